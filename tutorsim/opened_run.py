@@ -31,6 +31,7 @@ from tutorsim.analysis.recount import (
     recount,
 )
 from tutorsim.analysis.recount.per_turn_table import turns_table
+from tutorsim.analysis.recount.recount_plan import refuse_shadowed
 from tutorsim.analysis.recount.verdict import recount_verdict
 from tutorsim.analysis.report.html import to_html
 from tutorsim.analysis.report.markdown import to_markdown
@@ -280,6 +281,8 @@ class Run:
         run = self._opened
         if isinstance(run, SystemRun) and run.head.voting is None:
             raise system_named(run.head.system).refusal("recount")
+        if targets is not TARGETS:
+            refuse_shadowed(targets)
         asked = recount(
             self.source,
             targets=targets,

@@ -5,16 +5,22 @@ A system of another package is an entry point of the group `tutorsim.systems`; i
 panel's study loads nothing of a debate.
 """
 
+import sys
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from sysconfig import get_paths
+from traceback import walk_tb
 from typing import Any, Final
 
 from tutorsim.errors import UsageError
 
 GROUP: Final = "tutorsim.systems"
 """The entry-point group of systems that other packages bring."""
+RULES: Final = "tutorsim.rules"
+"""The entry-point group of rules that other packages bring: scores by rank, or functions."""
 DEFAULT_SYSTEM: Final = "panel"
 """The system of a study file that names none."""
 
@@ -84,12 +90,20 @@ def load(name: str, part: str) -> Any:
     Of another package's system the entry point gives the `System`, whose attributes `record` and
     `view` are the other parts; `view` is a text `module:name` there too.
 
-    Raises `UsageError` if there is no system of this name.
+    Raises `UsageError` if there is no system of this name, or another package gives something else.
     """
     own = shipped(name)
     if own is not None:
         return named(getattr(own, part))
-    value = _others()[name].load()
+    point = _others()[name]
+    value = loaded(point)
+    if getattr(value, "name", None) != name:
+        kind = f"a {type(value).__name__} called {getattr(value, 'name', None)!r}"
+        raise UsageError(
+            f"The entry point {name!r} of the group {GROUP!r} gives no system {name!r}.",
+            why=f"{point.value} is {kind}.",
+            hint="Let it name a tutorsim.kernel.system.System of the same name.",
+        )
     found = value if part == "system" else getattr(value, part)
     return named(found) if isinstance(found, str) else found
 
@@ -101,5 +115,74 @@ def named(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
+def loaded(point: EntryPoint) -> Any:
+    """What an entry point of another package names.
+
+    Raises:
+        UsageError: If its module cannot be loaded, or has no such name.
+    """
+    try:
+        return point.load()
+    except Exception as error:
+        raise UsageError(
+            f"{point.value}, the entry point {point.name!r} of the group {point.group!r}, "
+            "cannot be loaded.",
+            why=f"{place_of(error)}: {type(error).__name__}: {error}",
+            hint=f"`python -c 'import {point.module}'` shows the whole traceback; a package whose "
+            "pyproject.toml changed is installed again.",
+        ) from error
+
+
 def _others() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=GROUP)}
+
+
+# --- Faults in other packages' code ---------------------------------------------------------------
+
+
+def place_of(error: BaseException) -> str:
+    """File, line and function in which an error arose.
+
+    Of the call chain that place is named which is neither tutorsim's nor a library's; the last one
+    where there is none.
+    """
+    frames = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
+    theirs = [found for found in frames if not _is_library(found[0].co_filename)]
+    code, line = (theirs or frames)[-1]
+    return f"{Path(code.co_filename).name}, line {line}, in {code.co_name}"
+
+
+def _is_library(file: str) -> bool:
+    """Whether a file belongs to tutorsim, to Python or to what is installed beside it, unless it
+    brings a system or a rule."""
+    path = Path(file).resolve()
+    if not path.is_absolute() or not path.exists():  # such as <frozen importlib._bootstrap>
+        return True
+    if path in _extensions():
+        return False
+    ours = (Path(__file__).parent, Path(import_module("tutorsim.analysis").__file__ or "").parent)
+    installed = (get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+    return any(path.is_relative_to(Path(str(folder)).resolve()) for folder in (*ours, *installed))
+
+
+def _extensions() -> set[Path]:
+    """Files of the loaded modules that entry points of other packages name."""
+    points = [*entry_points(group=GROUP), *entry_points(group=RULES)]
+    files: list[Any] = [getattr(sys.modules.get(one.module), "__file__", None) for one in points]
+    return {Path(file).resolve() for file in files if file}
+
+
+def fault_of_extension(error: Exception) -> UsageError | None:
+    """An unexpected error as a fault of the code that another package brings.
+
+    `None` where no such code was loaded, so that the fault is tutorsim's.
+    """
+    files = sorted(path.name for path in _extensions())
+    if not files:
+        return None
+    return UsageError(
+        f"{place_of(error)}: {type(error).__name__}: {error}",
+        why=f"It happened while code of another package was used: {', '.join(files)}.",
+        hint="`tutorsim guide extending` says what each part gets and gives; "
+        "`python -X dev -m tutorsim …` shows the whole traceback.",
+    )

@@ -16,13 +16,16 @@ HTML, Markdown, JSON and claims all draw the value that it gives:
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import polars as pl
 
 from tutorsim.analysis.pages.cells import Table, Written, of_rows
 from tutorsim.analysis.pages.document import Section, Sections
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
+from tutorsim.errors import TutorsimError, UsageError
+from tutorsim.system_registry import place_of
 
 if TYPE_CHECKING:
     from tutorsim.analysis.charts.figure import Drawing, Figure
@@ -38,6 +41,9 @@ Said = Callable[[pl.DataFrame, Any], str]
 
 @dataclass(frozen=True)
 class _Declared(Generic[E]):
+    kind: ClassVar[str]
+    given: ClassVar[str]
+    """What the functions of the declaration get."""
     name: str
     rows: Rows[E]
     words: Mapping[str, Any]
@@ -50,30 +56,59 @@ class _Declared(Generic[E]):
     def _caption(self, *known: object) -> str:
         """The docstring on one line, its places filled."""
         text = " ".join((self.rows.__doc__ or "").split())
-        return text.format_map(
-            {name: say(*known) if callable(say) else say for name, say in self.words.items()}
-        )
+        words = {
+            name: self._said(f"caption's {{{name}}}", say, *known)
+            for name, say in self.words.items()
+        }
+        filled: str = self._said("caption", text.format_map, words)
+        return filled
+
+    def _said(self, part: str, say: Any, *known: object) -> Any:
+        """What a function of the declaration gives; anything else stands for itself.
+
+        Raises:
+            UsageError: If the function fails, naming the part and where it is declared.
+        """
+        if not callable(say):
+            return say
+        try:
+            return say(*known)
+        except TutorsimError:
+            raise
+        except Exception as error:
+            code = getattr(self.rows, "__code__", None)
+            place = f" ({Path(code.co_filename).name}, line {code.co_firstlineno})" if code else ""
+            raise UsageError(
+                f"The {part} of the {self.kind} {self.name!r}{place} cannot be made.",
+                why=f"{place_of(error)}: {type(error).__name__}: {error}",
+                hint=f"{self.given} Every row is a mapping with the columns of the first.",
+            ) from error
 
 
 @dataclass(frozen=True)
 class DeclaredTable(_Declared[E]):
     """A table to be: called with what it is of, it gives the table, or `None` without rows."""
 
+    kind = "table"
+    given = "The functions of a table get what the page is of."
     title: str
     secondary: tuple[str, ...] = ()
 
     def __call__(self, of: E) -> Table | None:
-        rows = list(self.rows(of))
+        rows = self._said("rows", lambda: list(self.rows(of)))
         if not rows:
             return None
-        caption = self._caption(of)
-        return of_rows(self.name, self.title, caption, rows, secondary=self.secondary)
+        make = partial(of_rows, self.name, self.title, self._caption(of), rows)
+        made: Table | None = self._said("rows", partial(make, secondary=self.secondary))
+        return made
 
 
 @dataclass(frozen=True)
 class DeclaredFigure(_Declared[E]):
     """A figure to be: called with what it is of, it gives the figure, or `None` without rows."""
 
+    kind = "chart"
+    given = "The functions of a chart get the rows, and what the page is of; `without` the latter."
     draw: Callable[[pl.DataFrame, Any], "Drawing"]
     finding: Said
     method: str | Said
@@ -83,24 +118,25 @@ class DeclaredFigure(_Declared[E]):
     def __call__(self, of: E) -> "Figure | None":
         from tutorsim.analysis.charts.figure import Figure, absent  # the library loads slowly
 
-        data, why, said = self.frame(of), self.without, self.alternative
+        data = self._said("rows", self.frame, of)
         if data.is_empty():
-            return (
-                None if why is None else absent(self.name, why if isinstance(why, str) else why(of))
-            )
-        if isinstance(said, str):
-            alternative = "; ".join(map(said.format_map, data.iter_rows(named=True)))
-        else:
-            alternative = said(data, of)
+            why = self._said("reason without rows", self.without, of)
+            return None if why is None else absent(self.name, why)
         return Figure(
             name=self.name,
-            finding=self.finding(data, of),
+            finding=self._said("finding", self.finding, data, of),
             caption=self._caption(data, of),
-            method=self.method if isinstance(self.method, str) else self.method(data, of),
+            method=self._said("method", self.method, data, of),
             data=data,
-            chart=self.draw(data, of),
-            alternative=alternative,
+            chart=self._said("drawing", self.draw, data, of),
+            alternative=self._said("alternative", self._alternative, data, of),
         )
+
+    def _alternative(self, data: pl.DataFrame, of: E) -> str:
+        said = self.alternative
+        if callable(said):
+            return said(data, of)
+        return "; ".join(map(said.format_map, data.iter_rows(named=True)))
 
 
 @dataclass(frozen=True)
@@ -178,7 +214,8 @@ def figure(
             a function.
         method: How the rows were computed.
         without: Why there is no chart if there are no rows, where a reader would look for it.
-        words: Place of the caption → what stands there, or a function.
+        words: Place of the caption → what stands there, or a function of the rows and of what
+            they are of.
     """
     return lambda rows: DeclaredFigure(
         name, rows, words, draw, finding, method, alternative, without

@@ -31,6 +31,7 @@ from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT
 from tutorsim.analysis.recount.turn_groups import TurnGroup
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.errors import UsageError
+from tutorsim.system_registry import RULES, loaded, place_of
 from tutorsim.vocabularies import TOP_SCORE, BallotFormat, Protocol
 
 # --- Own rules -----------------------------------------------------------------------------------
@@ -88,7 +89,7 @@ class FunctionRule:
         except Exception as error:
             raise UsageError(
                 f"The rule {self.name!r} fails for {turn}.",
-                why=f"{type(error).__name__}: {error}",
+                why=f"{place_of(error)}: {type(error).__name__}: {error}",
                 hint="Call the function with tutorsim.CastBallots of your own to find the cause.",
             ) from error
         fault = _fault(scores, candidates)
@@ -121,15 +122,32 @@ def _fault(scores: object, candidates: Sequence[str]) -> str:
 
 OwnRule = RankScores | FunctionRule
 
-RULES: Final = "tutorsim.rules"
-"""The entry-point group of rules that other packages bring: scores by rank, or functions."""
-
 
 def installed_rules(names: Iterable[str]) -> dict[str, RankScores | ScoreFunction]:
-    """The rules of these names that other packages bring; a name without one is left out."""
+    """The rules of these names that other packages bring; a name without one is left out.
+
+    Raises:
+        UsageError: If the module of one cannot be loaded.
+    """
     wanted = set(names).difference(TARGETS)
     found = entry_points(group=RULES) if wanted else ()
-    return {point.name: point.load() for point in found if point.name in wanted}
+    return {point.name: loaded(point) for point in found if point.name in wanted}
+
+
+def refuse_shadowed(names: Sequence[str]) -> None:
+    """Refuse a shipped rule that somebody asks for by a name which another package gives its own.
+
+    Raises:
+        UsageError: Naming the entry point, which would be left out silently.
+    """
+    for point in entry_points(group=RULES) if names else ():
+        if point.name in TARGETS and point.name in names:
+            raise UsageError(
+                f"{point.value} brings a rule called {point.name!r}.",
+                why="That is the name of a rule that is always there, so it is never asked.",
+                hint=f"Give the entry point of the group {RULES!r} another name, and install its "
+                "package again.",
+            )
 
 
 def _others(names: Sequence[str]) -> list[str]:

@@ -266,20 +266,35 @@ def protocols_table(found: RecountResult, told: Sequence[str]) -> Table | None:
         and row.target != row.logged_protocol
     ]
     own = [row for row in rows if row.target not in PROTOCOLS]
+    points = any(row.point_only for row in rows)
     return table(
         "protocols",
         f"Under {'other rules' if own else 'the other protocols'}",
         "Turns; a tie stays a tie. Single winner: the ballots leave one. "
         f"{_conventions(own)}{HELD}",
-        [*_COUNTED, "turns", "single winner", "logged winner surely", "logged winner possibly"],
+        [
+            *(*_COUNTED, "turns", "single winner", "logged winner surely"),
+            *("logged winner possibly", *(("logged winner, a point",) if points else ())),
+        ],
         [
             (
-                *(row.logged_protocol, row.target, row.turns, row.identified),
-                *(row.agreement.lower, row.agreement.upper),
+                *(row.logged_protocol, row.target, row.turns),
+                *_bound(row, row.identified, row.agreement.lower, row.agreement.upper),
+                *((row.agreement.point,) if points else ()),
             )
             for row in rows
         ],
     )
+
+
+def _bound(row: RuleRow, *cells: object) -> tuple[object, ...]:
+    """Cells that say what bounds say; of a rule that gives a point alone there are none."""
+    return (Written("–", None),) * len(cells) if row.point_only else cells
+
+
+def _within_bounds(row: RuleRow, found: Interval | None) -> Written | int | None:
+    """A count with what is certain and possible around it, if anything bounds it."""
+    return found.point if row.point_only and found is not None else interval(found)
 
 
 def rules_table(found: RecountResult, reading: TieReading) -> Table | None:
@@ -304,9 +319,10 @@ def rules_table(found: RecountResult, reading: TieReading) -> Table | None:
         ],
         [
             (
-                *(row.logged_protocol, row.target, row.turns, row.identified),
+                *(row.logged_protocol, row.target, row.turns, *_bound(row, row.identified)),
                 *((row.compared,) if compared else ()),
-                *(interval(row.agreement), interval(row.flips), row.not_settled),
+                *(_within_bounds(row, row.agreement), _within_bounds(row, row.flips)),
+                *_bound(row, row.not_settled),
             )
             for row in rows
         ],
@@ -386,6 +402,8 @@ def dial_table(rows: Rows, reading: TieReading, pairs: Pairs, tested: str) -> Ta
     lines = []
     for logged, target in pairs:
         own = [cells[logged, target, k] for k in exempt]
+        if own[0].point_only:
+            continue
         lines.append(
             (
                 *(logged, target),
@@ -412,7 +430,7 @@ def dial_table(rows: Rows, reading: TieReading, pairs: Pairs, tested: str) -> Ta
 def breakdown_table(rows: Rows, reading: TieReading) -> Table | None:
     """Turns by the number of exempt voters that it takes to lose their one possible winner."""
     least = min((r.exempt for r in rows), default=0)
-    own = [r for r in rows if (r.reading, r.exempt) == (reading, least)]
+    own = [r for r in rows if (r.reading, r.exempt, r.point_only) == (reading, least, False)]
     kinds = dict.fromkeys(kind for row in own for kind, n in row.breakdown.items() if n)
     numbers = sorted((kind for kind in kinds if kind.isdecimal()), key=int)
     heads = [*numbers, *(kind for kind in ("never", "not_settled") if kind in kinds)]
@@ -445,7 +463,10 @@ def rule_wins_table(rows: Rows, reading: TieReading) -> Table | None:
         [
             (
                 *(row.logged_protocol, row.target),
-                *(interval(row.wins[name]) if name in row.wins else "" for name in names),
+                *(
+                    _within_bounds(row, row.wins[name]) if name in row.wins else ""
+                    for name in names
+                ),
             )
             for row in own
         ],

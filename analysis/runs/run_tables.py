@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import polars as pl
 
 from tutorsim.analysis.runs.branch_continuations import deciding_order
+from tutorsim.errors import UsageError
 from tutorsim.records import (
     BallotRecord,
     EpisodeLine,
@@ -213,8 +214,20 @@ class Gathered:
         schema = self._table.schema
         columns = zip(*self._rows, strict=True) if self._rows else [()] * len(schema)
         cells = zip(schema.items(), columns, strict=True)
-        found = pl.DataFrame([pl.Series(name, column, kind) for (name, kind), column in cells])
+        found = pl.DataFrame([_series(name, kind, column) for (name, kind), column in cells])
         return _with_panels(found, self._panel_of) if self._run.panels else found
+
+
+def _series(name: str, kind: pl.DataType, cells: Sequence[object]) -> pl.Series:
+    try:
+        return pl.Series(name, cells, kind)
+    except (TypeError, pl.exceptions.PolarsError) as error:
+        raise UsageError(
+            f"A cell of the column {name!r} is no {kind}.",
+            why=str(error).partition("\n")[0],
+            hint="Declare the column by what its cells are: text(), whole(), real(), yes(), "
+            "or several() of one of them.",
+        ) from error
 
 
 def _with_panels(frame: pl.DataFrame, panel_of: Mapping[str, str | None]) -> pl.DataFrame:

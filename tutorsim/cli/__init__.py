@@ -208,6 +208,15 @@ def main() -> None:
     except OSError as error:
         _show_os_error(error)
         sys.exit(FolderError.exit_code)
+    except Exception as error:
+        from tutorsim.cli.console import show_error
+        from tutorsim.system_registry import fault_of_extension
+
+        fault = None if sys.flags.dev_mode else fault_of_extension(error)
+        if fault is None:
+            raise
+        show_error(fault)
+        sys.exit(fault.exit_code)
     finally:
         gc.freeze()  # the process ends: no last search for cycles among all that is left
 

@@ -93,7 +93,12 @@ def compare(first: Path, second: Path | None, full: bool, **_: Any) -> None:
 
 @click.command("diverge", cls=Remembering)
 @click.argument("source", metavar="RUN", type=RunPath())
-@click.option("--rule", type=click.Choice(TARGETS), help="Count the final votes under this rule.")
+@click.option(
+    "--rule",
+    metavar="RULE",
+    help=f"Count the final votes under this rule: {', '.join(TARGETS)}, or scores by rank of "
+    "another package.",
+)
 @order_option
 @click.option(
     "--tie-policy",

@@ -30,6 +30,7 @@ from tutorsim.analysis.recount.other_success_thresholds import (
     at_threshold,
     threshold_table,
 )
+from tutorsim.analysis.recount.recount_plan import refuse_shadowed
 from tutorsim.analysis.recount.tables import SECTIONS, approvals_table, protocols_table
 from tutorsim.analysis.recount.verdict import recount_verdict, told_rules, verdict_table
 from tutorsim.analysis.runs.run_tables import CountedTable, Table
@@ -273,6 +274,7 @@ def recount(
         return
     of_whole, of_votes = _sections_of(whole, sections)
     every = tuple(SECTIONS) if full else ()
+    refuse_shadowed(targets or ())
     asked: _Asked = {
         "targets": targets or TARGETS,
         "rules": rules,

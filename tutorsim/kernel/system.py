@@ -23,6 +23,7 @@ from tutorsim.kernel.retest_flow import AskedTogether, BallotReading, votes_agai
 from tutorsim.kernel.study import BaseModels, BaseStudy, EpisodeSpec
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.records import (
+    BaseRecord,
     Branch,
     CallRecord,
     EpisodeLine,
@@ -39,6 +40,7 @@ from tutorsim.vocabularies import TURN_VOTES
 # --- Mind of the scripted model ------------------------------------------------------------------
 
 T = TypeVar("T")
+R = TypeVar("R", bound=BaseRecord)
 
 
 class Chance:
@@ -367,21 +369,45 @@ class LoadedStudy:
         """The study as its file in a recording has it, every setting written out."""
         return self.study.model_dump(mode="json", by_alias=True, exclude_none=True)
 
-    def record_head(
-        self, spec: EpisodeSpec, calls: CallLog, failure: Failure | None
-    ) -> dict[str, Any]:
-        """The fields of `BaseRecord` for an episode that came to its end or failed."""
-        return {
-            "episode_id": spec.episode_id,
-            "benchmark": spec.benchmark,
-            "task_id": spec.task.task_id,
-            "variant": spec.variant,
-            "condition": spec.condition,
-            "repeat": spec.repeat,
-            "status": "complete" if failure is None else "failed",
-            "failure": failure,
+    def record(
+        self,
+        form: type[R],
+        spec: EpisodeSpec,
+        calls: CallLog,
+        failure: Failure | None,
+        **logged: Any,
+    ) -> R:
+        """The record of an episode that came to its end or failed.
+
+        Args:
+            form: The system's class of records.
+            spec: The episode.
+            calls: Its calls.
+            failure: The call that failed for good; `None` for an episode that came to its end.
+            logged: The fields that the class has besides those of `BaseRecord`.
+
+        Raises:
+            UsageError: If the class has no such field.
+        """
+        strange = sorted(logged.keys() - form.model_fields.keys())
+        if strange:
+            raise UsageError(
+                f"{form.__name__} has no field {strange[0]!r}.",
+                why="What an episode logs is written field by field, and this would be lost.",
+                hint=f"Its fields are {', '.join(form.model_fields)}.",
+            )
+        return form(
+            episode_id=spec.episode_id,
+            benchmark=spec.benchmark,
+            task_id=spec.task.task_id,
+            variant=spec.variant,
+            condition=spec.condition,
+            repeat=spec.repeat,
+            status="complete" if failure is None else "failed",
+            failure=failure,
             **calls.fields(),
-        }
+            **logged,
+        )
 
     # --- what every system can use ----------------------------------------------------------
 

@@ -310,7 +310,7 @@ class BaseRecord(GrownRecord):
     class DuelRecord(BaseRecord):
         winner: str | None = None
 
-    record = DuelRecord(**loaded.record_head(spec, calls, None), winner="agent_1")
+    record = loaded.record(DuelRecord, spec, calls, None, winner="agent_1")
     line = to_line(record)
     """
 

@@ -16,6 +16,13 @@ from tutorsim.analysis.pages import cells
 from tutorsim.analysis.pages.cells import Table, Written, bounds, plain
 from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.recount import make_plan, recount
+from tutorsim.analysis.recount.recount_plan import (
+    FunctionRule,
+    checked_rules,
+    convention_words,
+    installed_rules,
+    refuse_shadowed,
+)
 from tutorsim.analysis.runs.branch_continuations import shared_turns
 from tutorsim.analysis.statistics.array_types import Bools
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable, to_json
@@ -387,12 +394,31 @@ def divergence_under(source: Source, left: Leaving) -> Divergence:
     Raises:
         UsageError: Unless exactly one of rule, order and policy is given.
     """
+    convention = "" if left.rule is None else _convention(left.rule, source)
     question, alternatives = _alternatives_under(source, left)
     found = diverge(source, alternatives, question=question)
-    if left.rule is None:
-        return found
-    convention = conventions_of([cast("Target", left.rule)])
     return replace(found, caption=f"{found.caption} {convention}".rstrip())
+
+
+def _convention(rule: str, source: Source) -> str:
+    """How a rule counts, where counts of its name differ.
+
+    Raises:
+        UsageError: If it is a function of the ballots.
+    """
+    refuse_shadowed([rule])
+    own = checked_rules(installed_rules([rule])).get(rule)
+    if own is None:
+        return conventions_of([cast("Target", rule)])
+    if isinstance(own, FunctionRule):
+        raise UsageError(
+            f"The rule {rule!r} cannot be asked where episodes leave their path.",
+            why="It is a function of the ballots, which gives a point; a turn leaves its path "
+            "where the logged winner is certain not to win, or may not.",
+            hint=f"`tutorsim recount RUN --targets {rule} --turns FILE.csv` gives its point for "
+            "every turn.",
+        )
+    return convention_words(rule, own, {len(source.votes.order)})
 
 
 def _alternatives_under(source: Source, left: Leaving) -> tuple[str, Alternatives]:

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tutorsim.analysis.pages import episodes as module
+from tutorsim.analysis.pages import episode_messages as module
 from tutorsim.analysis.pages.episode_messages import Episode, Episodes
 from tutorsim.errors import UsageError
 

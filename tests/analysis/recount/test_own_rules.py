@@ -12,6 +12,8 @@ from tests.reference.drawn import NAMES, drawn_turns
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import TARGETS, RankScores
 from tutorsim.analysis.recount import CastBallots, RecountResult, recount
+from tutorsim.analysis.recount.recount_plan import refuse_shadowed
+from tutorsim.analysis.recount.tables import SECTIONS
 from tutorsim.errors import UsageError
 
 ORDER = ("bob", "cyd", "ann")
@@ -277,3 +279,31 @@ def test_a_rule_of_another_package_is_a_target_by_its_name(tmp_path, monkeypatch
     with pytest.raises(UsageError) as refused:
         recount(source, targets=["vetto"])
     assert "veto" in refused.value.hint
+
+
+def test_a_shipped_rule_is_refused_where_another_package_gives_its_name_to_its_own(
+    tmp_path, monkeypatch
+):
+    info = tmp_path / "own_rule-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: own-rule\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[tutorsim.rules]\napproval = own_rule:APPROVAL\n")
+    refuse_shadowed(["approval"])
+    monkeypatch.syspath_prepend(str(tmp_path))
+    refuse_shadowed(["ranked"])
+    with pytest.raises(UsageError, match="own_rule:APPROVAL brings a rule called 'approval'") as no:
+        refuse_shadowed(["approval"])
+    assert "another name" in no.value.hint
+
+
+def test_a_rule_of_points_has_no_cell_that_a_bound_would_fill():
+    found = recount(drawn("points"), targets=["ranked"], exempt=[0, 1], rules={"mine": total})
+    shown = {one.name: one for one in SECTIONS["rules"](found, "Untested.", False) if one}
+    of_rule = {
+        name: shown[name].data.filter(pl.col("counted as") == "mine")
+        for name in ("rules-set", "dial", "breakdown")
+    }
+    assert set(of_rule["rules-set"]["single"]) == set(of_rule["rules-set"]["not settled"]) == {"–"}
+    assert not any("[" in cell for cell in of_rule["rules-set"]["same"])
+    assert of_rule["dial"].is_empty()
+    assert of_rule["breakdown"].is_empty()

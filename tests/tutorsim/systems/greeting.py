@@ -86,7 +86,7 @@ class GreetingLoaded(LoadedStudy):
     def episode(self, spec: EpisodeSpec) -> Flow[GreetingRecord]:
         calls, done = CallLog(), dict[str, Any]()
         failure = yield from run_to_failure(self._greet(spec, done), calls)
-        return GreetingRecord(**self.record_head(spec, calls, failure), **done)
+        return self.record(GreetingRecord, spec, calls, failure, **done)
 
     def _greet(self, spec: EpisodeSpec, done: dict[str, Any]) -> Flow[None]:
         scene = Scene(self.catalog, self.call)

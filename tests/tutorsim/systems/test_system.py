@@ -144,3 +144,31 @@ def test_a_wrong_study_of_it_is_refused_as_a_panel_s_is(greeting, model, shell):
     assert "Did you mean 'language'?" in said.err
     said = shell("run", greeting, "--set", "system='greetin'", "--dry-run")
     assert "there is no system 'greetin'" in said.err
+
+
+@pytest.fixture
+def mistaken(greeting, shell):
+    """What a dry run says of the system with one text of its module in place of another."""
+
+    def run(right, wrong):
+        module = greeting.parent / "site" / "greeting_system.py"
+        module.write_text(module.read_text().replace(right, wrong))
+        sys.modules.pop("greeting_system", None)
+        return shell("run", greeting, "--dry-run")
+
+    yield run
+    sys.modules.pop("greeting_system", None)
+
+
+def test_a_field_that_the_record_does_not_have_is_refused_by_its_name(mistaken):
+    said = mistaken('done["turns"]', 'done["turn"]')
+    assert said.code == 2
+    assert "GreetingRecord has no field 'turn'." in said.err
+
+
+def test_a_fault_in_its_code_is_an_error_with_its_place(mistaken):
+    said = mistaken('scene.fill("greet"', 'scene.fill("grete"')
+    assert said.code == 2
+    assert "greeting_system.py, line " in said.err
+    assert "KeyError: 'grete'" in said.err
+    assert "Traceback" not in said.err

@@ -7,10 +7,13 @@ from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimabl
 from tutorsim.analysis.systems.panel.divergence import (
     alternatives_of,
     diverge,
+    divergence_under,
     under_order,
     with_random_ties,
     without_tie_round,
 )
+from tutorsim.analysis.systems.system_view import Leaving
+from tutorsim.errors import UsageError
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
 ROLES = (S, MI, MO, ME)
@@ -149,3 +152,28 @@ def test_no_episodes_have_no_coverage(panel_source):
     source = panel_source()
     found = diverge(source, without_tie_round(source), question="nothing")
     assert (found.coverage, found.episodes.height) == ((), 0)
+
+
+def test_a_rule_of_another_package_is_asked_by_its_scores_and_refused_as_a_function(
+    source, tmp_path, monkeypatch
+):
+    (tmp_path / "their_rules.py").write_text(
+        "from tutorsim import RankScores\n"
+        "BORDA = RankScores(lambda m: range(m - 1, -1, -1))\n"
+        "def first(ballots):\n    return {c: 0 for c in ballots.candidates}\n"
+    )
+    info = tmp_path / "their_rules-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their-rules\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[tutorsim.rules]\nborda = their_rules:BORDA\nfirst = their_rules:first\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    theirs = divergence_under(source, Leaving(rule="borda"))
+    assert paths(theirs) == paths(divergence_under(source, Leaving(rule="ranked")))
+    assert theirs.caption.endswith("borda: 3, 2, 1, 0 by rank.")
+    with pytest.raises(UsageError, match="'first' cannot be asked") as refused:
+        divergence_under(source, Leaving(rule="first"))
+    assert "--targets first --turns" in refused.value.hint
+    with pytest.raises(UsageError, match="'frist' is not a rule"):
+        divergence_under(source, Leaving(rule="frist"))

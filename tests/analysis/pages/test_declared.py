@@ -1,0 +1,44 @@
+"""A mistake in a declaration names the part, the table or chart, and where it is declared."""
+
+import pytest
+
+from tutorsim.analysis.pages.declared import figure, table
+from tutorsim.errors import UsageError
+
+
+def guests(of):
+    "Greetings of {count} guests."
+    yield {"greeter": "anna", "chosen": of}
+
+
+def uneven(of):
+    "Greetings."
+    yield {"greeter": "anna", "chosen": of}
+    yield {"greeter": "ben"}
+
+
+def drawn(**more):
+    given = {"draw": lambda rows, of: None, "finding": "Anna.", "alternative": "{greeter}"}
+    return figure("chosen", **{**given, "count": 1, **more})(guests)
+
+
+@pytest.mark.parametrize(
+    ("declared", "part", "why"),
+    [
+        (table("won", "Won")(guests), "caption of the table 'won'", "KeyError: 'count'"),
+        (table("won", "Won", count=len)(guests), "caption's {count} of the table 'won'", "int"),
+        (table("won", "Won")(uneven), "rows of the table 'won'", "KeyError: 'chosen'"),
+        (drawn(count=lambda of: 1), "caption's {count} of the chart 'chosen'", "2 were given"),
+        (drawn(draw=lambda rows: None), "drawing of the chart 'chosen'", "2 were given"),
+        (drawn(alternative="{name}"), "alternative of the chart 'chosen'", "KeyError: 'name'"),
+        (drawn(finding=lambda rows, of: rows["won"]), "finding of the chart", "test_declared.py"),
+    ],
+)
+def test_a_part_that_cannot_be_made_is_named_with_its_place(declared, part, why):
+    with pytest.raises(UsageError) as refused:
+        declared(3)
+    line = declared.rows.__code__.co_firstlineno
+    assert part in refused.value.what
+    assert f"(test_declared.py, line {line}) cannot be made." in refused.value.what
+    assert why in refused.value.why
+    assert "get" in refused.value.hint

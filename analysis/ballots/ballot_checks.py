@@ -9,7 +9,14 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from tutorsim.analysis.ballots.table_to_arrays import plain_budget
-from tutorsim.analysis.ballots.valid_ballots_by_format import FORMATS, MAY_LEAVE_OUT, MUST_GIVE
+from tutorsim.analysis.ballots.valid_ballots_by_format import (
+    FORMATS,
+    MAY_LEAVE_OUT,
+    MUST_GIVE,
+    WITH_BUDGET,
+    leaving_out,
+    names_of,
+)
 from tutorsim.analysis.ballots.vote_arrays import (
     LEFT_OUT,
     RICH,
@@ -376,7 +383,7 @@ def _from_the_top(frame: pl.DataFrame, file: Path | Places) -> tuple[pl.DataFram
     """Rankings that leave candidates out with m - 1 for the first, and what is told of them."""
     named = pl.col("mass").is_not_null()
     left_out = (~named).any().over(_BALLOT) & named.any().over(_BALLOT)
-    scored = frame.filter(left_out & (pl.col("protocol") == "score"))
+    scored = frame.filter(left_out & pl.col("protocol").is_in(leaving_out("anywhere")))
     n = scored.select(_BALLOT).unique().height
     told = (
         f"{n} ballot(s) of scores leave candidates out: bounds take every score of the scale, and "
@@ -395,7 +402,7 @@ def _from_the_top(frame: pl.DataFrame, file: Path | Places) -> tuple[pl.DataFram
         ),
     )
     first = pl.len().over(_BALLOT).cast(pl.Int64) - 1 - pl.col("mass").max().over(_BALLOT)
-    ranked = pl.col("protocol") == "ranked"
+    ranked = pl.col("protocol").is_in(leaving_out("last"))
     raised = pl.when(left_out & ranked).then(pl.col("mass") + first).otherwise("mass")
     n = short.filter(ranked).select(_BALLOT).unique().height
     note = (
@@ -455,16 +462,19 @@ def _short(file: Path | Places) -> str:
     return file.name if isinstance(file, Path) else ", ".join(one.name for one in file.files)
 
 
+_OF_NOBODY: Final = names_of(lambda form: form.may_give_nothing)
+
+
 def _approving_nobody(frame: pl.DataFrame) -> tuple[str, ...]:
     """Approvals of nobody are ballots, and easily taken for abstentions."""
-    approvals = frame.filter(pl.col("protocol") == "approval")
+    approvals = frame.filter(pl.col("protocol").is_in(_OF_NOBODY))
     given = approvals.group_by(_BALLOT).agg(pl.col("mass").sum(), silent=pl.col("mass").has_nulls())
     return _said_of_nobody(given.filter((pl.col("mass") == 0) & ~pl.col("silent")).height)
 
 
 def approving_nobody(votes: Votes) -> tuple[str, ...]:
     """As a note: how many approval ballots approve of nobody, of votes held as arrays."""
-    approval = (votes.turns.get_column("protocol").cast(pl.String) == "approval").to_numpy()
+    approval = votes.turns.get_column("protocol").cast(pl.String).is_in(_OF_NOBODY).to_numpy()
     return _said_of_nobody(
         sum(
             int((part.cast & (summed(part.masses, 2) == 0))[approval[part.turn]].sum())
@@ -497,7 +507,7 @@ def _said_of_nobody(count: int) -> tuple[str, ...]:
 def _points() -> pl.Expr:
     """The points of cumulative and rich ballots; null elsewhere."""
     form = pl.col("protocol")
-    return pl.when(form == "cumulative").then("mass").when(form == "rich").then("points")
+    return pl.when(form.is_in(WITH_BUDGET)).then("mass").when(form == "rich").then("points")
 
 
 def _abstains() -> pl.Expr:
@@ -528,7 +538,7 @@ def _check_masses(frame: pl.DataFrame, file: Path | Places, budget: int) -> None
         file,
         lambda row: f"the ballot_status of voter {row['voter']!r} contradicts its rows",
     )
-    _check_ballots(frame.filter(~_abstains() & pl.col("protocol").is_in(PROTOCOLS)), file, budget)
+    _check_ballots(frame.filter(~_abstains() & pl.col("protocol").is_in([*FORMATS])), file, budget)
 
 
 def _check_ballots(cast: pl.DataFrame, file: Path | Places, budget: int) -> None:
@@ -548,10 +558,10 @@ def _check_ballots(cast: pl.DataFrame, file: Path | Places, budget: int) -> None
     ballot = min(unsound, key=lambda rows: int(rows["first"][0]))
     protocol = str(ballot["protocol"][0])
     given = ballot["mass"].fill_null(LEFT_OUT)
-    fault = FORMATS[protocol].fault(given.to_list(), budget)  # type: ignore[index]
+    fault = FORMATS[protocol].fault(given.to_list(), budget)
     assert fault is not None, "arrays and the plain rule disagree"
     blamed = ballot if fault.place == 0 else ballot.slice(fault.place, 1)
-    hint = _BUDGET_HINT if protocol == "cumulative" else _HINT
+    hint = _BUDGET_HINT if FORMATS[protocol].budget else _HINT
     voter = repr(ballot["voter"][0])
     refuse(blamed, pl.lit(True), file, fault.reason.format(voter=voter), hint=hint)
 

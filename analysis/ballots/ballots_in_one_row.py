@@ -17,6 +17,7 @@ from tutorsim.analysis.ballots.reading_options import (
     spellings,
     stage_named,
 )
+from tutorsim.analysis.ballots.valid_ballots_by_format import FORMATS
 from tutorsim.errors import BallotFileError, UsageError
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, BallotFormat, Protocol
 from tutorsim.voting import Choice, masses_of, read_ballot, repair_ballot, resolve
@@ -66,7 +67,7 @@ def read_replies(frame: pl.DataFrame, file: Path, *, protocol: str, hints: Hints
             cell = masses.get(candidate, 0) if masses else None
             cells = {"candidate": candidate, "label": label, "mass": cell}
             rows.append({**kept, **cells, "ballot_status": status, "protocol": protocol})
-    points = f" of {budget} points" if protocol == "cumulative" else ""
+    points = f" of {budget} points" if FORMATS[protocol].budget else ""
     return RepliesRead(
         pl.DataFrame(rows, infer_schema_length=None),
         f"{frame.height} raw replies read leniently as {protocol} ballots{points}, "
@@ -335,13 +336,14 @@ def of_one_cell(rows: Rows, name: str, hint: str | None) -> Rows:
             why="Nothing says which.",
             hint="Use --protocol ranked or --protocol approval.",
         )
-    if protocol not in ("ranked", "approval"):
+    listed_as = FORMATS[protocol].listed
+    if listed_as is None:
         raise BallotFileError(
             f"{rows.file}: “{said}” lists candidates, which make no {protocol} ballot.",
             why="A list without numbers is an order or a set.",
             hint="Use --protocol ranked or --protocol approval.",
         )
-    what = "order" if protocol == "ranked" else "all approved"
+    what = "order" if listed_as == "order" else "all approved"
     return _of_lists(rows.with_frame(listed, f"{what} in “{said}”{parted}"), protocol)
 
 
@@ -454,10 +456,11 @@ def _of_lists(rows: Rows, protocol: str) -> Rows:
         raise BallotFileError(
             f"{rows.file} names no candidate.", why="Every cell is empty.", hint=EXAMPLE
         )
+    in_order = FORMATS[protocol].listed == "order"
     several = pl.col("_listed").list.n_unique() < pl.col("_listed").list.len()
     refuse(
         rows.frame,
-        several & (protocol == "ranked"),
+        several & in_order,
         rows.file,
         "an order names a candidate twice",
     )
@@ -471,7 +474,7 @@ def _of_lists(rows: Rows, protocol: str) -> Rows:
             "in each vote those stand whom its ballots name (--candidates says who else)"
         )
     every = [sorted(standing[vote]) for vote in votes]
-    mass_in = _mass_in_order if protocol == "ranked" else _mass_in_set
+    mass_in = _mass_in_order if in_order else _mass_in_set
     masses = [
         [mass_in(names, name, len(candidates)) for name in candidates]
         for names, candidates in zip(lists, every, strict=True)

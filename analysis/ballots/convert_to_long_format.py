@@ -42,10 +42,16 @@ from tutorsim.analysis.ballots.reading_options import (
     Hints,
     column_named,
     plain,
-    protocol_named,
     spellings,
 )
-from tutorsim.analysis.ballots.valid_ballots_by_format import MAY_LEAVE_OUT
+from tutorsim.analysis.ballots.valid_ballots_by_format import (
+    CHOICES,
+    MAY_LEAVE_OUT,
+    ON_A_SCALE,
+    WITH_BUDGET,
+    leaving_out,
+    protocol_named,
+)
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError, UsageError
 
@@ -116,7 +122,7 @@ def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
 
 def _on_scale(rows: Rows) -> tuple[Rows, int | None]:
     """Scores as whole numbers from 0, and the end of their scale; `None` without scores."""
-    scored = rows.frame.get_column("protocol") == "score" if rows.has("protocol") else None
+    scored = rows.frame.get_column("protocol").is_in(ON_A_SCALE) if rows.has("protocol") else None
     numbers = as_numbers(rows.frame.get_column("mass")) if rows.has("mass") else None
     if scored is None or not scored.any() or numbers is None:
         return rows, None
@@ -517,7 +523,7 @@ def _protocol_hint(rows: Rows) -> str | None:
     if protocol is None:
         raise UsageError(
             f"{rows.hints.protocol!r} is no protocol.",
-            hint="Use simple (plurality), ranked (borda), cumulative (points), approval or score.",
+            hint=f"Use {CHOICES}.",
         )
     return protocol
 
@@ -561,12 +567,14 @@ def _guessed(rows: Rows, shape: str) -> Rows:
         ballot = ("row",) if shape == "wide" else _BALLOT
         found = guess_protocol(rows.frame.with_columns(numbers.alias("mass")), ballot)
     if found is None and numbers is not None:
-        found = Guess("score", "the numbers are neither 0 and 1, nor an order, nor of one sum")
+        found = Guess(
+            ON_A_SCALE[0], "the numbers are neither 0 and 1, nor an order, nor of one sum"
+        )
     if found is None:
         raise BallotFileError(
             f"{rows.file} does not say which ballots these are.",
             why="There is no column protocol, and some masses are no numbers.",
-            hint="Add --protocol simple, ranked, cumulative, approval or score.\n" + EXAMPLE,
+            hint=f"Add --protocol {CHOICES}.\n{EXAMPLE}",
         )
     frame = rows.frame.with_columns(pl.lit(found.protocol).alias("protocol"))
     note = f"{found.protocol} ballots, since {found.because}"
@@ -582,7 +590,7 @@ def _ranks_as_masses(rows: Rows, *, ranks: bool = False) -> Rows:
     """Masses from m - 1 to 0 for the ranks 1 to m of ranked ballots."""
     frame = rows.frame
     if rows.has("mass") and ranks:
-        ranked = frame.filter(pl.col("protocol") == "ranked")
+        ranked = frame.filter(pl.col("protocol").is_in(leaving_out("last")))
         if ranked.height and _least(ranked) == 1:
             frame = frame.with_columns(pl.col("mass").alias("rank")).drop("mass")
             rows = rows.note("ranks, 1 the best")
@@ -697,7 +705,7 @@ def _with_whole_points(rows: Rows) -> tuple[Rows, int]:
     numbers = None if bare else as_numbers(column)
     if numbers is None or "protocol" not in rows.frame.columns:
         return rows, 1
-    points = (rows.frame.get_column("protocol") == "cumulative").fill_null(False)
+    points = rows.frame.get_column("protocol").is_in(WITH_BUDGET).fill_null(False)
     given = numbers.filter(points).drop_nulls()
     scale = whole_points(given)
     if scale in (None, 1):

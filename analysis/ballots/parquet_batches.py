@@ -29,6 +29,7 @@ from tutorsim.analysis.ballots.table_to_arrays import (
     whole_turns,
     without_empty,
 )
+from tutorsim.analysis.ballots.valid_ballots_by_format import WITH_BUDGET
 from tutorsim.analysis.ballots.vote_arrays import RICH, STAGES, TURN, Place, Rounds, Votes, joined
 from tutorsim.analysis.statistics.array_types import Bools
 from tutorsim.errors import BallotFileError
@@ -318,8 +319,9 @@ def _first_points(rows: pl.LazyFrame) -> pl.DataFrame:
     """Points given in the first ballots, as `given`; of a long file not all, to read little."""
     form, mass = pl.col("protocol").cast(pl.String), pl.col("mass")
     rich = pl.col("points") if "points" in rows.collect_schema() else pl.lit(None, pl.Int64)
-    given = ((form == "cumulative") & (mass > 0)) | ((form == "rich") & (rich > 0))
-    points = pl.when(form == "cumulative").then(mass).otherwise(rich)
+    own = form.is_in(WITH_BUDGET)
+    given = (own & (mass > 0)) | ((form == "rich") & (rich > 0))
+    points = pl.when(own).then(mass).otherwise(rich)
     first = rows.filter(given).select(*TURN[:2], "stage", "voter", given=points).head(_LOOKED_AT)
     return first.collect(engine="streaming")
 

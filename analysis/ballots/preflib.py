@@ -25,6 +25,7 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
+from tutorsim.analysis.ballots.valid_ballots_by_format import FORMATS
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
 from tutorsim.files_given_by_user import read_named
@@ -80,7 +81,8 @@ def read_preflib(file: Path) -> PrefLibRead:
     approving, assumed = _approving(head, file) if suffix == ".cat" else (0, ())
     turned = [(order, times) for order, times, _ in (_turned(one, approving) for one in checked)]
     protocol = _protocol([order for order, _ in turned], suffix)
-    if protocol == "cumulative":
+    weak = FORMATS[protocol].budget
+    if weak:
         turned = [(_completed(order, candidates), times) for order, times in turned]
     names = [head.names.get(a, str(a)) for a in candidates]
     if len(set(names)) < len(names):
@@ -91,8 +93,8 @@ def read_preflib(file: Path) -> PrefLibRead:
     ]
     return PrefLibRead(
         _frame(voters, names, protocol, file.stem),
-        m * (m - 1) if protocol == "cumulative" else None,
-        (*assumed, *[_WEAK] * (protocol == "cumulative")),
+        m * (m - 1) if weak else None,
+        (*assumed, *[_WEAK] * weak),
         () if head.provenance is None else (head.provenance,),
     )
 
@@ -314,7 +316,7 @@ def _masses(order: Groups, candidates: Sequence[int], protocol: Protocol) -> lis
         borda = 2 * behind + len(group) - 1
         for candidate in group:
             mass[candidate] = _mass_of(protocol, place, borda)
-    absent = None if protocol == "ranked" else 0
+    absent = None if FORMATS[protocol].left_out else 0
     return [mass.get(candidate, absent) for candidate in candidates]
 
 

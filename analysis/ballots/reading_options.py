@@ -25,7 +25,7 @@ class Hints:
     stages: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     """`initial`, `final` or `tie` → name of that stage in the file."""
     protocol: str | None = None
-    """Protocol of all ballots, in any of the names that `analysis.ballots.name_synonyms` knows."""
+    """Protocol of all ballots, in any of the names that `FORMATS` knows."""
     candidates: tuple[str, ...] = ()
     """Who stands in every vote, and the order of the labels A, B, C, … that raw replies use. By
     default those stand whom the ballots of a vote, or its rows, name. One name that is a column of
@@ -81,14 +81,6 @@ COLUMN_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Column of the reader → other names for it, the likeliest first."""
 
-_PROTOCOLS: Final[Mapping[str, tuple[str, ...]]] = {
-    "simple": ("plurality", "single", "single_choice", "one_choice", "fptp", "majority"),
-    "ranked": ("ranking", "rank", "ranks", "ordinal", "rcv", "irv", "preferential", "borda"),
-    "cumulative": ("points", "point", "budget", "distribution"),
-    "approval": ("approve", "approvals", "multiple_choice", "multi"),
-    "rich": (),
-    "score": ("scores", "rating", "ratings", "range", "grades", "likert", "stars"),
-}
 _STAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "vote_initial": ("initial", "first", "before", "pre", "initial_vote", "first_vote"),
     "vote_final": ("final", "last", "after", "post", "final_vote", "revote", "second_vote"),
@@ -161,16 +153,12 @@ def column_named(name: str, columns: Iterable[str]) -> str | None:
     return next((by_word[word] for word in words if word in by_word), None)
 
 
-def protocol_named(word: str) -> str | None:
-    """Our name of a protocol; `None` for an unknown word."""
-    return _named(word, _PROTOCOLS)
-
-
 def stage_named(word: str) -> str | None:
     """Our name of a stage; `None` for an unknown word."""
-    return _named(word, _STAGES)
+    return named_in(word, _STAGES)
 
 
-def _named(word: str, known: Mapping[str, tuple[str, ...]]) -> str | None:
+def named_in(word: str, known: Mapping[str, tuple[str, ...]]) -> str | None:
+    """The name of ours that a word means, given other words for each; `None` for none."""
     said = plain(word)
     return next((name for name, words in known.items() if said in (name, *words)), None)

@@ -12,7 +12,12 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.valid_ballots_by_format import FORMATS, MUST_GIVE, leaving_out
+from tutorsim.analysis.ballots.valid_ballots_by_format import (
+    FORMATS,
+    MUST_GIVE,
+    WITH_BUDGET,
+    leaving_out,
+)
 from tutorsim.analysis.ballots.vote_arrays import (
     RICH,
     STAGES,
@@ -447,7 +452,7 @@ def plain_budget(frame: pl.DataFrame, budget: int | None) -> int | None:
 
 def first_budget(votes: Votes) -> int | None:
     """What the first cumulative ballot with points sums to; `None` without any."""
-    own = (votes.turns.get_column("protocol") == "cumulative").to_numpy()
+    own = votes.turns.get_column("protocol").is_in(WITH_BUDGET).to_numpy()
     for part in (*votes.final, *votes.initial, *votes.tie):
         sums = part.of(own[part.turn]).masses.sum(axis=2).ravel()
         if sums.any():

@@ -4,9 +4,12 @@
     form.valid(masses, budget)         # which ballots, as an array, are of the format
     form.fault(ballot, budget)         # what is wrong with one of them
     form.widest(m, budget, top)        # by how much a ballot can put a candidate before another
+    names_of(lambda form: form.budget) # the formats with a property
 
-`analysis.identify` takes from here what a ballot says of its voter's preferences: whether it is a
-vote of its own under its own rule, and whether candidates that it puts equal are equal.
+No other module of the analysis asks whether a format has some name: it asks for a property that is
+declared here. `analysis.identify` takes from here what a ballot says of its voter's preferences:
+whether it is a vote of its own under its own rule, and whether candidates that it puts equal are
+equal.
 `tutorsim.voting` has what a study needs besides: an example, the reading of replies, and masses.
 """
 
@@ -17,9 +20,9 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
+from tutorsim.analysis.ballots.reading_options import named_in
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, count, fold, summed
 from tutorsim.analysis.statistics.array_types import Bools, Ints
-from tutorsim.vocabularies import Protocol
 
 _BITS: Final = 62
 """Bits of a number that can be told apart."""
@@ -46,11 +49,24 @@ class BallotForm:
     widest: Callable[[int, int, int], int]
     """By how much a ballot of m candidates can put one before another, given the points of a
     cumulative ballot and the end of the scale of scores."""
+    words: tuple[str, ...]
+    """Names that files give to the format, the likeliest first."""
+    colours: tuple[str, str] | None = None
+    """Of its marks in charts, on paper and on a dark screen; `None`: the plain one."""
     must_give: bool = False
     """Whether a ballot that gives nothing is an abstention."""
+    may_give_nothing: bool = False
+    """Whether a ballot can say that nobody deserves anything, which is easily taken for an
+    abstention."""
+    listed: Literal["order", "set"] | None = None
+    """What a list of candidates in a file is; `None` where a list makes no ballot."""
     left_out: Literal["last", "anywhere"] | None = None
     """Where candidates stand of whom a ballot from elsewhere says nothing: below those that it
     names, or anywhere; `None` where it has to name all."""
+    budget: bool = False
+    """Whether the numbers of a ballot sum to a budget."""
+    scale: bool = False
+    """Whether the numbers of a ballot stand on a scale with two ends."""
     numbers: bool = False
     """Whether its own rules count the numbers of a ballot, which an order of candidates leaves
     open. Of other formats the order that a ballot shows is all that counts."""
@@ -111,31 +127,54 @@ def _not_ranked(masses: Sequence[int], _: int) -> Fault | None:
     )
 
 
-FORMATS: Final[Mapping[Protocol, BallotForm]] = {
+FORMATS: Final[Mapping[str, BallotForm]] = {
     "simple": BallotForm(
-        _simple, _not_simple, lambda m, budget, top: 1, must_give=True, equals=False
+        _simple,
+        _not_simple,
+        lambda m, budget, top: 1,
+        ("plurality", "single", "single_choice", "one_choice", "fptp", "majority"),
+        ("#4b3b8f", "#9a8cf0"),
+        must_give=True,
+        equals=False,
     ),
     "ranked": BallotForm(
-        _ranked, _not_ranked, lambda m, budget, top: m - 1, left_out="last", equals=False
+        _ranked,
+        _not_ranked,
+        lambda m, budget, top: m - 1,
+        ("borda", "ranking", "rank", "ranks", "ordinal", "rcv", "irv", "preferential"),
+        ("#a8362a", "#f0786b"),
+        listed="order",
+        left_out="last",
+        equals=False,
     ),
     "cumulative": BallotForm(
         lambda masses, budget: np.asarray(summed(masses, 1) == budget),
         _not_cumulative,
         lambda m, budget, top: budget,
+        ("points", "point", "budget", "distribution"),
+        ("#a87c0c", "#e8c257"),
         must_give=True,
+        budget=True,
         numbers=True,
     ),
     "approval": BallotForm(
         lambda masses, _: np.asarray(fold(np.maximum, masses, 1) <= 1),
         _not_approval,
         lambda m, budget, top: 1,
+        ("approve", "approvals", "multiple_choice", "multi"),
+        ("#1f7f86", "#5fcdd4"),
+        may_give_nothing=True,
+        listed="set",
         numbers=True,
     ),
     "score": BallotForm(
         lambda masses, _: np.ones(len(masses), dtype=np.bool_),
         lambda masses, _: None,
         lambda m, budget, top: top,
+        ("scores", "rating", "ratings", "range", "grades", "likert", "stars"),
+        ("#5c4a00", "#c9a300"),
         left_out="anywhere",
+        scale=True,
         numbers=True,
     ),
 }
@@ -143,13 +182,33 @@ FORMATS: Final[Mapping[Protocol, BallotForm]] = {
 `analysis.counting.format_conversion`, and, if it has a rule, the consistent ballots of that rule in
 `analysis.identify.ballots_consistent_with_logged`."""
 
-MUST_GIVE: Final = tuple(name for name, form in FORMATS.items() if form.must_give)
+CHOICES: Final = " or ".join((", ".join([*FORMATS][:-1]), [*FORMATS][-1]))
+"""The formats' names as a hint lists them."""
+
+
+def names_of(holds: Callable[[BallotForm], object]) -> list[str]:
+    """Names of the formats for which something holds."""
+    return [name for name, form in FORMATS.items() if holds(form)]
+
+
+MUST_GIVE: Final = names_of(lambda form: form.must_give)
 """Formats in which a ballot that gives nothing is an abstention."""
 
-MAY_LEAVE_OUT: Final = tuple(name for name, form in FORMATS.items() if form.left_out)
+MAY_LEAVE_OUT: Final = names_of(lambda form: form.left_out)
 """Formats whose ballots from elsewhere may say nothing of some candidates."""
+
+WITH_BUDGET: Final = names_of(lambda form: form.budget)
+"""Formats whose numbers sum to a budget."""
+
+ON_A_SCALE: Final = names_of(lambda form: form.scale)
+"""Formats whose numbers stand on a scale."""
 
 
 def leaving_out(where: Literal["last", "anywhere"]) -> list[str]:
     """Formats whose ballots put those whom they leave out last, or anywhere."""
-    return [name for name, form in FORMATS.items() if form.left_out == where]
+    return names_of(lambda form: form.left_out == where)
+
+
+def protocol_named(word: str) -> str | None:
+    """Our name of a format, or of a rich ballot; `None` for an unknown word."""
+    return named_in(word, {"rich": (), **{name: form.words for name, form in FORMATS.items()}})

@@ -16,7 +16,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.reading_options import EVERY_VOTE
 from tutorsim.analysis.statistics.array_types import Bools, Ints
-from tutorsim.vocabularies import PROTOCOLS, BallotFormat, Protocol
+from tutorsim.vocabularies import PROTOCOLS, BallotFormat, Protocol, PublishedProtocol
 
 # --- Turn profiles -------------------------------------------------------------------------------
 
@@ -47,16 +47,21 @@ class Rich(NamedTuple):
     approved: Masses
 
     def under(self, protocol: Protocol) -> Masses:
-        """The masses of its ballot under a protocol."""
-        match protocol:
+        """The masses of its ballot under a protocol; its order where it holds none for that."""
+        match held_by_rich(protocol):
             case "simple":
                 return tuple(int(place == 1) for place in self.rank)
             case "ranked":
                 return tuple(len(self.rank) - place for place in self.rank)
-            case "cumulative" | "score":
+            case "cumulative":
                 return self.points
             case "approval":
                 return self.approved
+
+
+def held_by_rich(protocol: Protocol) -> PublishedProtocol:
+    """The ballot of a rich one that says most under a protocol: its own, or else the ranking."""
+    return next((held for held in PROTOCOLS if held == protocol), "ranked")
 
 
 class Place(NamedTuple):
@@ -101,7 +106,7 @@ class Profile:
         """The ballots that rich ones hold for a protocol; those of any other format as cast."""
         if self.protocol != "rich":
             return self
-        form: Protocol = "ranked" if protocol == "score" else protocol
+        form = held_by_rich(protocol)
         held = tuple(None if rich is None else rich.under(form) for rich in self.rich)
         return Profile(form, self.size, held)
 
@@ -163,7 +168,7 @@ def _fitting(cast: pl.DataFrame) -> list[Protocol]:
     return [p for p, fit in zip(PROTOCOLS, fits, strict=True) if fit]
 
 
-def rich_mass(protocol: Protocol) -> pl.Expr:
+def rich_mass(protocol: PublishedProtocol) -> pl.Expr:
     """The mass that the columns of a rich ballot give its candidate under a protocol."""
     match protocol:
         case "simple":
@@ -171,7 +176,7 @@ def rich_mass(protocol: Protocol) -> pl.Expr:
         case "ranked":
             m = pl.len().over(*TURN, "stage", "voter").cast(pl.Int64)
             return m - pl.col("rank")
-        case "cumulative" | "score":
+        case "cumulative":
             return pl.col("points")
         case "approval":
             return pl.col("approved").cast(pl.Int64)

@@ -11,6 +11,7 @@ import polars as pl
 import polars.selectors as cs
 from altair.utils.schemapi import debug_mode
 
+from tutorsim.analysis.ballots.valid_ballots_by_format import FORMATS
 from tutorsim.vocabularies import CONDITIONS, DEFAULT_ROLES
 
 # --- Style ---------------------------------------------------------------------------------------
@@ -44,12 +45,8 @@ _ROLES: Final = (
 
 _CONDITIONS: Final = {
     "baseline": ("#6f7680", "#a3abb6"),
-    "simple": ("#4b3b8f", "#9a8cf0"),
-    "ranked": ("#a8362a", "#f0786b"),
-    "cumulative": ("#a87c0c", "#e8c257"),
-    "approval": ("#1f7f86", "#5fcdd4"),
     "rich": ("#511433", "#b24ca1"),
-    "score": ("#5c4a00", "#c9a300"),
+    **{name: form.colours for name, form in FORMATS.items() if form.colours is not None},
 }
 
 _SHADES: Final = (
@@ -77,7 +74,7 @@ _PAIRS: Final = {
     **_SURFACES,
     **{f"role{i}": pair for i, pair in enumerate(_ROLES, start=1)},
     **{f"shade{i}": pair for i, pair in enumerate(_SHADES, start=1)},
-    **{f"condition-{name}": pair for name, pair in _CONDITIONS.items()},
+    **{f"condition-{c}": _CONDITIONS[c] for c in CONDITIONS if c in _CONDITIONS},
 }
 
 TOKENS: Final[dict[str, str]] = {name: light for name, (light, _) in _PAIRS.items()}
@@ -158,7 +155,7 @@ def role_colors(roles: Sequence[str]) -> list[str]:
 
 def condition_colors(conditions: Sequence[str]) -> list[str]:
     """A colour per condition, in their order; grey for a name that is none."""
-    return [_CONDITIONS[c][0] if c in CONDITIONS else PLAIN for c in conditions]
+    return [_CONDITIONS[c][0] if c in _CONDITIONS else PLAIN for c in conditions]
 
 
 def shades(count: int) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
+from tutorsim.analysis.ballots.valid_ballots_by_format import FORMATS
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
 from tutorsim.analysis.counting.rule_definitions import (
     Approvals,
@@ -401,7 +402,8 @@ def table_ends(panels: DistinctPanels, targets: Sequence[Rule], *, budget: int) 
             scores.
     """
     rows, ballots, protocol, m, _ = panels
-    if protocol == "score" and any(LEFT_OUT in ballot for ballot in ballots):
+    anywhere = FORMATS[protocol].left_out == "anywhere"
+    if anywhere and any(LEFT_OUT in ballot for ballot in ballots):
         return {}
     n = rows.shape[1]
     scored = [t for t in targets if scores_tabled(t, ballots, protocol, m, n)]

@@ -318,7 +318,7 @@ def point_ends(
         budget: Points of a ballot.
     """
     exempt = panels.shape[1]
-    if protocol == "cumulative":
+    if protocol == ballot_format("cumulative"):
         points = np.array([*ballots, (0,) * m], dtype=np.int32)
         return _ends_of_points(points.T[:, panels.T], budget, exempt)
     rows, different, number = _by_domain(panels, ballots, protocol, "cumulative")
@@ -460,7 +460,7 @@ def scores_tabled(
     """Whether panels of n voters have few enough combinations of scores, of sums or of medians."""
     if target not in ("score", "median_score") or not (1 < m <= _HELD and n > 0):
         return False
-    exact = protocol == "score"
+    exact = protocol == ballot_format(target)
     values = len({score for ballot in ballots for score in ballot}) + 2 if exact else 1
     choices = 2 if exact or target == "score" else 3
     return bool(choices**n * (values if target == "median_score" else 1) <= _WIDE)

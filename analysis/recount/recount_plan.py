@@ -12,6 +12,7 @@ from typing import Final, Literal, NamedTuple, get_args
 import numpy as np
 import polars as pl
 
+from tutorsim.analysis.ballots.valid_ballots_by_format import FORMATS
 from tutorsim.analysis.ballots.vote_arrays import Rounds, distinct_rows
 from tutorsim.analysis.counting.format_conversion import AS_CAST, SHARED_SCORES, projection_name
 from tutorsim.analysis.counting.rule_definitions import (
@@ -380,7 +381,7 @@ class Plan:
 
     def points(self, target: str) -> int:
         """Points of a ballot under a rule, or the end of the scale of its scores."""
-        return self.budget if target == "cumulative" else self.top
+        return self.budget if FORMATS[self.form(target)].budget else self.top
 
     def projection(self, protocol: BallotFormat, target: str) -> str:
         """The name of the convention behind a point."""

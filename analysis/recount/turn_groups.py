@@ -16,6 +16,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
     Votes,
     count,
     distinct_rows,
+    held_by_rich,
     in_order,
     rich_mass,
     rich_rules,
@@ -140,7 +141,7 @@ class _Place:
 
     def panels(self, form: Protocol) -> DistinctPanels:
         rich = self.protocol == "rich"
-        form = "ranked" if rich and form == "score" else form
+        form = held_by_rich(form) if rich else form
         key = form if rich else None
         if key not in self._found:
             rounds = self.parts[key]

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import polars as pl
 
+from tutorsim.analysis.ballots.valid_ballots_by_format import MAY_LEAVE_OUT
 from tutorsim.analysis.runs.branch_continuations import deciding_order
 from tutorsim.errors import UsageError
 from tutorsim.records import (
@@ -329,7 +330,7 @@ def _candidate_cells(ballot: BallotRecord, standing: Sequence[str]) -> Iterator[
     status, protocol, attempts = ballot.ballot_status, _counted(ballot), ballot.attempts
     for role in standing:
         label, position = shown.get(role, (None, None))
-        left_out = None if protocol == "ranked" else 0
+        left_out = None if protocol in MAY_LEAVE_OUT else 0
         own = mass.get(role, left_out) if mass else None
         rich = _rich_cells(choice, role) if isinstance(choice, RichBallot) else (None, None, None)
         yield (voter, role, label, own, status, protocol, position, attempts, *rich)

@@ -10,6 +10,7 @@ from typing import Final, Literal, NamedTuple, get_args
 import numpy as np
 
 from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.ballots.valid_ballots_by_format import FORMATS
 from tutorsim.analysis.ballots.vote_arrays import TURN, Place, TurnKey
 from tutorsim.analysis.counting.all_voting_turns import Cluster, places_of, turn_table
 from tutorsim.analysis.counting.decisions_in_arrays import first_of, leaders_of
@@ -154,7 +155,7 @@ def said(ballot: BallotRecord) -> Hashable | None:
         return (*sorted(choice.points.items()), choice.order, choice.approved)
     if isinstance(choice, dict):
         return tuple(sorted(choice.items()))
-    if isinstance(choice, tuple) and ballot.protocol == "approval":
+    if isinstance(choice, tuple) and FORMATS[ballot.rule].listed == "set":
         return frozenset(choice)
     return choice
 

@@ -3,7 +3,9 @@
 import ast
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
+
+from tutorsim.vocabularies import Protocol
 
 ROOT = Path(__file__).parents[1]
 
@@ -415,6 +417,57 @@ def test_no_file_mentions_a_path_of_a_machine():
     assert len(paths) > len(MODULES)
     found = {str(path): MACHINE.findall(path.read_text(encoding="utf-8")) for path in paths}
     assert {name: places for name, places in found.items() if places} == {}
+
+
+FORMATS_BY_NAME = {
+    # What a format is: a further one is an entry or a branch here.
+    "tutorsim.voting.ballots": "how a reply is read, and what a choice says and gives",
+    "tutorsim.analysis.counting.format_conversion": "one ballot for another, by convention",
+    "tutorsim.systems.panel.scripted_replies": "how the stand-in casts one",
+    # Rules, which count ballots of one format each.
+    "tutorsim.analysis.counting.rule_definitions": "rules",
+    "tutorsim.analysis.identify.ballots_consistent_with_logged": "rules",
+    "tutorsim.analysis.identify.possible_winners": "rules",
+    "tutorsim.analysis.identify.small_panel_winners": "rules",
+    "tutorsim.analysis.identify.win_conditions": "rules",
+    "tutorsim.analysis.recount.format_invariance": "ballots that a rule's format allows",
+    "tutorsim.analysis.recount.possible_winners_by_rule": "rules, and numbers of approvals",
+    "tutorsim.analysis.recount.recount_plan": "rules, and numbers of approvals",
+    "tutorsim.analysis.recount.tables": "numbers of approvals",
+    "tutorsim.analysis.recount.verdict": "numbers of approvals",
+    "tutorsim.cli.recount": "numbers of approvals",
+    "tutorsim.analysis.systems.debate.recounted": "the rules of debates",
+    # Closed sets.
+    "tutorsim.analysis.ballots.vote_arrays": "the four ballots that a rich one holds",
+    "tutorsim.analysis.ballots.ballots_in_one_row": "what a column that names candidates may be",
+    "tutorsim.analysis.systems.panel.panels_compared": "formats counted in closed form",
+    "tutorsim.systems.debate.mallm_logs": "the four of the program MALLM",
+    # Other things of the same name.
+    "tutorsim.analysis.systems.panel.student_outcomes": "a score is what a student's answer gets",
+}
+"""Modules that compare something with the name of a ballot format, and what is meant."""
+
+
+def test_no_module_asks_for_a_format_by_its_name_but_those_listed():
+    """A property in `FORMATS` is asked for instead, so that a further format is an entry there."""
+    names = {*get_args(Protocol)}
+
+    def compared(module):
+        for node in module.nodes:
+            if isinstance(node, ast.Compare):
+                sides = [node.left, *node.comparators]
+            elif isinstance(node, ast.MatchValue):
+                sides = [node.value]
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                sides = node.args if node.func.attr in ("eq", "ne", "is_in") else []
+            else:
+                continue
+            parts = [part for side in sides for part in (side, *getattr(side, "elts", ()))]
+            if any(isinstance(part, ast.Constant) and part.value in names for part in parts):
+                yield ast.unparse(node)
+
+    found = {module.name for module in MODULES if any(compared(module))}
+    assert found == {*FORMATS_BY_NAME}
 
 
 def test_array_types_are_declared_once():

@@ -49,7 +49,7 @@ class BallotForm:
     widest: Callable[[int, int, int], int]
     """By how much a ballot of m candidates can put one before another, given the points of a
     cumulative ballot and the end of the scale of scores."""
-    words: tuple[str, ...]
+    words: tuple[str, ...] = ()
     """Names that files give to the format, the likeliest first."""
     colours: tuple[str, str] | None = None
     """Of its marks in charts, on paper and on a dark screen; `None`: the plain one."""

@@ -497,16 +497,19 @@ SCORE_RULES: Final[
 """The rules that ask of each candidate only who names it."""
 
 
-def ballot_format(rule: Rule) -> Protocol:
-    """The ballot format that a rule counts: rankings for scores by rank and the further rules."""
+def ballot_format(rule: Rule | Protocol) -> Protocol:
+    """The ballot format that a rule counts: rankings for scores by rank and the further rules.
+
+    A format of no rule here is its own.
+    """
     if isinstance(rule, Approvals):
         return "approval"
-    if rule in ("score", "median_score"):
+    if rule == "median_score":
         return "score"
-    return rule if rule in ("simple", "cumulative", "approval") else "ranked"
+    return next((form for form in get_args(Protocol) if form == rule), "ranked")
 
 
-def rank_scores(rule: Rule, m: int) -> tuple[int, ...] | None:
+def rank_scores(rule: Rule | Protocol, m: int) -> tuple[int, ...] | None:
     """Scores of m ranks, best first, over complete rankings: of Borda and of scores by rank; `None`
     for other rules."""
     if isinstance(rule, RankVector):

@@ -111,7 +111,7 @@ class Domain(NamedTuple):
         return tuple(c for c, mass in enumerate(self.data) if mass == LEFT_OUT)
 
 
-def domain_of(ballot: Masses, *, protocol: Protocol, target: Rule) -> Domain:
+def domain_of(ballot: Masses, *, protocol: Protocol, target: Rule | Protocol) -> Domain:
     """What the voter may have cast under `target`."""
     form, cast = ballot_format(target), FORMATS[protocol]
     if protocol == form and cast.numbers:

@@ -18,6 +18,7 @@ from tutorsim.analysis.counting.rule_definitions import (
     Approvals,
     RankVector,
     Rule,
+    ballot_format,
     rank_scores,
 )
 from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels
@@ -142,7 +143,7 @@ def _decides(rule: Rule, protocol: Protocol, m: int) -> bool:
     if isinstance(rule, RankVector):
         logged = (1, *[0] * (m - 1)) if protocol == "simple" else rank_scores(protocol, m)
         return logged is not None and RankVector.of(logged) == rule
-    return rule == protocol or (protocol == "approval" and isinstance(rule, Approvals))
+    return rule == protocol or (isinstance(rule, Approvals) and protocol == ballot_format(rule))
 
 
 class _TabledPanels(NamedTuple):

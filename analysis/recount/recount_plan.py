@@ -387,7 +387,7 @@ class Plan:
         """The name of the convention behind a point."""
         if target not in self.own_rules:
             return projection_name(protocol, self.rule(target, 0))  # type: ignore[arg-type]
-        as_cast = target in self.functions or protocol in ("ranked", "rich")
+        as_cast = target in self.functions or protocol in (self.form(target), "rich")
         return AS_CAST if as_cast else SHARED_SCORES
 
     def convention(self, target: str, sizes: Sequence[int]) -> str | None:

@@ -10,6 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from tutorsim.analysis.ballots.recount_source import order_words, reading_of
+from tutorsim.analysis.ballots.valid_ballots_by_format import WITH_BUDGET
 from tutorsim.analysis.pages.cells import Table
 from tutorsim.analysis.systems.documents import document_of
 from tutorsim.analysis.systems.system_view import Ballots, Opened, SystemRun, opened
@@ -98,7 +99,7 @@ def _shown(found: Opened, value: dict[str, Any], told: Table | None) -> Iterator
         ],
         left=2,
     )
-    if any(row["protocol"] in ("cumulative", "rich") for row in value["votes"]):
+    if any(row["protocol"] in (*WITH_BUDGET, "rich") for row in value["votes"]):
         yield caption(f"A ballot of points sums to {source.budget}.")
     if isinstance(found, Ballots):
         yield caption(order_words(source))

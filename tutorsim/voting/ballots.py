@@ -82,15 +82,12 @@ def cast_as(choice: Choice, *, form: BallotFormat, protocol: Protocol) -> Choice
 
 
 def _of_rich(choice: RichBallot, protocol: Protocol) -> Choice:
-    match protocol:
-        case "simple":
-            return choice.order[0]
-        case "ranked":
-            return choice.order
-        case "cumulative" | "score":
-            return choice.points
-        case "approval":
-            return choice.approved
+    held: dict[Protocol, Choice] = {
+        "simple": choice.order[0],
+        "ranked": choice.order,
+        "approval": choice.approved,
+    }
+    return held.get(protocol, choice.points)
 
 
 def _levels(choice: Choice, form: BallotFormat) -> list[list[str]]:
@@ -116,35 +113,35 @@ def masses_of(
         return {}
     if isinstance(choice, RichBallot):
         choice = _of_rich(choice, protocol)
-    given = _MASSES[protocol](choice, len(candidates))
+    given = _MASSES[protocol](choice, candidates)
     return {candidate: given.get(candidate, 0) for candidate in candidates}
 
 
-def _mass_simple(choice: Choice, m: int) -> dict[str, int]:
+def _mass_simple(choice: Choice, candidates: Sequence[str]) -> dict[str, int]:
     return {choice: 1} if isinstance(choice, str) else {}
 
 
-def _mass_ranked(choice: Choice, m: int) -> dict[str, int]:
+def _mass_ranked(choice: Choice, candidates: Sequence[str]) -> dict[str, int]:
     order = choice if isinstance(choice, tuple) else ()
-    return {candidate: m - 1 - place for place, candidate in enumerate(order)}
+    return {candidate: len(candidates) - 1 - place for place, candidate in enumerate(order)}
 
 
-def _mass_cumulative(choice: Choice, m: int) -> dict[str, int]:
+def _mass_cumulative(choice: Choice, candidates: Sequence[str]) -> dict[str, int]:
     return dict(choice) if isinstance(choice, dict) else {}
 
 
-def _mass_approval(choice: Choice, m: int) -> dict[str, int]:
+def _mass_approval(choice: Choice, candidates: Sequence[str]) -> dict[str, int]:
     return dict.fromkeys(choice, 1) if isinstance(choice, tuple) else {}
 
 
-_MASSES: Mapping[Protocol, Callable[[Choice, int], dict[str, int]]] = {
+_MASSES: Mapping[Protocol, Callable[[Choice, Sequence[str]], dict[str, int]]] = {
     "simple": _mass_simple,
     "ranked": _mass_ranked,
     "cumulative": _mass_cumulative,
     "approval": _mass_approval,
     "score": _mass_cumulative,
 }
-"""Mass of each candidate that a choice names, given the number of candidates."""
+"""Mass of each candidate that a choice names, given all candidates."""
 
 
 # --- Ballot parsing ------------------------------------------------------------------------------

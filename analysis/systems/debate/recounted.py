@@ -35,7 +35,7 @@ from tutorsim.records.debate import (
     flag,
 )
 from tutorsim.systems.debate.end_of_debate import End, Moment, consensus_rule, end_of, moments
-from tutorsim.vocabularies import PROTOCOLS, Protocol, Scoring
+from tutorsim.vocabularies import PROTOCOLS, PublishedProtocol, Scoring
 from tutorsim.voting import AgreementReading, Majority, leaders, read_agreement, tally
 
 Rule = Literal[
@@ -159,7 +159,7 @@ def _proposed(messages: Sequence[Message], end: End, turn: int, said: int) -> Ou
 # --- Votes ----------------------------------------------------------------------------------
 
 
-def _vote(record: DebateRecord, rule: Protocol, setup: DebateSetup) -> Outcome:
+def _vote(record: DebateRecord, rule: PublishedProtocol, setup: DebateSetup) -> Outcome:
     """Walk the votes from the first one on until the debate ends, whatever they leave open."""
     ends: list[tuple[DebateTurn, End]] = []
     ties = 0
@@ -189,7 +189,7 @@ def _delivered(record: DebateRecord, ends: Sequence[tuple[DebateTurn, End]], tie
 
 
 def _leading(
-    turn: DebateTurn, rule: Protocol, setup: DebateSetup, logged: DebateSetup
+    turn: DebateTurn, rule: PublishedProtocol, setup: DebateSetup, logged: DebateSetup
 ) -> Sequence[tuple[str, ...]]:
     """Who may lead the vote of a turn: one set of candidates if that is known, else several.
 
@@ -219,7 +219,11 @@ def _any_of(winners: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def possible_outcomes(
-    ballots: Sequence[BallotRecord], candidates: Sequence[str], rule: Protocol, *, budget: int
+    ballots: Sequence[BallotRecord],
+    candidates: Sequence[str],
+    rule: PublishedProtocol,
+    *,
+    budget: int,
 ) -> tuple[str, ...]:
     """Possible winners of a vote under a rule that its ballots were not cast under.
 

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source, of_panel
+from tutorsim.analysis.ballots.valid_ballots_by_format import FORMATS, BallotForm
 from tutorsim.analysis.pages.cells import Table, estimate, part_of, plain, table
 from tutorsim.analysis.statistics.array_types import Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
@@ -44,7 +45,13 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
 )
 from tutorsim.records import EpisodeRecord
 from tutorsim.records.run import makeup_words, panels_of
-from tutorsim.vocabularies import BALLOT_FORMATS, CUMULATIVE_BUDGET, PROTOCOLS, Protocol
+from tutorsim.vocabularies import (
+    BALLOT_FORMATS,
+    CUMULATIVE_BUDGET,
+    PROTOCOLS,
+    TOP_SCORE,
+    Protocol,
+)
 
 # --- Ties under random ballots -------------------------------------------------------------------
 
@@ -135,8 +142,9 @@ def leaders_by_chance(
         return Leaders(_of_choices(voters, candidates), True)
     if protocol == "approval":
         return Leaders(_of_sets(voters, candidates), True)
-    most = budget if protocol == "cumulative" else candidates - 1
-    if (voters * most + 1) ** (candidates - 1) <= _CELLS:
+    form = FORMATS[protocol]
+    most = form.widest(candidates, budget, TOP_SCORE)
+    if not form.scale and (voters * most + 1) ** (candidates - 1) <= _CELLS:
         return Leaders(_counted(protocol, voters, candidates, budget), True)
     return Leaders(_drawn(protocol, voters, candidates, budget), False)
 
@@ -187,16 +195,12 @@ def _of_sets(n: int, m: int) -> tuple[float, ...]:
 def _counted(protocol: Protocol, n: int, m: int, budget: int) -> tuple[float, ...]:
     """Totals of all but the last candidate on a lattice, from the transform of one ballot's.
 
-    The last one's total is what is left of the whole mass.
+    The last one's total is what is left of the whole mass, which all ballots of the format share.
     """
-    most = budget if protocol == "cumulative" else m - 1
-    side = n * most + 1
+    form = FORMATS[protocol]
+    side = n * form.widest(m, budget, TOP_SCORE) + 1
     one = np.zeros((side,) * (m - 1))
-    ballots = np.indices((most + 1,) * m).reshape(m, -1)
-    if protocol == "cumulative":
-        ballots = ballots[:, ballots.sum(axis=0) == budget]
-    else:
-        ballots = ballots[:, (np.sort(ballots, axis=0) == np.arange(m)[:, None]).all(axis=0)]
+    ballots = _every_ballot(form, m, budget)
     one[tuple(ballots[:-1])] = 1 / ballots.shape[1]
     axes = tuple(range(m - 1))
     chance = np.fft.irfftn(np.fft.rfftn(one, axes=axes) ** n, s=one.shape, axes=axes)
@@ -209,14 +213,24 @@ def _counted(protocol: Protocol, n: int, m: int, budget: int) -> tuple[float, ..
     return tuple(np.maximum(shares, 0.0).tolist())
 
 
+def _every_ballot(form: BallotForm, m: int, budget: int) -> Ints:
+    """Every ballot of a format as masses, one a column."""
+    ballots = np.indices((form.widest(m, budget, TOP_SCORE) + 1,) * m).reshape(m, -1)
+    return ballots[:, form.valid(ballots.T, budget)]
+
+
 def _drawn(protocol: Protocol, n: int, m: int, budget: int) -> tuple[float, ...]:
-    draw = np.random.default_rng(_SEED)
+    draw, form = np.random.default_rng(_SEED), FORMATS[protocol]
     totals: Ints = np.zeros((DRAWS, m), dtype=np.int64)
     for _ in range(n):
-        if protocol == "cumulative":  # every split of the points is as likely as every other
+        if form.scale:
+            totals += draw.integers(0, TOP_SCORE, size=totals.shape, endpoint=True)
+        elif form.budget:  # every split of the points is as likely as every other
             totals += draw.multinomial(budget, draw.dirichlet(np.ones(m), size=DRAWS))
-        else:
+        elif form.listed == "order":
             totals += draw.permuted(np.tile(np.arange(m), (DRAWS, 1)), axis=1)
+        else:
+            totals += draw.choice(_every_ballot(form, m, budget), size=DRAWS, axis=1).T
     led = (totals == totals.max(axis=1, keepdims=True)).sum(axis=1)
     return tuple((np.bincount(led, minlength=m + 1)[1:] / DRAWS).tolist())
 

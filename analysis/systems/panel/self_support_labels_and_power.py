@@ -532,7 +532,9 @@ def margins(source: Source) -> pl.DataFrame:
             widest = FORMATS[rule].widest(m, source.budget, source.top)
             most = np.full(len(rows), widest)
             left_out = panel.final.of(rows).left_out
-            if left_out is not None and rule == "ranked":  # masses are twice the Borda points
+            if (
+                left_out is not None and FORMATS[rule].left_out == "last"
+            ):  # masses are twice the Borda points
                 most = most * (1 + left_out.any(axis=(1, 2)))
             for row, clear in enumerate((False, True)):
                 found[row, turns] = _fewest(panel, rows, most=most, clear=clear)

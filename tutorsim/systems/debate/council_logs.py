@@ -571,7 +571,7 @@ def _ballot(
     voter: str, protocol: Any, choice: Any, candidates: Sequence[str], labels: Any, raw: str
 ) -> BallotRecord:
     mass = masses_of(choice, candidates, protocol=protocol)
-    if protocol != "simple" and choice is not None:
+    if isinstance(choice, tuple | dict):
         mass = {member: mass[member] for member in choice}
     return BallotRecord(
         voter=voter,

@@ -6,9 +6,10 @@ from itertools import permutations, product
 
 import pytest
 
+from tutorsim.analysis.ballots.valid_ballots_by_format import BallotForm
 from tutorsim.analysis.systems.panel import panels_compared as ties_under_random_ballots
 from tutorsim.analysis.systems.panel.panels_compared import leaders_by_chance, uniform_chance
-from tutorsim.vocabularies import PROTOCOLS
+from tutorsim.vocabularies import PROTOCOLS, TOP_SCORE
 from tutorsim.voting import decide
 
 BUDGET = 3
@@ -20,6 +21,8 @@ def ballots(protocol, m):
         return list(permutations(range(m)))
     if protocol == "cumulative":
         return [split for split in product(range(BUDGET + 1), repeat=m) if sum(split) == BUDGET]
+    if protocol == "score":
+        return list(product(range(TOP_SCORE + 1), repeat=m))
     sets = product((0, 1), repeat=m)
     return [s for s in sets if protocol == "approval" or sum(s) == 1]
 
@@ -95,6 +98,29 @@ def test_drawn_votes_come_near_the_counted_ones(protocol, monkeypatch):
     monkeypatch.setattr(ties_under_random_ballots, "_CELLS", 0)
     drawn = leaders_by_chance.__wrapped__(protocol, 4, 3)
     assert (counted.exact, drawn.exact) == (True, False)
+    assert drawn.shares == pytest.approx(counted.shares, abs=0.01)
+
+
+def test_random_scores_are_any_on_the_scale():
+    counts = totals("score", 2, 3)
+    alone = sum(ways for vector, ways in counts.items() if vector.count(max(vector)) == 1)
+    found = leaders_by_chance("score", 2, 3)
+    assert not found.exact
+    assert found.shares[0] == pytest.approx(alone / counts.total(), abs=0.01)
+
+
+def test_ballots_of_a_format_that_is_added_are_all_drawn_alike(monkeypatch):
+    """A veto: one of three gets nothing. By hand: of 9 pairs 3 leave two level, 6 leave one."""
+    veto = BallotForm(
+        lambda masses, _: (masses.sum(axis=1) == masses.shape[1] - 1) & (masses <= 1).all(axis=1),
+        lambda masses, _: None,
+        lambda m, budget, top: 1,
+    )
+    monkeypatch.setitem(ties_under_random_ballots.FORMATS, "veto", veto)
+    counted = leaders_by_chance("veto", 2, 3)
+    assert counted.shares == pytest.approx((6 / 9, 3 / 9, 0))
+    monkeypatch.setattr(ties_under_random_ballots, "_CELLS", 0)
+    drawn = leaders_by_chance.__wrapped__("veto", 2, 3)
     assert drawn.shares == pytest.approx(counted.shares, abs=0.01)
 
 

@@ -180,9 +180,6 @@ CASCADE: Final = (
 )
 """The warning that goes with every counterfactual about single turns."""
 
-LOGGED: Final = "As logged; nothing is recounted."
-"""Ends the caption of a chart of what happened, in a run that is no branch."""
-
 _TITLE_WIDTH: Final = 74
 _SUBTITLE_WIDTH: Final = 104
 
@@ -334,9 +331,9 @@ def stacked(data: pl.DataFrame, part: str, *, title: str, parts: Sequence[str] =
         title: Of the legend.
         parts: All that there may be, each with one shade whichever are there; else those there are.
     """
-    protocols = data.get_column("protocol").unique(maintain_order=True).to_list()
+    protocols = names_in(data, "protocol")
     data = data.sort("place", maintain_order=True)
-    names = list(parts) or data.get_column(part).unique(maintain_order=True).to_list()
+    names = list(parts) or names_in(data, part)
     middle = pl.col("turns").cum_sum().over("protocol") - pl.col("turns") / 2
     data = data.with_columns(middle=middle).with_columns(strong=pl.col(part) == names[0])
     whole = alt.Axis(tickMinStep=1, tickCount=8)
@@ -362,8 +359,42 @@ def stacked(data: pl.DataFrame, part: str, *, title: str, parts: Sequence[str] =
     return alt.layer(bars, text).properties(height=alt.Step(36))
 
 
-def faceted(*layers: alt.Chart, data: pl.DataFrame, by: str, order: Sequence[str]) -> Drawing:
-    """Layers over rows of names, one panel each, two beside one another."""
-    facet = alt.Facet(f"{by}:N", sort=list(order), title=None)
-    whole = alt.layer(*layers).properties(data=inline(data), width=270, height=alt.Step(24))
-    return whole.facet(facet=facet, columns=2, spacing=34)
+def names_in(data: pl.DataFrame, column: str) -> list[str]:
+    """The names in a column, in order of first appearance."""
+    return data.get_column(column).unique(maintain_order=True).to_list()
+
+
+def coloured(field: str, names: Sequence[str], colours: Sequence[str], **more: Any) -> alt.Color:
+    """Colour by a column of names, each with one of the colours."""
+    scale = alt.Scale(domain=list(names), range=list(colours))
+    return alt.Color(f"{field}:N", scale=scale, **more)
+
+
+def faceted(
+    *layers: alt.Chart,
+    data: pl.DataFrame,
+    by: str,
+    order: Sequence[str] = (),
+    width: int | alt.Step = 270,
+    height: int | None = None,
+    step: int = 24,
+    spacing: int = 34,
+    columns: int = 2,
+) -> Drawing:
+    """Layers over rows of names, one panel each, so many beside one another.
+
+    Args:
+        layers: Drawn upon one another in every panel.
+        data: With a column of the panels' names.
+        by: That column.
+        order: The panels; as they come in the data, when left out.
+        width: Of a panel in pixels, or of a step.
+        height: Of a panel in pixels; as many steps as it has rows, when left out.
+        step: Height of a row in pixels.
+        spacing: Pixels between panels.
+        columns: Panels beside one another.
+    """
+    facet = alt.Facet(f"{by}:N", sort=list(order) or names_in(data, by), title=None)
+    high = alt.Step(step) if height is None else height
+    whole = alt.layer(*layers).properties(data=inline(data), width=width, height=high)
+    return whole.facet(facet=facet, columns=columns, spacing=spacing)

@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 import polars as pl
 
@@ -35,6 +36,7 @@ E = TypeVar("E")
 Row = Mapping[str, Any]
 """Column → cell; every row of a part has the same columns."""
 Rows = Callable[[E], Iterable[Row]]
+NO_KINDS: Final[Mapping[str, type[pl.DataType]]] = MappingProxyType({})
 Said = Callable[[pl.DataFrame, Any], str]
 """What the rows, and what they are of, let one say."""
 
@@ -48,10 +50,6 @@ class _Declared(Generic[E]):
     rows: Rows[E]
     words: Mapping[str, Any]
     """Place of the caption → what stands there, or a function that gives it."""
-
-    def frame(self, of: E) -> pl.DataFrame:
-        """The rows, typed by all of them."""
-        return pl.DataFrame(list(self.rows(of)), infer_schema_length=None)
 
     def _caption(self, *known: object) -> str:
         """The docstring on one line, its places filled."""
@@ -111,6 +109,7 @@ class DeclaredFigure(_Declared[E]):
     given = "The functions of a chart get the rows, and what the page is of; `without` the latter."
     draw: Callable[[pl.DataFrame, Any], "Drawing"]
     finding: Said
+    kinds: Mapping[str, type[pl.DataType]]
     method: str | Said
     alternative: str | Said
     without: str | Callable[[Any], str] | None
@@ -118,7 +117,7 @@ class DeclaredFigure(_Declared[E]):
     def __call__(self, of: E) -> "Figure | None":
         from tutorsim.analysis.charts.figure import Figure, absent  # the library loads slowly
 
-        data = self._said("rows", self.frame, of)
+        data = self._said("rows", self._frame, of)
         if data.is_empty():
             why = self._said("reason without rows", self.without, of)
             return None if why is None else absent(self.name, why)
@@ -131,6 +130,10 @@ class DeclaredFigure(_Declared[E]):
             chart=self._said("drawing", self.draw, data, of),
             alternative=self._said("alternative", self._alternative, data, of),
         )
+
+    def _frame(self, of: E) -> pl.DataFrame:
+        rows = list(self.rows(of))
+        return pl.DataFrame(rows, schema_overrides=self.kinds, infer_schema_length=None)
 
     def _alternative(self, data: pl.DataFrame, of: E) -> str:
         said = self.alternative
@@ -202,6 +205,7 @@ def figure(
     alternative: str | Said,
     method: str | Said = "",
     without: str | Callable[[Any], str] | None = None,
+    kinds: Mapping[str, type[pl.DataType]] = NO_KINDS,
     **words: Any,
 ) -> Callable[[Rows[E]], DeclaredFigure[E]]:
     """Declare a chart; its functions take the rows, and what they are of.
@@ -214,11 +218,12 @@ def figure(
             a function.
         method: How the rows were computed.
         without: Why there is no chart if there are no rows, where a reader would look for it.
+        kinds: Types of columns that may hold nothing at all, which shows none.
         words: Place of the caption → what stands there, or a function of the rows and of what
             they are of.
     """
     return lambda rows: DeclaredFigure(
-        name, rows, words, draw, finding, method, alternative, without
+        name, rows, words, draw, finding, kinds, method, alternative, without
     )
 
 

@@ -7,22 +7,22 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from tutorsim.analysis.charts.figure import LOGGED, spec
+from tutorsim.analysis.charts.figure import spec
 from tutorsim.analysis.charts.image_formats import drawn, to_page_svg
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, Interval, NotEstimable
 from tutorsim.analysis.systems.debate.figures import protocols
 from tutorsim.analysis.systems.debate.recounted import ProtocolRow
-from tutorsim.analysis.systems.panel import charts_of_voters as voters
+from tutorsim.analysis.systems.panel import charts_of_votes as votes
 from tutorsim.analysis.systems.panel.charts import personas_figure, scores_figure
-from tutorsim.analysis.systems.panel.charts_of_fallback_orders import (
-    decided_figure,
-    movement_figure,
-    orders_figure,
-    span_figure,
-)
-from tutorsim.analysis.systems.panel.charts_of_rules import (
+from tutorsim.analysis.systems.panel.charts_of_orders_and_rules import (
     agreement_figure,
     identification_figure,
+    orders_figure,
+    wins_figure,
+)
+from tutorsim.analysis.systems.panel.charts_of_votes import (
+    decided_figure,
+    movement_figure,
     noise_figure,
 )
 
@@ -41,49 +41,67 @@ def drawable(figure):
 
 def drawn_of(declared, rows, of=None):
     """A declared figure of stated rows."""
-    return replace(declared, rows=lambda of: rows.iter_rows(named=True))(of)
+
+    def stated(of):
+        return rows.iter_rows(named=True)
+
+    stated.__doc__ = declared.rows.__doc__
+    return replace(declared, rows=stated)(of)
 
 
-OF = SimpleNamespace(held=LOGGED, unordered=False)
+HELD = "As logged; nothing is recounted."
+NO_WINNER = "No turn was put to a vote"
+OF = SimpleNamespace(held=HELD, unordered=False, no_winner=NO_WINNER)
 
 
-def spans(*rows):
-    return frame("candidate logged fewest most expected robust", *rows)
+def spans(*rows, turns=30):
+    """The figure of candidates' wins: as logged, fewest, most, by lot, under every order."""
+    names = ["candidate", "logged", "least", "most", "expected", "robust"]
+    found = [SimpleNamespace(**dict(zip(names, row, strict=True))) for row in rows]
+    for one in found:
+        one.expected = SimpleNamespace(value=one.expected)
+    order = tuple(one.candidate for one in found)
+    table = SimpleNamespace(candidates=found, turns=turns, orders=2, logged_order=order)
+    return wins_figure(SimpleNamespace(orders=table))
 
 
 @pytest.mark.costly
 def test_the_widest_span_is_named_with_its_ends():
-    found = span_figure(spans(("a", 5, 2, 8, 5.0, 2), ("b", 3, 3, 4, 3.5, 3)), orders=2, turns=30)
+    found = spans(("a", 5, 2, 8, 5.0, 2), ("b", 3, 3, 4, 3.5, 3), turns=30)
     assert drawable(found) == "The order decides most about a: 2 to 8 wins in 30 turns"
 
 
 @pytest.mark.costly
 def test_equal_spans_are_a_tie_and_none_is_singled_out():
-    found = span_figure(spans(("a", 5, 5, 8, 6.5, 5), ("b", 3, 0, 3, 1.5, 0)), orders=2, turns=30)
+    found = spans(("a", 5, 5, 8, 6.5, 5), ("b", 3, 0, 3, 1.5, 0), turns=30)
     assert drawable(found) == "The order decides most about a and b: 3 wins each of 30 turns"
 
 
 @pytest.mark.costly
 def test_no_span_is_said_so():
-    found = span_figure(spans(("a", 5, 5, 5, 5.0, 5)), orders=1, turns=5)
+    found = spans(("a", 5, 5, 5, 5.0, 5), turns=5)
     assert drawable(found) == "No candidate's wins depend on the fallback order"
 
 
-def orders_of(names, changed):
-    return pl.DataFrame(
-        [
-            (list(order), c, float(i), 0 if list(order) == list(names) else changed)
-            for order in itertools.permutations(names)
-            for i, c in enumerate(order)
-        ],
-        schema=["order", "candidate", "wins", "changed"],
-        orient="row",
+def orders_of(names, changed, turns=30):
+    """The figure of orders, of which all but the logged one change so many turns."""
+    rows = [
+        SimpleNamespace(
+            order=order,
+            wins={c: i for i, c in enumerate(order)},
+            changed=0 if order == tuple(names) else changed,
+        )
+        for order in itertools.permutations(names)
+    ]
+    table = SimpleNamespace(
+        listed=rows, turns=turns, logged_order=tuple(names), orders=len(rows), candidates=names
     )
+    return orders_figure(SimpleNamespace(orders=table))
 
 
 @pytest.mark.costly
 def test_orders_that_change_nothing_are_said_to():
-    found = orders_figure(orders_of("abc", 0), logged=list("abc"), turns=30)
+    found = orders_of("abc", 0)
     assert drawable(found) == (
         "No order would change a winner: all 6 orders elect the same in every turn"
     )
@@ -91,7 +109,7 @@ def test_orders_that_change_nothing_are_said_to():
 
 @pytest.mark.costly
 def test_the_logged_order_comes_first_and_each_order_has_a_row():
-    found = orders_figure(orders_of("abcd", 3), logged=list("abcd"), turns=30)
+    found = orders_of("abcd", 3)
     rows = found.data.get_column("row").unique(maintain_order=True).to_list()
     assert rows[0] == "► a › b › c › d"
     assert len(rows) == 24
@@ -100,16 +118,12 @@ def test_the_logged_order_comes_first_and_each_order_has_a_row():
 
 def test_orders_of_many_candidates_share_rows_by_their_beginning():
     """120 orders of 5: rows for the 20 beginnings of two, each a mean over 6 orders."""
-    found = orders_figure(orders_of("abcde", 3), logged=list("abcde"), turns=30)
+    found = orders_of("abcde", 3)
     rows = found.data.get_column("row").unique(maintain_order=True).to_list()
     assert rows[0] == "► a › b › …"
     assert len(rows) == 20
     assert "averages" in found.caption
     drawable(found)
-
-
-def decided(*rows):
-    return frame("protocol decided_by turns", *rows)
 
 
 @pytest.mark.parametrize(
@@ -127,23 +141,19 @@ def decided(*rows):
     ],
 )
 def test_ties_are_told_by_what_broke_them(vote, tie_round, fallback, said):
-    found = decided_figure(
-        decided(
-            ("simple", "vote", vote),
-            ("simple", "tie_round", tie_round),
-            ("simple", "fallback", fallback),
-        )
-    )
+    by = {"vote": vote, "tie_round": tie_round, "fallback": fallback}
+    row = SimpleNamespace(protocol="simple", decided_by=by)
+    found = decided_figure(SimpleNamespace(diagnostics=[row], held=HELD))
     assert drawable(found) == said
 
 
 def test_movement_is_set_beside_chance_only_where_there_is_enough():
     cells = frame("protocol leader winner turns", ("simple", "a", "a", 10), ("simple", "a", "b", 5))
-    few = movement_figure(cells, candidates=["a", "b"], by_chance=0.5)
+    chance = [SimpleNamespace(flip_expected=0.5, turns=1)]
+    of = SimpleNamespace(candidates=("a", "b"), chance=chance, unordered=False, held=HELD)
+    few = drawn_of(movement_figure, cells, of)
     assert drawable(few) == "The winner is not who led the first vote in 5 of 15 turns"
-    many = movement_figure(
-        cells.with_columns(turns=pl.col("turns") * 2), candidates=["a", "b"], by_chance=0.5
-    )
+    many = drawn_of(movement_figure, cells.with_columns(turns=pl.col("turns") * 2), of)
     assert drawable(many).endswith("33 % of 30 turns; independent votes would give 50 %")
 
 
@@ -159,17 +169,17 @@ def noise(turns, *values):
 
 
 def test_what_was_logged_is_told_apart_from_what_was_asked_again():
-    few = noise_figure(noise(7, 3 / 7, 0.25))
+    few = drawn_of(noise_figure, noise(7, 3 / 7, 0.25))
     assert drawable(few) == (
         "Leaders of the two votes differ in 3 of 7 turns as logged, where re-asking alone gives "
         "1.8 on average"
     )
-    many = noise_figure(noise(40, 0.5, 0.25))
+    many = drawn_of(noise_figure, noise(40, 0.5, 0.25))
     assert drawable(many).endswith("50 % of 40 turns as logged; re-asking alone gives 25 %")
     assert "simple, leader, re-asked: 0.25" in many.alternative
     assert "Lines:" not in many.caption  # no interval is known, so no line is drawn
     known = many.data.with_columns(low=pl.lit(0.1), high=pl.lit(0.9))
-    assert "Lines: 95 % intervals" in noise_figure(known).caption
+    assert "Lines: 95 % intervals" in drawn_of(noise_figure, known).caption
 
 
 def test_bars_are_explained_where_one_is_drawn():
@@ -188,32 +198,38 @@ def agreement(*rows):
 def test_agreement_is_an_interval_over_the_other_protocols():
     """(10 × 0.2 + 30 × 0.6) / 40 = 0.5 and (10 × 1 + 30 × 0.8) / 40 = 0.85; Copeland is no
     protocol, and the ranked ballots' own count says nothing."""
-    found = agreement_figure(
+    found = drawn_of(
+        agreement_figure,
         agreement(
             ("ranked", "ranked", 30, 1.0, 1.0, 1.0, 1.0, 1.0, "as cast"),
             ("simple", "ranked", 10, 0.2, 1.0, 0.9, 0.1, 1.0, "x"),
             ("ranked", "simple", 30, 0.6, 0.8, 0.7, 0.6, 0.8, "x"),
             ("ranked", "copeland", 30, 0.0, 0.0, 0.0, 0.0, 0.0, "x"),
-        )
+        ),
+        OF,
     )
     assert drawable(found).startswith("Counted under another protocol, 50 % to 85 % of winners")
 
 
 def test_an_agreement_that_the_ballots_settle_is_one_number():
-    found = agreement_figure(
-        agreement(("ranked", "simple", 30, 0.6, 0.6, 0.6, 0.6, 0.6, "first place"))
+    found = drawn_of(
+        agreement_figure,
+        agreement(("ranked", "simple", 30, 0.6, 0.6, 0.6, 0.6, 0.6, "first place")),
+        OF,
     )
     assert drawable(found) == "Counted under another protocol, 60 % of winners stay"
 
 
 def test_identification_counts_pairs_without_any_certain_winner():
-    found = identification_figure(
+    found = drawn_of(
+        identification_figure,
         frame(
             "logged target possible turns share",
             ("ranked", "simple", "1", 20, 1.0),
             ("simple", "ranked", "2", 10, 0.5),
             ("simple", "ranked", "not settled", 10, 0.5),
-        )
+        ),
+        OF,
     )
     assert drawable(found) == (
         "The ballots name one winner under another protocol in 50 % of cases, and in none for "
@@ -240,12 +256,12 @@ def labels(*ps):
     ],
 )
 def test_label_effects_are_claimed_only_below_the_level(ps, said):
-    assert drawable(drawn_of(voters.labels_figure, labels(*ps), OF)).startswith(said)
+    assert drawable(drawn_of(votes.labels_figure, labels(*ps), OF)).startswith(said)
 
 
 def test_a_margin_that_no_ballot_can_move_is_drawn_and_not_counted_as_one():
     rows = frame("protocol margin turns", ("simple", 1, 4), ("simple", None, 2))
-    found = drawable(drawn_of(voters.margins_figure, rows, OF))
+    found = drawable(drawn_of(votes.margins_figure, rows, OF))
     assert found == "One ballot cast otherwise would have changed the winner in 4 of 6 turns"
 
 
@@ -254,9 +270,9 @@ def pivotal(*rows, order=()):
     columns = "protocol voter turns pivotal_set pivotal low high"
     rows = [(*row, 0.1, 0.5) for row in rows]
     of = SimpleNamespace(
-        pivotality=frame(columns, *rows), candidates=order, unordered=False, held=LOGGED
+        pivotality=frame(columns, *rows), candidates=order, unordered=False, held=HELD
     )
-    return voters.pivotal_figure(of)
+    return votes.pivotal_figure(of)
 
 
 def test_pivotal_voters_are_compared_only_where_there_are_enough_ballots():
@@ -275,66 +291,65 @@ def test_of_many_voters_only_the_busiest_are_drawn_and_the_caption_says_so():
     drawable(found)
 
 
+STUDY = SimpleNamespace(max_turns=3, personas=("a_b", "c", "d", "e"), conditions=("simple",))
+RUN = SimpleNamespace(panel=STUDY)
+
+
 @pytest.mark.costly
 def test_scores_are_compared_only_where_there_are_enough_episodes():
     columns = "benchmark condition turn mean lower upper n running"
     rows = [("sciq", c, t, 0.2 + t / 10 * k, None, None, 9, 9)
             for k, c in enumerate(("baseline", "simple"), 1) for t in (0, 1)]  # fmt: skip
-    few = scores_figure(frame(columns, *rows), max_turns=3, tasks=2)
+    episodes = [SimpleNamespace(benchmark="sciq", task_id=name) for name in "ab"]
+    of = SimpleNamespace(source=SimpleNamespace(run=RUN, episodes=episodes), held=HELD)
+    few = drawn_of(scores_figure, frame(columns, *rows), of)
     assert drawable(few) == "Judge scores by turn in 18 episodes, too few for a comparison"
     assert "over 2 tasks: too few tasks, so that there are none" in few.caption
     assert " line" not in few.caption  # the chart has points and bars
-    more = scores_figure(frame(columns, *rows).with_columns(n=pl.lit(12)), max_turns=3, tasks=2)
+    more = drawn_of(scores_figure, frame(columns, *rows).with_columns(n=pl.lit(12)), of)
     assert drawable(more).endswith("moved by +0.10 to +0.20 across conditions")
 
 
 def personas(*rows):
+    """The figure of personas' successes of so many episodes."""
     cells = [(*row, row[3] / row[4] if row[4] else None) for row in rows]
-    return frame("benchmark persona condition successes n rate", *cells)
+    data = frame("benchmark persona condition successes n rate", *cells)
+    of = SimpleNamespace(source=SimpleNamespace(run=RUN), held=HELD)
+    return drawn_of(personas_figure, data, of)
 
 
 def test_equal_rates_name_no_best_persona():
-    found = personas_figure(
-        personas(("sciq", "a_b", "simple", 5, 10), ("sciq", "c", "simple", 5, 10)),
-        personas=["a_b", "c"],
-        conditions=["simple"],
-    )
+    found = personas(("sciq", "a_b", "simple", 5, 10), ("sciq", "c", "simple", 5, 10))
     assert drawable(found) == "Every persona succeeds in 50 % of its episodes"
 
 
 def test_personas_that_share_a_rate_are_named_together():
-    found = personas_figure(
-        personas(
-            ("sciq", "a_b", "simple", 5, 10),
-            ("sciq", "c", "simple", 5, 10),
-            ("sciq", "d", "simple", 8, 10),
-            ("sciq", "e", "simple", 0, 0),
-        ),
-        personas=["a_b", "c", "d", "e"],
-        conditions=["simple"],
+    found = personas(
+        ("sciq", "a_b", "simple", 5, 10),
+        ("sciq", "c", "simple", 5, 10),
+        ("sciq", "d", "simple", 8, 10),
+        ("sciq", "e", "simple", 0, 0),
     )
     assert drawable(found) == "Success runs from 50 % (a b and c) to 80 % (d) of episodes"
 
 
 EMPTY = pl.DataFrame()
+UNASKED = SimpleNamespace(no_winner=NO_WINNER, noise=NotEstimable("each vote was asked for once"))
 
 
 @pytest.mark.parametrize(
     "figure",
     [
-        orders_figure(EMPTY, logged=[], turns=0),
-        span_figure(EMPTY, orders=1, turns=0),
-        decided_figure(EMPTY),
-        movement_figure(EMPTY, candidates=[]),
-        noise_figure(EMPTY),
-        agreement_figure(EMPTY),
-        identification_figure(EMPTY),
-        drawn_of(
-            voters.margins_figure, EMPTY, SimpleNamespace(no_winner="No turn was put to a vote")
-        ),
+        orders_of("", 0, turns=0),
+        spans(turns=0),
         pivotal(),
-        scores_figure(EMPTY, max_turns=3, tasks=2),
-        personas_figure(EMPTY, personas=[], conditions=[]),
+        *(
+            drawn_of(figure, EMPTY, UNASKED)
+            for figure in (
+                *(decided_figure, movement_figure, noise_figure, votes.margins_figure),
+                *(agreement_figure, identification_figure, scores_figure, personas_figure),
+            )
+        ),
     ],
     ids=lambda figure: figure.name,
 )
@@ -345,7 +360,7 @@ def test_without_data_there_is_a_reason_and_no_chart(figure):
 
 def test_without_known_labels_the_reason_is_said(monkeypatch):
     unknown = [NotEstimable("no ballot has a known label")]
-    monkeypatch.setattr(voters, "label_positions", lambda source, **_: unknown)
-    found = voters.labels_figure(SimpleNamespace(source=None))
+    monkeypatch.setattr(votes, "label_positions", lambda source, **_: unknown)
+    found = votes.labels_figure(SimpleNamespace(source=None))
     assert found.chart is None
     assert found.finding == "No effect of labels can be estimated: no ballot has a known label."

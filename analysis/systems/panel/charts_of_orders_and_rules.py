@@ -1,0 +1,561 @@
+"""Charts of what other fallback orders and other rules would have elected."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import Any, Final
+
+import altair as alt
+import polars as pl
+
+from tutorsim.analysis.charts.figure import (
+    ACCENT,
+    CASCADE,
+    INK,
+    LOSS,
+    MUTED,
+    NAMES,
+    ONE,
+    PAPER,
+    PERCENT,
+    PLAIN,
+    Drawing,
+    coloured,
+    faceted,
+    inline,
+    names_in,
+    role_colors,
+    shades,
+    stacked,
+    tips,
+    unchecked,
+)
+from tutorsim.analysis.counting.rule_definitions import TARGETS, conventions_of
+from tutorsim.analysis.pages.declared import Row, figure
+from tutorsim.analysis.pages.words import (
+    counted,
+    extremes,
+    listed,
+    percent,
+    share,
+    short_names,
+    top,
+)
+from tutorsim.analysis.recount import OrderRow, RuleRow
+from tutorsim.analysis.systems.panel.evidence import Evidence
+from tutorsim.vocabularies import PROTOCOLS
+
+# --- Fallback orders -----------------------------------------------------------------------------
+
+_MOST_ROWS: Final = 24
+"""Orders drawn one by one; with more candidates, orders with the same head share a row."""
+
+_CELL: Final = 128
+"""Width of a cell in pixels."""
+
+
+def _no_orders(of: Evidence) -> str:
+    found = of.orders
+    if found.turns and not found.logged_order:
+        return (
+            "No order is logged, so none can be changed; the span of each candidate's wins over "
+            "all orders follows."
+        )
+    if found.turns and not found.listed:
+        return (
+            f"{found.orders:,} orders of {len(found.candidates)} candidates are too many to list "
+            f"one by one; the span of each candidate's wins follows without listing them."
+        )
+    return "No turn was put to a vote, so no order decided one."
+
+
+def _most_changed(of: Evidence) -> int:
+    return max(_changed(row) for row in of.orders.listed)
+
+
+def _changed(row: OrderRow) -> int:
+    return row.changed or 0
+
+
+def _orders_finding(data: pl.DataFrame, of: Evidence) -> str:
+    most, orders, turns = _most_changed(of), len(of.orders.listed), of.orders.turns
+    if most == 0:
+        return f"No order would change a winner: all {orders} orders elect the same in every turn"
+    return f"Another fallback order would change the winner of up to {share(most, turns, 'turn')}"
+
+
+def _reading(data: pl.DataFrame, of: Evidence) -> str:
+    if any("…" in row for row in names_in(data, "row")):
+        return (
+            "Each row stands for all orders that begin alike; cells are averages over them. "
+            "► marks the beginning of the logged order."
+        )
+    short = short_names(of.orders.logged_order)
+    names = ", ".join(f"{cut} = {name}" for name, cut in short.items() if cut != name)
+    return f"► marks the logged order.{f' {names}.' if names else ''}"
+
+
+def _label(head: Sequence[str], logged: Sequence[str]) -> str:
+    """The name of the row of all orders that begin so."""
+    short = short_names(logged)
+    tail = ["…"] if len(head) < len(logged) else []
+    mark = "► " if head == logged[: len(head)] else ""
+    return mark + " › ".join([*(short[c] for c in head), *tail])
+
+
+def _depth(m: int) -> int:
+    """How many places of an order name its row, so that rows stay few."""
+    rows = 1
+    for depth in range(1, m + 1):
+        rows *= m - depth + 1
+        if rows > max(_MOST_ROWS, m):
+            return max(depth - 1, 1)
+    return m
+
+
+@unchecked
+def _heat(data: pl.DataFrame, of: Evidence) -> Drawing:
+    rows, candidates = names_in(data, "row"), list(of.orders.logged_order)
+    own = dict(data.filter(pl.col("row") == rows[0]).select("candidate", "wins").iter_rows())
+    data = data.with_columns(
+        more=pl.col("wins") - pl.col("candidate").replace_strict(own, return_dtype=pl.Float64)
+    ).with_columns(size=pl.col("more").abs())
+    most = max(extremes(data.get_column("size"))[1], 1)
+    strong = f"abs(datum.more) > {0.72 * most}"
+    above = alt.Axis(orient="top", labelAngle=0, labelLimit=_CELL - 6, domain=False, ticks=False)
+    beside = alt.Axis(labelLimit=300, domain=False, ticks=False)
+    base = alt.Chart(inline(data)).encode(
+        x=alt.X("candidate:N", sort=candidates, title="winner", axis=above),
+        y=alt.Y("row:N", sort=rows, title=None, axis=beside),
+    )
+    cells = base.mark_rect(stroke=PAPER, strokeWidth=2).encode(
+        color=alt.ColorValue(ACCENT, condition={"test": "datum.more < 0", "value": LOSS}),
+        opacity=alt.Opacity(
+            "size:Q", legend=None, scale=alt.Scale(domain=[0, most], range=[0.04, 0.95])
+        ),
+        tooltip=tips(
+            *("row:N=order", "candidate:N=winner", "wins:Q=wins|.4~g"),
+            *("more:Q=against the log|+.4~g", "changed:Q=turns changed|.4~g"),
+        ),
+    )
+    numbers = base.mark_text(fontSize=11, aria=False).encode(
+        text=alt.Text("wins:Q", format=".4~g"),
+        color=alt.ColorValue(INK, condition={"test": strong, "value": PAPER}),
+    )
+    notes = data.unique("row", keep="first", maintain_order=True).with_columns(
+        note=pl.format("{} changed", pl.col("changed").round(1).map_elements(_plain, pl.String))
+    )
+    changed = (
+        alt.Chart(inline(notes))
+        .mark_text(fontSize=11, aria=False, align="left", color=MUTED)
+        .encode(
+            y=alt.Y("row:N", sort=rows),
+            text=alt.Text("note:N"),
+            x=alt.XValue(_CELL * len(candidates) + 8),  # type: ignore[no-untyped-call]
+        )
+    )
+    return alt.layer(cells, numbers, changed).properties(
+        width=_CELL * len(candidates), height=22 * len(rows)
+    )
+
+
+def _plain(value: float) -> str:
+    return f"{value:g}"
+
+
+@figure(
+    "orders",
+    finding=_orders_finding,
+    without=_no_orders,
+    method="Exact. A turn that the order decided goes to the first of its tied candidates in each "
+    "order; all other turns keep their winner. Turns are counted once per tied set, so every order "
+    "follows from one pass over the ballots.",
+    alternative=lambda data, of: (
+        f"A table of {len(names_in(data, 'row'))} rows and {len(of.orders.logged_order)} columns "
+        f"with wins in the cells; at most {counted(_most_changed(of), 'turn')} change against the "
+        "logged order."
+    ),
+    draw=_heat,
+    turns=lambda data, of: f"{of.orders.turns:,}",
+    reading=_reading,
+    cascade=CASCADE,
+)
+def orders_figure(of: Evidence) -> Iterator[Row]:
+    """Turns won by each candidate under every fallback order; n = {turns} turns. Blue cells are
+    more wins than logged, brown ones fewer, the deeper the more. {reading} {cascade}"""
+    logged = of.orders.logged_order
+    depth = _depth(len(logged))
+    heads: dict[tuple[str, ...], list[OrderRow]] = {}
+    for one in of.orders.listed if of.orders.turns else ():
+        heads.setdefault(tuple(one.order[:depth]), []).append(one)
+    rows = [(fmean(map(_changed, orders)), head) for head, orders in heads.items()]
+    # from the logged order to the most different
+    rows.sort(key=lambda row: (row[1] != logged[:depth], row[0], [*map(logged.index, row[1])]))
+    for changed, head in rows:
+        for candidate in logged:
+            yield {
+                "row": _label(head, logged),
+                "candidate": candidate,
+                "wins": fmean(one.wins[candidate] for one in heads[head]),
+                "changed": changed,
+            }
+
+
+def _span_finding(data: pl.DataFrame, of: Evidence) -> str:
+    spans = {row["candidate"]: row["most"] - row["fewest"] for row in data.iter_rows(named=True)}
+    names, turns = top(spans), of.orders.turns
+    if not names:
+        return "No candidate's wins depend on the fallback order"
+    if len(names) > 1:
+        return (
+            f"The order decides most about {listed(names)}: {spans[names[0]]:,} wins each "
+            f"of {counted(turns, 'turn')}"
+        )
+    [row] = data.filter(pl.col("candidate") == names[0]).iter_rows(named=True)
+    return (
+        f"The order decides most about {names[0]}: {row['fewest']:,} to "
+        f"{counted(row['most'], 'win')} in {counted(turns, 'turn')}"
+    )
+
+
+def _span_words(row: Mapping[str, Any]) -> str:
+    logged = "" if row["logged"] is None else f"logged {row['logged']}, "
+    return f"{row['candidate']}: {logged}from {row['fewest']} to {row['most']}"
+
+
+@unchecked
+def _dumbbells(data: pl.DataFrame, of: Evidence) -> Drawing:
+    names = data.get_column("candidate").to_list()
+    colors = coloured("candidate", names, role_colors(names), legend=None)
+    tooltip = tips(
+        *("candidate:N", "logged:Q=logged wins", "fewest:Q=fewest", "most:Q=most"),
+        *("expected:Q=random order|.4~g", "robust:Q=under every order"),
+    )
+    base = alt.Chart(inline(data)).encode(
+        y=alt.Y("candidate:N", sort=names, title=None, axis=NAMES)
+    )
+    wins = alt.X(
+        "fewest:Q",
+        title="wins (turns)",
+        scale=alt.Scale(zero=True, nice=True),
+        axis=alt.Axis(tickMinStep=1),
+    )
+    bar = base.mark_bar(height=7, opacity=0.35).encode(
+        x=wins, x2=alt.X2("most:Q"), color=colors, tooltip=tooltip
+    )
+    ends = [
+        base.mark_point(filled=False, size=70, strokeWidth=2).encode(
+            x=alt.X(f"{end}:Q"), color=colors, tooltip=tooltip
+        )
+        for end in ("fewest", "most")
+    ]
+    expected = base.mark_tick(color=INK, thickness=2, height=20).encode(
+        x=alt.X("expected:Q"), tooltip=tooltip
+    )
+    logged = base.mark_point(
+        filled=True, size=130, opacity=1, stroke=PAPER, strokeWidth=1.5
+    ).encode(x=alt.X("logged:Q"), color=colors, tooltip=tooltip)
+    low = base.mark_text(align="right", dx=-10, color=MUTED, aria=False).encode(
+        x=alt.X("fewest:Q"), text=alt.Text("fewest:Q")
+    )
+    high = base.mark_text(align="left", dx=10, color=MUTED, aria=False).encode(
+        x=alt.X("most:Q"), text=alt.Text("most:Q")
+    )
+    own = [logged] if of.orders.logged_order else []
+    return alt.layer(bar, *ends, expected, *own, low, high).properties(height=46 * len(names))
+
+
+@figure(
+    "wins",
+    finding=_span_finding,
+    without="No turn was put to a vote, so nobody won one.",
+    method="Exact, from the counts of tied sets. Robust wins are turns that a candidate wins under "
+    "every order; a random order gives each of k tied candidates 1/k of the turn.",
+    alternative=lambda data, of: "; ".join(map(_span_words, data.iter_rows(named=True))),
+    draw=_dumbbells,
+    kinds={"logged": pl.Int64},
+    turns=lambda data, of: f"{of.orders.turns:,}",
+    orders=lambda data, of: f"{of.orders.orders:,}",
+    dot=lambda data, of: "the filled dot is the logged order, " if of.orders.logged_order else "",
+    cascade=CASCADE,
+)
+def wins_figure(of: Evidence) -> Iterator[Row]:
+    """Wins per candidate; n = {turns} turns, {orders} orders. The bar runs from the fewest to the
+    most wins that an order gives, {dot}the tick a random order's expectation. {cascade}"""
+    for one in of.orders.candidates if of.orders.turns else ():
+        yield {
+            "candidate": one.candidate,
+            "logged": one.logged,
+            "fewest": one.least,
+            "most": one.most,
+            "expected": one.expected.value,
+            "robust": one.robust,
+        }
+
+
+# --- Other rules ---------------------------------------------------------------------------------
+
+UNSETTLED: Final = "not settled"
+"""Named so wherever the exact set was too costly to find."""
+
+PARTS: Final = ("surely kept", "open", "surely changed")
+"""What a rule makes of a logged winner."""
+
+
+def _turns_of(row: RuleRow) -> int:
+    """Turns that the rule was compared in."""
+    return row.turns if row.compared is None else row.compared
+
+
+def _kept_finding(data: pl.DataFrame, of: Evidence) -> str:
+    cases = int(data.get_column("turns").sum())
+    sums = dict(data.group_by("part").agg(pl.col("turns").sum()).iter_rows())
+    kept, _, changed = (sums.get(part, 0) for part in PARTS)
+    return (
+        f"Another rule surely keeps {percent(kept / cases)} of winners and surely changes "
+        f"{percent(changed / cases)}; the others stay open"
+    )
+
+
+@unchecked
+def _draw_kept(data: pl.DataFrame, of: Evidence) -> Drawing:
+    places = {part: place for place, part in enumerate(PARTS)}
+    data = data.with_columns(place=pl.col("part").replace_strict(places, return_dtype=pl.Int64))
+    return stacked(data, "part", title="winner", parts=PARTS)
+
+
+@figure(
+    "kept",
+    finding=_kept_finding,
+    without=lambda of: f"{of.no_winner}, so no rule can keep a winner.",
+    method="A ballot fixes only part of what its voter would have cast in another format; what "
+    "every completion elects is sure.",
+    alternative="{protocol}, {part}: {turns}",
+    draw=_draw_kept,
+    cases=lambda data, of: counted(int(data.get_column("turns").sum()), "case"),
+    cascade=CASCADE,
+)
+def kept_figure(of: Evidence) -> Iterator[Row]:
+    """Turns voted in another format than the rule's own, {cases} in all, by whether the rule surely
+    elects the logged winner, surely elects somebody else, or may do either as far as the ballots
+    tell. A tie stays a tie. {cascade}"""
+    counts: dict[str, Counter[str]] = {}
+    for r in of.rule_rows:
+        if r.reading == "set" and r.target != r.logged_protocol and r.turns and not r.point_only:
+            sure = (r.agreement.lower, _turns_of(r) - r.agreement.lower - r.changes, r.changes)
+            counts.setdefault(r.target, Counter()).update(dict(zip(PARTS, sure, strict=True)))
+    for target in sorted(counts, key=_place):
+        for part in PARTS:
+            if counts[target][part]:
+                yield {
+                    "protocol": target.replace("_", " "),
+                    "part": part,
+                    "turns": counts[target][part],
+                }
+
+
+def _place(target: str) -> int:
+    """Own rules stand after the shipped ones."""
+    return TARGETS.index(target) if target in TARGETS else len(TARGETS)
+
+
+def _conventions(data: pl.DataFrame, of: Evidence) -> str:
+    """How the other rules count, where counts of the same name differ."""
+    words = conventions_of(data.get_column("target").unique())
+    return f"{words} " if words else ""
+
+
+def _other_protocols(data: pl.DataFrame) -> pl.DataFrame:
+    """Pairs of two protocols that differ."""
+    return data.filter((pl.col("logged") != pl.col("target")) & pl.col("target").is_in(PROTOCOLS))
+
+
+def _over_turns(data: pl.DataFrame, column: str) -> float:
+    """The mean of a share over turns."""
+    turns = data.get_column("turns")
+    return float((data.get_column(column) * turns).sum()) / int(turns.sum())
+
+
+def _agreement_finding(data: pl.DataFrame, of: Evidence) -> str:
+    other = _other_protocols(data)
+    if not other.get_column("turns").sum():
+        return "No protocol was recounted under another"
+    low, high = (_over_turns(other, end) for end in ("lower", "upper"))
+    if low == high:
+        return f"Counted under another protocol, {percent(low)} of winners stay"
+    return (
+        f"Counted under another protocol, {percent(low)} to {percent(high)} of winners stay: "
+        f"the ballots do not say more"
+    )
+
+
+def _open_line(data: pl.DataFrame, of: Evidence) -> str:
+    apart = (pl.col("lower") != pl.col("lower_open")) | (pl.col("upper") != pl.col("upper_open"))
+    return "" if data.filter(apart).is_empty() else "; the thin line leaves ties open"
+
+
+@unchecked
+def _intervals(data: pl.DataFrame, of: Evidence) -> Drawing:
+    data, base = _panels(data)
+    tooltip = tips(
+        *(*_PAIR_TIPS, "lower:Q=at least|.1%", "upper:Q=at most|.1%"),
+        *("lower_open:Q=at least, ties open|.1%", "upper_open:Q=at most, ties open|.1%"),
+        "point:Q=projection|.1%",
+    )
+    across = alt.X("lower:Q", title="share of turns", scale=ONE, axis=PERCENT)
+    open_ties = base.mark_rule(color=ACCENT, strokeWidth=1).encode(
+        x=alt.X("lower_open:Q"), x2=alt.X2("upper_open:Q"), tooltip=tooltip
+    )
+    bar = base.mark_bar(height=9, opacity=0.45, color=ACCENT).encode(
+        x=across, x2=alt.X2("upper:Q"), tooltip=tooltip
+    )
+    ends = [
+        base.mark_tick(color=ACCENT, thickness=2, height=13).encode(x=alt.X(end), tooltip=tooltip)
+        for end in ("lower:Q", "upper:Q")
+    ]
+    dot = base.mark_point(filled=True, size=60, color=INK, opacity=1).encode(
+        x=alt.X("point:Q"), tooltip=tooltip
+    )
+    return faceted(open_ties, bar, *ends, dot, data=data, by="panel", step=22, spacing=38)
+
+
+def _panels(data: pl.DataFrame) -> tuple[pl.DataFrame, alt.Chart]:
+    """The rows with their panel and name, and a chart with the rows set up."""
+    counts = data.group_by("logged", "target", maintain_order=True).agg(pl.col("turns").sum())
+    totals = dict(counts.select("logged", "turns").iter_rows())
+    data = data.with_columns(
+        row=pl.col("target").str.replace_all("_", " "),
+        panel=pl.col("logged").replace_strict(
+            {name: f"logged under {name}, {counted(n, 'turn')}" for name, n in totals.items()}
+        ),
+    )
+    y = alt.Y("row:N", sort=names_in(data, "row"), title="counted as", axis=NAMES)
+    return data, alt.Chart().encode(y=y)
+
+
+_PAIR_TIPS: Final = ("logged:N=logged", "row:N=counted as", "turns:Q")
+
+
+@figure(
+    "agreement",
+    finding=_agreement_finding,
+    without=lambda of: f"{of.no_winner}, so no rule can agree with another.",
+    method="A ballot fixes only part of what its voter would have cast in another format. The "
+    "lower end counts turns where every completion elects the logged winner, the upper end those "
+    "where some completion does. A tie under the other rule was never put to a tie round, so both "
+    "readings of it are drawn. Assumes that a voter's preference is the same in every format.",
+    alternative=lambda data, of: "; ".join(
+        f"{r['logged']} counted as {r['target']}: {percent(r['lower'])} to {percent(r['upper'])}"
+        for r in data.iter_rows(named=True)
+    ),
+    draw=_intervals,
+    kinds={"point": pl.Float64},
+    ties=lambda data, of: (
+        "a tie staying a tie" if of.unordered else "ties going to the fallback order"
+    ),
+    line=_open_line,
+    conventions=_conventions,
+    cascade=CASCADE,
+)
+def agreement_figure(of: Evidence) -> Iterator[Row]:
+    """Share of the turns logged under one protocol in which the other rule has the same winner. The
+    bar is what the ballots allow: certainly at least its left end, possibly up to its right end,
+    {ties}{line}. The dot is one named way to fill in the rest. {conventions}{cascade}"""
+    open_ties = {
+        (r.logged_protocol, r.target): r.agreement for r in of.rule_rows if r.reading == "set"
+    }
+    for r in of.rules:
+        if n := _turns_of(r):
+            left_open = open_ties[r.logged_protocol, r.target]
+            yield {
+                "logged": r.logged_protocol,
+                "target": r.target,
+                "turns": n,
+                "lower": r.agreement.lower / n,
+                "upper": r.agreement.upper / n,
+                "point": None if r.agreement.point is None else r.agreement.point / n,
+                "lower_open": left_open.lower / n,
+                "upper_open": left_open.upper / n,
+                "projection": r.projection,
+            }
+
+
+def _certain(data: pl.DataFrame) -> pl.DataFrame:
+    """Share of turns with one possible winner, zero where no such row is there."""
+    return data.group_by("logged", "target", maintain_order=True).agg(
+        share=pl.col("share").filter(pl.col("possible") == "1").sum(),
+        turns=pl.col("turns").sum(),
+    )
+
+
+def _identification_finding(data: pl.DataFrame, of: Evidence) -> str:
+    other = _other_protocols(_certain(data))
+    if not other.get_column("turns").sum():
+        return "Each protocol is counted on its own ballots only, so every winner is certain"
+    certain = percent(_over_turns(other, "share"))
+    never = other.filter(pl.col("share") == 0).height
+    said = f"The ballots name one winner under another protocol in {certain} of cases"
+    return f"{said}, and in none for {never} of {counted(other.height, 'pair')}" if never else said
+
+
+@unchecked
+def _widths(data: pl.DataFrame, of: Evidence) -> Drawing:
+    names = names_in(data, "possible")
+    sizes = sorted((name for name in names if name != UNSETTLED), key=int)
+    unsettled = [PLAIN] if UNSETTLED in names else []
+    domain = [*sizes, *([UNSETTLED] if unsettled else [])]
+    data, base = _panels(data)
+    data = data.with_columns(
+        place=pl.col("possible").replace_strict({name: i for i, name in enumerate(domain)})
+    )
+    bars = base.mark_bar(height=16, stroke=PAPER, strokeWidth=1).encode(
+        x=alt.X("share:Q", title="share of turns", stack="zero", scale=ONE, axis=PERCENT),
+        order=alt.Order("place:Q"),
+        color=coloured(
+            *("possible", domain, [*shades(len(sizes)), *unsettled]),
+            title="possible winners",
+            sort=domain,
+        ),
+        tooltip=tips(*_PAIR_TIPS, "possible:N=possible winners", "share:Q|.1%"),
+    )
+    certain = base.mark_text(align="left", dx=5, color=PAPER, fontSize=11, aria=False).encode(
+        x=alt.XDatum(0), text=alt.Text("share:Q", format=".0%")
+    )
+    certain = certain.transform_filter("datum.possible === '1' && datum.share >= 0.12")
+    return faceted(bars, certain, data=data, by="panel", step=22, spacing=38)
+
+
+@figure(
+    "identification",
+    finding=_identification_finding,
+    without="No turn was put to a vote, so nothing is left open.",
+    method="Possible winners are found exactly, over all combinations of ballots that agree with "
+    "the ones cast. A turn too costly to settle is counted as not settled, never guessed.",
+    alternative=lambda data, of: "; ".join(
+        f"{r['logged']} counted as {r['target']}: one possible winner in {percent(r['share'])}"
+        for r in _certain(data).iter_rows(named=True)
+    ),
+    draw=_widths,
+    ties=lambda data, of: (
+        "A tie stays a tie" if of.unordered else "A tie goes to the fallback order"
+    ),
+    conventions=_conventions,
+    cascade=CASCADE,
+)
+def identification_figure(of: Evidence) -> Iterator[Row]:
+    """How many candidates may have won under the other rule, per turn; the strongest shade are
+    turns with exactly one. {ties}; for Condorcet, nobody counts as a winner where there may be
+    none. A case is a turn and another protocol. No voter is exempt from the assumption that
+    preferences are the same in every format. {conventions}{cascade}"""
+    for r in of.rules:
+        counts = {str(size): n for size, n in sorted(r.widths.items())}
+        counts[UNSETTLED] = r.not_settled
+        for size, n in counts.items():
+            if n:
+                yield {
+                    "logged": r.logged_protocol,
+                    "target": r.target,
+                    "possible": size,
+                    "turns": n,
+                    "share": n / r.turns,
+                }

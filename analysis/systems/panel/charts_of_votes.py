@@ -1,0 +1,553 @@
+"""Charts of how votes went: what decided, who moved, what re-asking gives, how far to trust."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import altair as alt
+import polars as pl
+
+from tutorsim.analysis.charts.figure import (
+    ACCENT,
+    INK,
+    MUTED,
+    NAMES,
+    ONE,
+    PAPER,
+    PLAIN,
+    Drawing,
+    coloured,
+    condition_colors,
+    faceted,
+    inline,
+    names_in,
+    role_colors,
+    shades,
+    stacked,
+    tips,
+    unchecked,
+)
+from tutorsim.analysis.pages.declared import Row, figure
+from tutorsim.analysis.pages.words import SMALL, counted, extremes, listed, percent, share
+from tutorsim.analysis.statistics.intervals_and_tests import ALPHA, Estimate, NotEstimable
+from tutorsim.analysis.systems.panel.evidence import SEED, Evidence
+from tutorsim.analysis.systems.panel.self_support_labels_and_power import label_positions, margins
+from tutorsim.vocabularies import DECIDED_BY
+
+
+def _turns(data: pl.DataFrame) -> int:
+    return int(data.get_column("turns").sum())
+
+
+def _n(data: pl.DataFrame, of: Evidence) -> str:
+    return counted(_turns(data), "turn")
+
+
+def _held(data: pl.DataFrame, of: Evidence) -> str:
+    return of.held
+
+
+# --- Decision steps ------------------------------------------------------------------------------
+
+_STEP_NAMES: Final = {
+    "vote": "final vote",
+    "tie_round": "tie round",
+    "fallback": "fallback order",
+    "open": "left tied",
+}
+"""Step → its name; `open` stands for `fallback` where no order is logged."""
+
+
+def _is_open(data: pl.DataFrame) -> bool:
+    return "open" in data.get_column("decided_by")
+
+
+def _decided_finding(data: pl.DataFrame, of: Evidence) -> str:
+    steps = dict(data.group_by("decided_by").agg(pl.col("turns").sum()).iter_rows())
+    total, left = _turns(data), steps.get("fallback", steps.get("open", 0))
+    ties = left + steps["tie_round"]
+    if ties == 0:
+        return f"No final vote was tied in {counted(total, 'turn')}"
+    tied = f"The final vote tied in {share(ties, total, 'turn')}"
+    if _is_open(data):
+        return f"{tied}; counting leaves {left:,} of them tied, and no order is logged"
+    if left == 0:
+        return f"{tied}; every tie was voted away"
+    if left == ties:
+        return f"{tied}; the order decided all of them"
+    return f"{tied}; the fallback order had to decide {left:,} of these {ties:,}"
+
+
+@unchecked
+def _decided(data: pl.DataFrame, of: Evidence) -> Drawing:
+    last = "open" if _is_open(data) else "fallback"
+    steps = [step for step in _STEP_NAMES if step in (*DECIDED_BY[:-1], last)]
+    names = [_STEP_NAMES[step] for step in steps]
+    protocols = names_in(data, "protocol")
+    data = data.with_columns(
+        step=pl.col("decided_by").replace(_STEP_NAMES),
+        place=pl.col("decided_by").replace_strict({s: i for i, s in enumerate(steps)}),
+        all=pl.col("turns").sum().over("protocol"),
+    ).sort("place", maintain_order=True)
+    middle = pl.col("turns").cum_sum().over("protocol") - pl.col("turns") / 2
+    data = data.with_columns(middle=middle)
+    base = alt.Chart(inline(data)).encode(
+        y=alt.Y("protocol:N", sort=protocols, title=None, axis=NAMES)
+    )
+    bars = base.mark_bar(height=24, stroke=PAPER, strokeWidth=1.5).encode(
+        x=alt.X("turns:Q", title="turns", stack="zero", axis=alt.Axis(tickMinStep=1, tickCount=8)),
+        order=alt.Order("place:Q"),
+        color=coloured("step", names, shades(len(names)), title="decided by", sort=names),
+        tooltip=tips("protocol:N", "step:N=decided by", "turns:Q", "all:Q=of turns"),
+    )
+    text = base.transform_filter("datum.turns > 0").mark_text(fontSize=11, aria=False)
+    text = text.encode(
+        x=alt.X("middle:Q"),
+        text=alt.Text("turns:Q"),
+        color=alt.ColorValue(INK, condition={"test": "datum.place == 0", "value": PAPER}),
+    )
+    return alt.layer(bars, text).properties(height=alt.Step(36))
+
+
+@figure(
+    "decided-by",
+    finding=_decided_finding,
+    without="No turn was put to a vote, so no step decided one.",
+    method=lambda data, of: (
+        "A tie in the final vote goes to a tie round among the tied candidates; what is tied then "
+        + ("stays tied." if _is_open(data) else "goes to the first in the fallback order.")
+    ),
+    alternative=lambda data, of: "; ".join(
+        f"{protocol}, {_STEP_NAMES.get(step, step)}: {n}" for protocol, step, n in data.iter_rows()
+    ),
+    draw=_decided,
+    n=_n,
+    held=_held,
+)
+def decided_figure(of: Evidence) -> Iterator[Row]:
+    """Turns by the step that left one winner; n = {n}. {held}"""
+    for row in of.diagnostics:
+        for step, n in row.decided_by.items():
+            yield {"protocol": row.protocol, "decided_by": step, "turns": n}
+
+
+# --- Movement ------------------------------------------------------------------------------------
+
+
+def _flip_by_chance(of: Evidence) -> float | None:
+    """The expected flip over all protocols; `None` where one of them has none."""
+    expected = [(c.flip_expected, c.turns) for c in of.chance if c.turns]
+    known = [(flip, n) for flip, n in expected if not isinstance(flip, NotEstimable)]
+    if not known or len(known) < len(expected):
+        return None
+    return sum(flip * n for flip, n in known) / sum(n for _, n in known)
+
+
+def _movement_finding(data: pl.DataFrame, of: Evidence) -> str:
+    total, moved = _turns(data), _turns(data.filter(pl.col("leader") != pl.col("winner")))
+    if not moved:
+        return f"The leader of the first vote won every one of {counted(total, 'turn')}"
+    said = f"The winner is not who led the first vote in {share(moved, total, 'turn')}"
+    by_chance = _flip_by_chance(of)
+    if by_chance is None or total < SMALL:
+        return said
+    return f"{said}; independent votes would give {percent(by_chance)}"
+
+
+@unchecked
+def _movement(data: pl.DataFrame, of: Evidence) -> Drawing:
+    candidates = list(of.candidates)
+    grid = pl.DataFrame(
+        [(p, a, b) for p in names_in(data, "protocol") for a in candidates for b in candidates],
+        schema=["protocol", "leader", "winner"],
+        orient="row",
+    )
+    data = grid.join(data, on=["protocol", "leader", "winner"], how="left").with_columns(
+        pl.col("turns").fill_null(0), same=pl.col("leader") == pl.col("winner")
+    )
+    most = max(data.get_column("turns"))
+    across = alt.Axis(labelAngle=-35, domain=False, ticks=False, labelLimit=110)
+    down = alt.Axis(domain=False, ticks=False, labelLimit=140)
+    base = alt.Chart().encode(
+        x=alt.X("winner:N", sort=candidates, title="winner", axis=across),
+        y=alt.Y("leader:N", sort=candidates, title="led the first vote", axis=down),
+    )
+    cells = base.mark_rect(strokeWidth=1.5).encode(
+        color=alt.ColorValue(ACCENT),
+        stroke=alt.StrokeValue(PAPER, condition={"test": "datum.same", "value": MUTED}),
+        opacity=alt.Opacity(
+            "turns:Q", legend=None, scale=alt.Scale(domain=[0, most], range=[0.05, 0.95])
+        ),
+        tooltip=tips("protocol:N", "leader:N", "winner:N", "turns:Q"),
+    )
+    strong = {"test": f"datum.turns > {0.72 * most}", "value": PAPER}
+    text = base.mark_text(fontSize=11, aria=False).encode(
+        text=alt.Text("turns:Q"), color=alt.ColorValue(INK, condition=strong)
+    )
+    return faceted(cells, text, data=data, by="protocol", width=alt.Step(46), step=30, spacing=24)
+
+
+@figure(
+    "movement",
+    finding=_movement_finding,
+    without="No turn has both a first and a final vote.",
+    method="A change does not show that deliberation caused it: between the two votes the drafts "
+    "were revised, and asking again can change a ballot by itself. Compare with the chance "
+    "baselines and, where votes were asked again, with the noise floor.",
+    alternative="{protocol}: {leader} led, {winner} won: {turns}",
+    draw=_movement,
+    ties=lambda data, of: (
+        "Turns with several first leaders, or left tied, are left out."
+        if of.unordered
+        else "A tied first lead goes to the first in the fallback order."
+    ),
+    n=_n,
+    held=_held,
+)
+def movement_figure(of: Evidence) -> Iterator[Row]:
+    """Turns by leader of the first vote and by winner; on the diagonal nothing changed. {ties}
+    n = {n}. {held}"""
+    both = pl.col("initial_leader").is_not_null() & pl.col("winner").is_not_null()
+    cells = (
+        of.turns.filter(both)
+        .rename({"initial_leader": "leader"})
+        .group_by("protocol", "leader", "winner", maintain_order=True)
+        .agg(turns=pl.len().cast(pl.Int64))
+    )
+    return cells.iter_rows(named=True)
+
+
+# --- Noise floor ---------------------------------------------------------------------------------
+
+_SOURCES: Final = ("logged", "re-asked")
+
+
+def _no_noise(of: Evidence) -> str:
+    once = isinstance(of.noise, NotEstimable)
+    why = "each vote was asked for once" if once else "no vote was asked again"
+    return f"No noise floor to set the votes beside: {why}."
+
+
+def _noise_finding(data: pl.DataFrame, of: Evidence) -> str:
+    """Leaders that differ, over all protocols: like with like, without tie rounds."""
+    leader = data.filter(pl.col("quantity") == "leader")
+    sides = [leader.filter(pl.col("source") == source) for source in _SOURCES]
+    n = _turns(sides[0])
+    if not n:
+        return "No turn whose votes were asked again has a first vote to compare"
+    logged, again = (
+        float(side.select((pl.col("value") * pl.col("turns")).sum()).item()) for side in sides
+    )
+    if n < SMALL:
+        return (
+            f"Leaders of the two votes differ in {round(logged)} of {counted(n, 'turn')} as "
+            f"logged, where re-asking alone gives {again:.1f} on average"
+        )
+    return (
+        f"Leaders of the two votes differ in {percent(logged / n)} of {counted(n, 'turn')} as "
+        f"logged; re-asking alone gives {percent(again / n)}"
+    )
+
+
+def _lines(data: pl.DataFrame, of: Evidence) -> str:
+    """What the lines are, where one is drawn."""
+    drawn = data.get_column("low").is_not_null().any()
+    return "Lines: 95 % intervals over tasks." if drawn else "Too few tasks for intervals."
+
+
+@unchecked
+def _points(data: pl.DataFrame, of: Evidence) -> Drawing:
+    base = alt.Chart().encode(
+        y=alt.Y("protocol:N", sort=names_in(data, "protocol"), title=None, axis=NAMES),
+        yOffset=alt.YOffset("source:N", sort=list(_SOURCES)),
+    )
+    tooltip = tips(
+        *("protocol:N", "quantity:N", "source:N=figures", "value:Q|.2f", "low:Q=from|.2f"),
+        *("high:Q=to|.2f", "turns:Q"),
+    )
+    lines = (
+        base.transform_filter("isValid(datum.low)")
+        .mark_rule(color=PLAIN, strokeWidth=1.5)
+        .encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), tooltip=tooltip)
+    )
+    axis = alt.Axis(values=[0, 0.5, 1], format=".1f")
+    dots = base.mark_point(size=70, filled=True, stroke=ACCENT, strokeWidth=2, opacity=1).encode(
+        x=alt.X("value:Q", title=None, scale=ONE, axis=axis),
+        fill=alt.Fill(
+            "source:N",
+            title=None,
+            sort=list(_SOURCES),
+            scale=alt.Scale(domain=list(_SOURCES), range=[ACCENT, PAPER]),
+            legend=alt.Legend(symbolStrokeColor=ACCENT, symbolStrokeWidth=2),
+        ),
+        tooltip=tooltip,
+    )
+    return faceted(
+        *(lines, dots), data=data, by="quantity", width=180, step=18, spacing=30, columns=3
+    )
+
+
+@figure(
+    "noise",
+    finding=_noise_finding,
+    without=_no_noise,
+    method="Flip: the leader of the first vote is not the delivered winner, as logged. Leader: not "
+    "the leader of the final vote, so without tie rounds, as in the re-asked panels. Shift: half "
+    "the distance between vote shares. What a re-asked panel changes, deliberation had no part in.",
+    alternative="{protocol}, {quantity}, {source}: {value:.2f}",
+    draw=_points,
+    kinds={"low": pl.Float64, "high": pl.Float64},
+    lines=_lines,
+)
+def noise_figure(of: Evidence) -> Iterator[Row]:
+    """As logged (filled) beside re-asked (open): two panels that answer one and the same prompt,
+    each voter with two different askings of its own. {lines} The turns are those whose votes were
+    asked again."""
+    for row in () if isinstance(of.noise, NotEstimable) else of.noise.beside:
+        for source, found in zip(_SOURCES, (row.logged, row.floor), strict=True):
+            if row.quantity != "flip_set" and isinstance(found, Estimate):
+                yield {
+                    "protocol": row.form,
+                    "quantity": row.quantity,
+                    "source": source,
+                    "turns": row.turns,
+                    "value": found.value,
+                    "low": found.low,
+                    "high": found.high,
+                }
+
+
+# --- Margins --------------------------------------------------------------------------------------
+
+
+def _margins(of: Evidence) -> pl.DataFrame:
+    found, places = margins(of.source), {d.protocol: i for i, d in enumerate(of.diagnostics)}
+    if of.unordered:  # a turn that is left tied has no winner to change
+        decided = of.turns.filter(pl.col("winner").is_not_null())
+        found = found.join(decided, on=["episode_id", "turn"], how="semi")
+    counts = found.group_by("protocol", "margin").agg(turns=pl.len().cast(pl.Int64))
+    place = pl.col("protocol").replace_strict(places, return_dtype=pl.Int64)
+    return counts.sort(place, "margin", nulls_last=True)
+
+
+def _one_ballot(data: pl.DataFrame, of: Evidence) -> str:
+    one = _turns(data.filter(pl.col("margin") == 1))
+    changed = share(one, _turns(data), "turn")
+    return f"One ballot cast otherwise would have changed the winner in {changed}"
+
+
+@figure(
+    "margins",
+    finding=_one_ballot,
+    without=lambda of: f"{of.no_winner}, so there is no margin.",
+    method="Any ballot of the turn's own format may take the place of a ballot cast.",
+    alternative=lambda data, of: "; ".join(
+        f"{protocol}, margin {margin}: {counted(n, 'turn')}"
+        for protocol, margin, n in data.iter_rows()
+    ),
+    draw=lambda data, of: stacked(
+        data.with_columns(
+            ballots=pl.col("margin").cast(pl.String).fill_null("never"),
+            place=pl.col("margin").fill_null(99),
+        ),
+        "ballots",
+        title="ballots that must change",
+    ),
+    n=_n,
+    held=_held,
+)
+def margins_figure(of: Evidence) -> Iterator[Row]:
+    """Turns by margin: the fewest final ballots that must change to change the winner. n = {n}.
+    {held}"""
+    return _margins(of).iter_rows(named=True)
+
+
+# --- Pivotal voters -------------------------------------------------------------------------------
+
+_SHARE: Final[dict[str, Any]] = {
+    "scale": alt.Scale(zero=True),
+    "axis": alt.Axis(format=".0%", tickCount=4),
+}
+_MOST_VOTERS: Final = 12
+
+
+def _voters(of: Evidence) -> pl.DataFrame:
+    """Voters of whom something is known, by the ballots that they cast."""
+    found = of.pivotality.filter(pl.col("turns") > 0)
+    busy = found.group_by("voter").agg(pl.col("turns").sum())
+    return busy.sort(pl.col("turns"), pl.col("voter"), descending=[True, False])
+
+
+def _left_out(data: pl.DataFrame, of: Evidence) -> str:
+    omitted = _voters(of).height - _MOST_VOTERS
+    first = f"The {_MOST_VOTERS} voters with most ballots, {omitted:,} others left out. "
+    return first if omitted > 0 else ""
+
+
+def _by_voter(data: pl.DataFrame, of: Evidence) -> str:
+    n = _turns(data)
+    if n < SMALL:
+        return f"Pivotal voters in {counted(n, 'ballot')}, too few for a comparison"
+    low, high = extremes(data.get_column("ordered"))
+    if low == high:
+        return f"Dropping any one ballot changes the winner in {percent(low)} of turns"
+    ends = f"{percent(low)} to {percent(high)}"
+    return (
+        f"Dropping one voter's ballot changes the winner in {ends} of turns, by voter and protocol"
+    )
+
+
+@unchecked
+def _pivotal(data: pl.DataFrame, voters: list[str]) -> Drawing:
+    color = coloured("voter", voters, role_colors(voters), legend=None)
+    tooltip = tips(
+        *("protocol:N", "voter:N", "turns:Q", "ordered:Q=winner changes|.1%", "low:Q|.1%"),
+        *("high:Q|.1%", "certain:Q=winner falls behind|.1%"),
+    )
+    base = alt.Chart().encode(y=alt.Y("voter:N", sort=voters, title=None, axis=NAMES))
+    bar = base.mark_rule(strokeWidth=3, opacity=0.5).encode(
+        x=alt.X("low:Q"), x2=alt.X2("high:Q"), color=color, tooltip=tooltip
+    )
+    least = base.mark_point(shape="diamond", size=45, opacity=1, aria=False).encode(
+        x=alt.X("certain:Q"), color=color
+    )
+    dot = base.mark_point(filled=True, size=80, opacity=1).encode(
+        x=alt.X("ordered:Q", title="share of turns", **_SHARE), color=color, tooltip=tooltip
+    )
+    return faceted(bar, least, dot, data=data, by="protocol")
+
+
+def _ordered(of: Evidence) -> list[str]:
+    """Voters in role order, then by name."""
+    kept = set(_voters(of).head(_MOST_VOTERS).get_column("voter"))
+    return [*(c for c in of.candidates if c in kept), *sorted(kept - set(of.candidates))]
+
+
+@figure(
+    "pivotal",
+    finding=_by_voter,
+    without="No turn was put to a vote, so no voter was pivotal.",
+    method="The other ballots are counted under the turn's own rule, the tie round's too where the "
+    "same candidates stay tied. Intervals are over tasks, as turns of one are not independent.",
+    alternative=lambda data, of: "; ".join(
+        f"{row['protocol']}, {row['voter']}: {percent(row['ordered'])}"
+        for row in data.iter_rows(named=True)
+    ),
+    draw=lambda data, of: _pivotal(data, _ordered(of)),
+    first=_left_out,
+    ties=lambda data, of: (
+        ", and no tie is left"
+        if of.unordered
+        else "; a tie that this leaves goes to the fallback order"
+    ),
+    held=_held,
+)
+def pivotal_figure(of: Evidence) -> Iterator[Row]:
+    """{first}Share of turns whose winner changes when the voter's final ballot is dropped, with its
+    95 % interval over tasks{ties}. The hollow mark counts only turns where the winner falls
+    behind. {held}"""
+    drawn = set(_ordered(of))
+    for row in of.pivotality.iter_rows(named=True):
+        if row["voter"] in drawn:
+            yield {
+                "protocol": row["protocol"],
+                "voter": row["voter"],
+                "turns": row["turns"],
+                "certain": row["pivotal_set"] / row["turns"],
+                "ordered": row["pivotal_set" if of.unordered else "pivotal"] / row["turns"],
+                "low": row["low"],
+                "high": row["high"],
+            }
+
+
+# --- Labels ---------------------------------------------------------------------------------------
+
+
+def _no_labels(of: Evidence) -> str:
+    reasons = [one.reason for one in label_positions(of.source) if isinstance(one, NotEstimable)]
+    why = f": {reasons[0]}" if reasons else ""
+    return f"No effect of labels can be estimated{why}."
+
+
+def _shifts(data: pl.DataFrame, of: Evidence) -> str:
+    low = data.filter(pl.col("p") < ALPHA).get_column("protocol").unique(maintain_order=True)
+    protocols = data.get_column("protocol").n_unique()
+    if len(low) == protocols > 1:
+        return f"Under every protocol a draft's label shifts its share of the votes (p < {ALPHA})"
+    if low.is_empty():
+        # the distance seen, and 1.96 standard errors of a share of so many ballots; under most
+        # protocols a ballot spreads its mass over several labels, so the true error is smaller
+        off = (pl.col("share") - pl.col("even")).abs()
+        error = (pl.col("share") * (1 - pl.col("share")) / pl.col("ballots")).sqrt()
+        most = 100 * data.select((off + 1.96 * error).max()).item()
+        return (
+            "What labels do to votes is within chance here; a label may still shift its draft's "
+            f"share by up to {most:.0f} points of 100"
+        )
+    return (
+        f"In {len(low)} of {counted(protocols, 'protocol')} ({listed(low.to_list())}) a draft's "
+        f"label shifts its share of the votes (p < {ALPHA})"
+    )
+
+
+@unchecked
+def _by_label(data: pl.DataFrame, of: Evidence) -> Drawing:
+    counts = dict(data.select("protocol", "ballots").unique(maintain_order=True).iter_rows())
+    panels = {name: f"{name}, {counted(n, 'ballot')}" for name, n in counts.items()}
+    data = data.with_columns(
+        panel=pl.col("protocol").replace_strict(panels), marked=pl.col("p_label") < ALPHA
+    )
+    color = coloured("protocol", list(counts), condition_colors(list(counts)), legend=None)
+    x = alt.X("share:Q", title="share of ballot mass", **_SHARE)
+    base = alt.Chart().encode(y=alt.Y("label:N", title="label shown", axis=NAMES))
+    even = base.mark_tick(color=MUTED, thickness=1.5, height=18).encode(x=alt.X("even:Q"))
+    tooltip = tips(
+        *("protocol:N", "label:N", "share:Q|.1%", "even:Q=even share|.1%"),
+        *("p_label:Q=p, this label|.3f", "p:Q=p, all labels|.3f"),
+    )
+    rings = base.mark_point(filled=False, size=75, opacity=1, strokeWidth=2)
+    dots = base.mark_point(filled=True, size=95, opacity=1, aria=False).encode(x=x, color=color)
+    return faceted(
+        even,
+        rings.encode(x=x, color=color, tooltip=tooltip),
+        dots.transform_filter("datum.marked"),
+        data=data,
+        by="panel",
+        order=list(panels.values()),
+    )
+
+
+@figure(
+    "labels",
+    finding=_shifts,
+    without=_no_labels,
+    method=lambda data, of: (
+        "Randomisation test: which label stood for which draft was drawn at random for each voter, "
+        "so the shuffles that could have been drawn give the distribution without an effect. "
+        f"{counted(data['protocol'].n_unique(), 'protocol')} tested, "
+        "p not corrected for their number."
+    ),
+    alternative=lambda data, of: "; ".join(
+        f"{row['protocol']}, label {row['label']}: {percent(row['share'])}"
+        for row in data.iter_rows(named=True)
+    ),
+    draw=_by_label,
+    alpha=ALPHA,
+    held=_held,
+)
+def labels_figure(of: Evidence) -> Iterator[Row]:
+    """Share of ballot mass that went to the draft shown under each label; the upright tick is an
+    even share, and a filled dot a share that reshuffling the labels seldom gives (p < {alpha},
+    corrected over the labels). n is the ballots of each protocol. {held}"""
+    for found in label_positions(of.source, seed=SEED):
+        if isinstance(found, NotEstimable):
+            continue
+        for label, part in found.share.items():
+            yield {
+                "protocol": found.protocol,
+                "label": label,
+                "share": part,
+                "even": found.expected,
+                "p_label": found.p_values[label],
+                "p": found.p_value,
+                "ballots": found.ballots,
+            }

@@ -239,6 +239,7 @@ class GroupScene(Scene):
         assert isinstance(task, Lesson | Scenario)
         self.spec, self.settings, self.task = spec, study.group, task
         super().__init__(catalog, loaded.call)
+        self.loaded = loaded
         self.catalog = catalog
         self.rule = study.group.rule()
         self.raters = len(study.models.raters)

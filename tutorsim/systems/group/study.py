@@ -4,10 +4,9 @@ import json
 import re
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
 from tutorsim.catalog import WordingNames
 from tutorsim.errors import StudyError, TaskFileError
@@ -15,7 +14,7 @@ from tutorsim.kernel.flow import CallLog, Flow, ask, run_to_failure
 from tutorsim.kernel.retest_flow import AskedTogether
 from tutorsim.kernel.scene import indented
 from tutorsim.kernel.study import EpisodeSpec, nearest
-from tutorsim.kernel.system import CUT_OFF_REMINDER, CallRange, LoadedStudy
+from tutorsim.kernel.system import CUT_OFF_REMINDER, LoadedStudy
 from tutorsim.model import Answer, Call, Question
 from tutorsim.records import EpisodeLine, Failure
 from tutorsim.records.group import (
@@ -305,130 +304,12 @@ def duel_episode(scene: GroupScene) -> Flow[DuelRecord]:
 
 
 def _head(scene: GroupScene, failure: Failure | None, calls: CallLog) -> dict[str, Any]:
-    spec = scene.spec
     return {
-        "episode_id": spec.episode_id,
-        "benchmark": spec.benchmark,
-        "task_id": spec.task.task_id,
-        "variant": spec.variant,
-        "condition": spec.condition,
-        "repeat": spec.repeat,
-        "status": "failed" if failure else "complete",
-        "failure": failure,
-        **calls.fields(),
+        **scene.loaded.record_head(scene.spec, calls, failure),
         "agents": scene.group.agents,
         "learner_name": scene.group.learner_name,
         "problem": scene.task.problem,
     }
-
-
-# --- Call range ----------------------------------------------------------------------------------
-
-
-class _At(NamedTuple):
-    """Where a lesson is when a cycle begins."""
-
-    events: int
-    """Events so far; a later stage takes a place too, so a course without stages is longest."""
-    last: str
-    """Author of the last message: `learner`, `agent`, `floor` for an agent that keeps it, or
-    nobody."""
-    quiet: int
-    """Messages since the learner wrote, counted up to its patience."""
-    silences: int
-
-
-class _Course(NamedTuple):
-    """What decides how many calls there are."""
-
-    agents: int
-    predicted: bool
-    person: bool
-    max_events: int
-    max_silences: int
-    patience: int
-    codings: int
-
-
-def lesson_calls(settings: GroupSettings, *, predicted: bool, person: bool) -> tuple[int, int]:
-    """Least and most calls of a lesson, every reply readable.
-
-    `predicted`: the next speaker is predicted; otherwise agents select themselves. `person`: the
-    learner is a person, who can leave at once.
-    """
-    course = _Course(
-        len(settings.agents),
-        predicted,
-        person,
-        settings.max_events,
-        settings.max_silences,
-        settings.learner_patience,
-        settings.ipa_codings,
-    )
-    least, most = _calls_from(_At(1, "", 0, 0), course)
-    return (0 if person else least), most
-
-
-@lru_cache(maxsize=200_000)
-def _calls_from(at: _At, course: _Course) -> tuple[int, int]:
-    """Least and most calls from the beginning of a cycle to the end, coding included."""
-    if at.events >= course.max_events or (at.silences >= course.max_silences and not course.person):
-        return 0, 0
-    least, most = [], []
-    for calls, following in _cycles(at, course):
-        low, high = _calls_from(following, course)
-        least.append(calls + low)
-        most.append(calls + high)
-    return min(least), max(most)
-
-
-def _cycles(at: _At, course: _Course) -> Iterator[tuple[int, _At]]:
-    """The cycles that can begin here: their calls, and where the next one begins."""
-    managed = int(bool(at.last) and at.silences == 0)
-    events = at.events + 1
-    said = course.codings
-    by_learner = _At(events, LEARNER, 0, 0)
-    quiet = min(at.quiet + 1, course.patience)
-    by_agent = [_At(events, "agent", quiet, 0)]
-    if not course.predicted:
-        by_agent.append(_At(events, "floor", quiet, 0))
-    silence = _At(events, at.last, at.quiet, at.silences + 1)
-    if course.person:
-        yield said, by_learner
-    asked = _learner_asked(at, course)
-    if True in asked:
-        yield managed + 1 + said, by_learner
-    for learner in asked:
-        spoken, silent = _selection(at, course)
-        yield from ((managed + learner + spoken + said, following) for following in by_agent)
-        yield from ((managed + learner + calls, silence) for calls in silent)
-
-
-def _learner_asked(at: _At, course: _Course) -> tuple[bool, ...]:
-    """Whether the simulated learner is asked: it must be, cannot be, or may be by its name."""
-    if course.person or (at.last == LEARNER and not at.silences):
-        return (False,)
-    if at.silences or at.quiet >= course.patience:
-        return (True,)
-    return (False, True) if at.last else (False,)
-
-
-def _selection(at: _At, course: _Course) -> tuple[int, tuple[int, ...]]:
-    """Calls until somebody speaks, and calls until it is clear that nobody does."""
-    if course.predicted:
-        return 2, (1, 2)  # nobody named; or an agent that says nothing readable
-    thinking = course.agents - (at.last == "agent")
-    return thinking + 2, (thinking, thinking + 1, thinking + 2)
-
-
-def duel_calls(settings: GroupSettings, scenario: Scenario, raters: int) -> tuple[int, int]:
-    """Least and most calls of a duel, every reply readable."""
-    speakers = [message.name.casefold() for message in scenario.messages]
-    names = {name.casefold() for name in settings.agents}
-    thinking = [len(names - {speaker}) for speaker in speakers]
-    thoughts = sum(thinking) if settings.warm_up else thinking[N_MESSAGES - 1]
-    judged = 2 + 2 * raters
-    return thoughts + 1, thoughts + 1 + 1 + 1 + 1 + judged
 
 
 # --- Usual replies -------------------------------------------------------------------------------
@@ -439,7 +320,8 @@ SENTENCE = "This stands for about eighteen words of the kind that learners write
 def usual_reply(call: Call, names: Sequence[str], *, longest: bool) -> str:
     """A reply of usual length.
 
-    On the longest path everybody wants to speak and somebody does; on the shortest nobody.
+    On the longest path everybody wants to speak and somebody does, to the learner, who is asked
+    then; on the shortest nobody.
 
     `names`: the agents as prompts show them.
     """
@@ -459,7 +341,13 @@ def usual_reply(call: Call, names: Sequence[str], *, longest: bool) -> str:
             criteria = ("internal", "external") if '"internal"' in call.request.user else CRITERIA
             return json.dumps([{"agent": name} | dict.fromkeys(criteria, 4.0) for name in names])
         case "speak" | "speak_predicted":
-            return json.dumps({"message": SENTENCE * 2, "to": ["all"], "continues": longest})
+            return json.dumps(
+                {
+                    "message": SENTENCE * 2,
+                    "to": ["learner" if longest else "all"],
+                    "continues": longest,
+                }
+            )
         case "predict":
             return names[0] if longest else "learner"
         case "learner":
@@ -498,19 +386,6 @@ class GroupStudy(LoadedStudy):
         """A person takes part in some; a scenario has as many calls as its speakers ask for."""
         scenario = spec.task.task_id if isinstance(spec.task, Scenario) else ""
         return (spec.variant == PERSON, spec.condition, scenario)
-
-    def call_range(self, spec: EpisodeSpec) -> CallRange:
-        """Over all courses that an episode can take, which are more than two paths."""
-        if isinstance(spec.task, Scenario):
-            raters = len(self.study.models.raters)
-            return CallRange.of(*duel_calls(self.study.group, spec.task, raters))
-        return CallRange.of(
-            *lesson_calls(
-                self.study.group,
-                predicted=spec.condition == "next_speaker",
-                person=spec.variant == PERSON,
-            )
-        )
 
     def usual_reply(self, spec: EpisodeSpec, call: Call, *, longest: bool) -> str:
         shown = Group(self.study.group.agents, "").shown

@@ -303,15 +303,7 @@ def _record(
     gold = _gold(scene)
     reached: dict[str, Any] = {**vars(progress), "label": label}
     return OversightRecord(
-        episode_id=scene.spec.episode_id,
-        benchmark=item.benchmark,
-        task_id=item.task_id,
-        variant=scene.spec.variant,
-        condition=scene.spec.condition,
-        repeat=scene.spec.repeat,
-        status="complete" if failure is None else "failed",
-        failure=failure,
-        **calls.fields(),
+        **scene.loaded.record_head(scene.spec, calls, failure),
         conversation=item.conversation,
         tutor=item.tutor,
         dialogue=item.dialogue,

@@ -22,7 +22,7 @@ from tutorsim.kernel.system import Chance
 from tutorsim.records.group import JudgmentRecord
 from tutorsim.runner.resume_recording import as_begun
 from tutorsim.systems.group.settings import GroupModels, GroupSettings
-from tutorsim.systems.group.study import duel_result, lesson_calls
+from tutorsim.systems.group.study import duel_result
 from tutorsim.systems.group.tasks import (
     KINDS,
     builtin_lessons,
@@ -336,20 +336,18 @@ def test_a_lesson_in_which_nobody_speaks_takes_the_least(lesson, condition):
     assert len(played.calls) == range_of(lesson, condition).least
 
 
-def test_the_least_of_three_agents_is_a_hand_count():
+def test_the_least_of_three_agents_is_a_hand_count(lesson):
     # event 1: three thoughts; silences 1 and 2: the learner and three thoughts; silence 3 ends it
-    assert lesson_calls(GroupSettings(), predicted=False, person=False)[0] == 3 + 4 + 4
-    assert lesson_calls(GroupSettings(), predicted=True, person=False)[0] == 1 + 2 + 2
+    assert range_of(lesson, "self_select").least == 3 + 4 + 4
+    assert range_of(lesson, "next_speaker").least == 1 + 2 + 2
 
 
-def test_the_most_of_a_short_lesson_is_a_hand_count():
+def test_the_most_of_a_short_lesson_is_a_hand_count(lesson):
     # three events: the first cycle ends in an agent's message with the floor, the second in any.
     # 3 thoughts, scores, words, 2 codes; manager, learner asked by its name, 3 thoughts, scores,
     # words, 2 codes
-    settings = GroupSettings(max_events=3)
-    assert lesson_calls(settings, predicted=False, person=False)[1] == (3 + 2 + 2) + (
-        1 + 1 + 3 + 2 + 2
-    )
+    found = range_of(lesson, "self_select", max_events=3)
+    assert found.most == (3 + 2 + 2) + (1 + 1 + 3 + 2 + 2)
 
 
 @pytest.mark.parametrize("condition", ["self_select", "next_speaker"])

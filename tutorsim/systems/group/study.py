@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar
 
 from tutorsim.catalog import WordingNames
 from tutorsim.errors import StudyError, TaskFileError
@@ -48,6 +48,8 @@ from tutorsim.systems.group.speaking_cycle import (
 )
 from tutorsim.systems.group.tasks import N_MESSAGES, Scenario
 from tutorsim.tasks import Task
+
+R = TypeVar("R", LessonRecord, DuelRecord)
 
 # --- Selection duel ------------------------------------------------------------------------------
 
@@ -269,8 +271,8 @@ def lesson_episode(scene: GroupScene) -> Flow[LessonRecord]:
     """Run one lesson."""
     state, calls = LessonState(scene), CallLog()
     failure = yield from run_to_failure(run_lesson(state), calls)
-    return LessonRecord(
-        **_head(scene, failure, calls),
+    return _record(
+        *(scene, LessonRecord, calls, failure),
         events=state.records(),
         ended_by=None if failure else state.ended_by,
         stage_reached=state.progress.stage,
@@ -286,8 +288,8 @@ def duel_episode(scene: GroupScene) -> Flow[DuelRecord]:
     failure = yield from run_to_failure(run_duel(state), calls)
     judgments, scenario = state.judgments, state.scenario
     result, dependent = duel_result(judgments) if state.judged else (None, False)
-    return DuelRecord(
-        **_head(scene, failure, calls),
+    return _record(
+        *(scene, DuelRecord, calls, failure),
         events=state.records(),
         kind=scenario.kind,
         difficulty=scenario.difficulty,
@@ -303,13 +305,12 @@ def duel_episode(scene: GroupScene) -> Flow[DuelRecord]:
     )
 
 
-def _head(scene: GroupScene, failure: Failure | None, calls: CallLog) -> dict[str, Any]:
-    return {
-        **scene.loaded.record_head(scene.spec, calls, failure),
-        "agents": scene.group.agents,
-        "learner_name": scene.group.learner_name,
-        "problem": scene.task.problem,
-    }
+def _record(
+    scene: GroupScene, form: type[R], calls: CallLog, failure: Failure | None, **logged: Any
+) -> R:
+    group = {"agents": scene.group.agents, "learner_name": scene.group.learner_name}
+    logged |= {**group, "problem": scene.task.problem}
+    return scene.loaded.record(form, scene.spec, calls, failure, **logged)
 
 
 # --- Usual replies -------------------------------------------------------------------------------

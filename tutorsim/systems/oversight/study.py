@@ -302,8 +302,11 @@ def _record(
     item, label = scene.item, progress.label if failure is None else None
     gold = _gold(scene)
     reached: dict[str, Any] = {**vars(progress), "label": label}
-    return OversightRecord(
-        **scene.loaded.record_head(scene.spec, calls, failure),
+    return scene.loaded.record(
+        OversightRecord,
+        scene.spec,
+        calls,
+        failure,
         conversation=item.conversation,
         tutor=item.tutor,
         dialogue=item.dialogue,

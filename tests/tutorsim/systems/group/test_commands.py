@@ -42,7 +42,7 @@ def test_the_bundled_recording_is_small():
 
 def test_the_summary_says_who_was_a_person_and_what_answered(log, shell):
     found = value(shell, "summary", log)
-    assert "1 of them with a person" in found["summary"]
+    assert "A person takes part in 1 of the lessons" in found["summary"]
     assert "a script that typed through the page" in found["summary"]
     assert found["provenance"].startswith("stand-in")
     assert {section["id"] for section in found["sections"]} == {"lessons", "duels", "calls"}

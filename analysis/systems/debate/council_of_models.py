@@ -6,8 +6,10 @@ candidate is right or wrong, whoever writes the reply.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
+from math import inf
 from statistics import fmean
 from typing import Final, NamedTuple
 
@@ -25,10 +27,14 @@ from tutorsim.analysis.runs.run_tables import Parts
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
+    PermutationTest,
+    corrected,
+    flips_by_task,
     mean_over_tasks,
 )
 from tutorsim.analysis.systems.debate.recounted import Certainty
 from tutorsim.analysis.systems.debate.trace import TELLING
+from tutorsim.analysis.systems.paired_comparison import beyond_chance, not_shown
 from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed
 from tutorsim.records import BallotRecord, RunRecord
 from tutorsim.records.debate import CouncilVote, DebateRecord
@@ -413,17 +419,30 @@ def winner_right(of: Councils) -> Rows:
 # --- Labels ---------------------------------------------------------------------------------------
 
 
-def _by_label(of: Councils) -> dict[str, Estimate | NotEstimable]:
-    """Label → mean distance from the middle place of its vote, below zero for a better one."""
+@dataclass(frozen=True)
+class LabelPlace:
+    """Where answers stand that had a label."""
+
+    label: str
+    from_middle: Estimate | NotEstimable
+    """Mean distance from the middle place of its vote, below zero for a better one."""
+    test: PermutationTest | NotEstimable
+    """That it is zero, by flipping signs of questions."""
+    p_holm: float | None = None
+    """Corrected over all labels."""
+
+
+def _by_label(of: Councils) -> list[LabelPlace]:
     frame = of.places.filter(pl.col("label").is_not_null())
     middle = frame.group_by("episode_id", "voter").agg(pl.col("place").mean().alias("middle"))
     joined = frame.join(middle, on=["episode_id", "voter"], maintain_order="left")
-    return {
-        label: mean_over_tasks(
-            (rows["place"] - rows["middle"]).to_list(), rows["task"].to_list(), over="questions"
-        )
-        for (label,), rows in sorted(joined.group_by("label"), key=lambda one: str(one[0][0]))
-    }
+    found = []
+    for (label,), rows in sorted(joined.group_by("label"), key=lambda one: str(one[0][0])):
+        away, tasks = (rows["place"] - rows["middle"]).to_list(), rows["task"].to_list()
+        mean = mean_over_tasks(away, tasks, over="questions")
+        test = flips_by_task(away, tasks, seed=of.run.head.study.seed)
+        found.append(LabelPlace(str(label), mean, test))
+    return corrected(found)
 
 
 @table("labels", "Places by label")
@@ -431,9 +450,10 @@ def labels(of: Councils) -> Rows:
     """How far above (below zero) or below the middle of its ranking an answer stands, by the label
     that it had, with a 95 % interval over questions. If members always come in one order, a label
     is a member, and this cannot tell the two apart."""
-    for label, found in _by_label(of).items():
-        rankings = of.places.filter(pl.col("label") == label).height
-        yield {"label": label, "rankings": rankings, "from_middle": estimate(found, signed=True)}
+    for one in _by_label(of):
+        rankings = of.places.filter(pl.col("label") == one.label).height
+        from_middle = estimate(one.from_middle, signed=True)
+        yield {"label": one.label, "rankings": rankings, "from_middle": from_middle}
 
 
 @table("told", "What the logs leave open")
@@ -654,26 +674,24 @@ def _was_right(of: Councils) -> Answer:
 
 def _position(of: Councils) -> Answer:
     question = "Do the rankings depend on the label?"
-    found = {name: one for name, one in _by_label(of).items() if isinstance(one, Estimate)}
+    found = _by_label(of)
     if not found:
         return Answer(question, "not known", "No ranking has labels.", "labels")
-    beyond = [name for name, one in found.items() if _beyond_chance(one)]
-    best = min(found, key=lambda name: found[name].value)
+    beyond = [one.label for one in found if beyond_chance(one)]
+    best = min(found, key=lambda one: getattr(one.from_middle, "value", inf))
+    stands = f"{best.label} stands best: {estimate(best.from_middle, signed=True)} from the middle"
     shown = {pair for v in of.of_kind("members") for b in v.ballots for pair in b.labels.items()}
     fixed = len(shown) == len(dict(shown))
     why = " Each label is always the same member, so the two cannot be told apart." if fixed else ""
     return Answer(
         question,
-        f"{best} stands best: {estimate(found[best], signed=True)} from the middle",
+        stands if best.label in beyond else not_shown(found),
         (
             f"Beyond chance over questions: {listed(beyond)}."
             if beyond
-            else "No label differs from the middle beyond chance over questions."
+            else f"No label differs from the middle beyond chance over questions. {stands}."
         )
+        + " Signs of questions are flipped, with Holm's correction over labels."
         + why,
         "labels",
     )
-
-
-def _beyond_chance(found: Estimate) -> bool:
-    return found.low is not None and found.high is not None and found.low * found.high > 0

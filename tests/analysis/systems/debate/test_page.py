@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import replace
+from random import Random
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,11 +22,15 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 from tutorsim.analysis.statistics.text_similarity import Embedding
 from tutorsim.analysis.systems.debate import VIEW
 from tutorsim.analysis.systems.debate.accuracy_and_speed import Slope, agents_slopes, rounds_slopes
-from tutorsim.analysis.systems.debate.evidence import PUBLISHED, as_printed, published
+from tutorsim.analysis.systems.debate.evidence import PUBLISHED, Variant, as_printed, published
 from tutorsim.analysis.systems.debate.figures import rounds
 from tutorsim.analysis.systems.debate.page import challenge, document
-from tutorsim.analysis.systems.debate.protocols import protocol_chance, recount_document
-from tutorsim.analysis.systems.debate.recounted import Contrast
+from tutorsim.analysis.systems.debate.protocols import (
+    best_protocol,
+    protocol_chance,
+    recount_document,
+)
+from tutorsim.analysis.systems.debate.recounted import RULES, Contrast, Told
 from tutorsim.analysis.systems.debate.trace import trace
 from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.errors import UsageError
@@ -193,6 +198,29 @@ def test_debates_of_other_settings_are_not_pooled(make_run):
     assert [one.name for one in found] == ["simple (a)", "simple (b)"]
     fewest = min(record.turns_taken for record in full)
     assert [list(one.points) for one in found] == [[*range(1, fewest + 1)]] * 2
+
+
+def drawn_debates(seed, *, right):
+    """Twelve tasks; each protocol is right with its chance, half of the time for one reason."""
+    rng = Random(seed)
+    for task in range(12):
+        common = rng.random()
+        draws = [common if rng.random() < 0.5 else rng.random() for _ in RULES]
+        scores = [100.0 * (x < right.get(rule, 0.6)) for rule, x in zip(RULES, draws, strict=True)]
+        yield tuple(Told(f"b.{task}", "exact", s, s, True, 2, 0) for s in scores)
+
+
+def test_the_first_sentence_names_a_winner_where_there_is_one_and_else_at_most_by_chance():
+    """Of 200 sets without any effect, 5 % may name one; a protocol that is always right is."""
+
+    def headline(seed, right):
+        debates = list(drawn_debates(seed, right=right))
+        return best_protocol(Variant("default", debates, seed=seed)).headline
+
+    said = [headline(seed, {}) for seed in range(200)]
+    assert sum(not text.startswith(("Not ", "None")) for text in said) <= 10
+    no_other = dict.fromkeys(RULES, 0.0) | {"ranked": 1.0}
+    assert headline(1, no_other) == "ranked, 100.0 percent"
 
 
 def test_protocols_that_differ_beyond_chance_are_named_with_points():

@@ -321,6 +321,10 @@ def steps(data: pl.DataFrame, *, x: alt.X, y: alt.Y, colours: Mapping[str, str])
     return alt.layer(lines, marks).properties(data=inline(data), width=480, height=260)
 
 
+_TICKS: Final = 8
+"""About how many ticks the axis of a number of turns has."""
+
+
 @unchecked
 def stacked(data: pl.DataFrame, part: str, *, title: str, parts: Sequence[str] = ()) -> Drawing:
     """Turns as bars, one a protocol, in shades of their parts; counts stand in them.
@@ -336,7 +340,9 @@ def stacked(data: pl.DataFrame, part: str, *, title: str, parts: Sequence[str] =
     names = list(parts) or names_in(data, part)
     middle = pl.col("turns").cum_sum().over("protocol") - pl.col("turns") / 2
     data = data.with_columns(middle=middle).with_columns(strong=pl.col(part) == names[0])
-    whole = alt.Axis(tickMinStep=1, tickCount=8)
+    most = data.group_by("protocol").agg(pl.col("turns").sum())["turns"].max()
+    few = isinstance(most, int) and most < _TICKS
+    whole = alt.Axis(values=list(range(_TICKS))) if few else alt.Axis(tickCount=_TICKS)
     base = alt.Chart(inline(data)).encode(
         y=alt.Y("protocol:N", sort=protocols, title=None, axis=NAMES)
     )

@@ -105,12 +105,22 @@ def table(
     *,
     secondary: tuple[str, ...] = (),
 ) -> Table | None:
-    """A table, or `None` without rows."""
+    """A table, or `None` without rows; its caption says where tasks are too few for intervals."""
     found = list(rows)
     if not found:
         return None
     data, written = _framed(found, columns)
-    return Table(name, title, caption, data, secondary, written)
+    values = (value for column in written.values() for value in column.values())
+    said = (caption + _without_interval(values)).lstrip()
+    return Table(name, title, said, data, secondary, written)
+
+
+def _without_interval(values: Iterable[Any]) -> str:
+    """Why figures of a table have no interval, said once for all that have too few tasks."""
+    intervals = (value.interval for value in values if isinstance(value, Estimate))
+    reasons = (one.reason for one in intervals if isinstance(one, NotEstimable))
+    few = dict.fromkeys(one.partition(" for ")[0] for one in reasons if one.startswith("too few"))
+    return f" Without an interval: {', '.join(few)}." if few else ""
 
 
 def of_rows(
@@ -148,15 +158,13 @@ def _framed(
 
 
 def estimate(found: Estimate | NotEstimable, *, signed: bool = False) -> Written:
-    """A number with its interval in brackets; said where tasks are too few for one."""
+    """A number with its interval in brackets, if there is one."""
     if isinstance(found, NotEstimable):
         return Written(DASH, found)
     number = ("{:+.2f}" if signed else "{:.2f}").format
     text = number(found.value)
     if found.low is not None and found.high is not None:
         text += f" [{number(found.low)}, {number(found.high)}]"
-    elif isinstance(found.interval, NotEstimable) and found.interval.reason.startswith("too few"):
-        text += " [too few tasks]"
     return Written(_unsigned_zero(text.replace("-", "−")), found)
 
 

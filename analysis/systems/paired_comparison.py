@@ -481,7 +481,7 @@ def _power(
     power = f" With 80 % power so many {over} would show {' to '.join(ends)} {what}"
     if len(sizes) == len(known):
         return f"{power}."
-    of = f"{len(sizes)} of {counted(len(known), 'contrast')}"
+    of = counted(len(sizes), "contrast")
     return f"{power}. That is of {of}; of the others they would show none."
 
 

@@ -31,9 +31,6 @@ MOST_ROWS = 40
 """Rows of a table on a terminal; the report and `--json` have them all."""
 _BRACKETS: Final = re.compile(r" (?=[\[(][^\[(]*$)")
 """Before what qualifies a figure, which may stand below it."""
-_REMARK: Final = re.compile(r" \[([^\d\[\]]+)\]$")
-"""What says in words why a figure has no interval."""
-_MARKS: Final = "†‡§¶"
 _FIGURE: Final = re.compile(r"[~<+−]?\d|–$|not estimable|$")
 """How a figure begins, or what stands in its place."""
 
@@ -62,8 +59,7 @@ def parts_shown(
 def table_shown(made: Table, *, every_row: bool = False) -> Iterator[RenderableType]:
     """A table with its title and caption."""
     data = made.data if every_row else made.data.head(MOST_ROWS)
-    texts = [[safe(cell(value)).plain for value in row] for row in data.iter_rows()]
-    rows, notes = _noted(texts)
+    rows = [[safe(cell(value)).plain for value in row] for row in data.iter_rows()]
     yield heading(made.title)
     yield TableShown(
         [safe(column_heading(name)).plain for name in data.columns],
@@ -72,26 +68,11 @@ def table_shown(made: Table, *, every_row: bool = False) -> Iterator[RenderableT
         [data.columns.index(name) for name in made.secondary],
         replace(made, data=data),
     )
-    for note in notes:
-        yield caption(note)
     left = made.data.height - data.height
     if left > 0:
         yield caption(f"{left:,} more rows: see --json, or `tutorsim report`.")
     if made.caption:
         yield caption(made.caption)
-
-
-def _noted(rows: Rows) -> tuple[Rows, list[str]]:
-    """Cells with a mark for what stands in brackets without a number, and what the marks mean."""
-    marks: dict[str, str] = {}
-
-    def marked(found: re.Match[str]) -> str:
-        return marks.setdefault(found[1], _MARKS[min(len(marks), len(_MARKS) - 1)])
-
-    noted = [[_REMARK.sub(marked, text) for text in row] for row in rows]
-    if len(marks) > len(_MARKS):
-        return rows, []
-    return noted, [f"{mark}: {remark}" for remark, mark in marks.items()]
 
 
 def _words(rows: Rows) -> int:

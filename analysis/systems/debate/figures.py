@@ -10,6 +10,7 @@ from tutorsim.analysis.charts.figure import (
     ACCENT,
     INK,
     NAMES,
+    PLAIN,
     Drawing,
     inline,
     shades,
@@ -20,7 +21,7 @@ from tutorsim.analysis.pages.declared import Row, figure
 from tutorsim.analysis.pages.words import counted, extremes
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate
 from tutorsim.analysis.systems.debate.evidence import Evidence
-from tutorsim.analysis.systems.debate.recounted import ProtocolRow, family
+from tutorsim.analysis.systems.debate.recounted import family
 
 _SHAPES: Final = ["circle", "square", "triangle-up", "diamond"]
 _PERCENT: Final = alt.Scale(domain=[0, 100])
@@ -32,23 +33,19 @@ def _exact(of: Evidence) -> bool:
 
 def _bars(frame: pl.DataFrame, of: Evidence) -> str:
     """What the bars are, where one is drawn."""
-    if not _exact(of):
-        return "Bars reach from the least to the largest score that the recording leaves."
-    if frame.filter(pl.col("lower") < pl.col("upper")).is_empty():
-        return "No bars: no interval over tasks can be estimated, or all scores are alike."
-    return (
-        "Bars are 95 % intervals over tasks; their overlap says little, as all lines are of the "
-        "same debates: see the paired differences."
+    bounds = (
+        "Every outcome is known, so the least and the largest score that the recording allows are "
+        "one: the dot."
+        if _exact(of)
+        else "A bar reaches from the least to the largest score that the recording allows; where "
+        "they are one there is a dot."
     )
-
-
-def _place(row: ProtocolRow) -> tuple[float | None, float, float]:
-    """Score, lower and upper end of the bar."""
-    if isinstance(row.score, Estimate):
-        low, high = row.score.low, row.score.high
-        value = row.score.value
-        return value, value if low is None else low, value if high is None else high
-    return None, row.low or 0.0, 100.0 if row.high is None else row.high
+    if frame["lower"].is_null().all():
+        return bounds
+    return (
+        f"{bounds} Lines are 95 % intervals over tasks. Their overlap says little, as all are of "
+        "the same debates: see the paired differences."
+    )
 
 
 def _protocols_finding(frame: pl.DataFrame, of: Evidence) -> str:
@@ -66,19 +63,19 @@ def _protocols_finding(frame: pl.DataFrame, of: Evidence) -> str:
 @unchecked
 def _draw_protocols(frame: pl.DataFrame, of: Evidence) -> Drawing:
     order = frame.get_column("protocol").unique(maintain_order=True).to_list()
-    numbers = [f"{name}:Q|.1f" for name in ("score", "lower", "upper")]
+    numbers = [f"{name}:Q|.1f" for name in ("least", "most", "lower", "upper")]
     told = tips("protocol:N", *numbers, "debates:Q")
-    base = alt.Chart().encode(y=alt.Y("protocol:N", sort=order, title=None, axis=NAMES))
-    bar = base.mark_bar(height=7, opacity=0.4, color=ACCENT).encode(
-        x=alt.X("lower:Q", title="score, percent", scale=_PERCENT),
-        x2=alt.X2("upper:Q"),
-        tooltip=told,
+    base = alt.Chart().encode(
+        y=alt.Y("protocol:N", sort=order, title=None, axis=NAMES), tooltip=told
     )
-    dot = base.mark_point(filled=True, size=60, color=INK, opacity=1).encode(
-        x=alt.X("score:Q"), tooltip=told
+    x = alt.X("least:Q", title="right, percent", scale=_PERCENT)
+    bar = base.mark_bar(height=9, opacity=0.5, color=ACCENT).encode(x=x, x2=alt.X2("most:Q"))
+    line = base.mark_rule(color=PLAIN, strokeWidth=2).encode(
+        x=alt.X("lower:Q"), x2=alt.X2("upper:Q")
     )
+    dot = base.mark_point(filled=True, size=60, color=INK, opacity=1).encode(x=x)
     return (
-        alt.layer(bar, dot)
+        alt.layer(bar, line, dot.transform_filter("datum.least == datum.most"))
         .properties(data=inline(frame), width=300, height=alt.Step(20))
         .facet(facet=alt.Facet("variant:N", title=None), columns=2, spacing=30)
     )
@@ -89,25 +86,26 @@ def _draw_protocols(frame: pl.DataFrame, of: Evidence) -> Drawing:
     finding=_protocols_finding,
     method="Each protocol is applied to the logged flags, final answers and ballots, without a "
     "call.",
-    alternative="{variant}, {protocol}: {lower:.1f} to {upper:.1f}",
+    alternative="{variant}, {protocol}: {least:.1f} to {most:.1f}",
     draw=_draw_protocols,
     without="No debate was recorded, so there is nothing to compare.",
     bars=_bars,
 )
 def protocols(of: Evidence) -> Iterator[Row]:
-    """Mean score of every protocol on the same debates, in percent; a protocol that does not apply
-    to all of them has a smaller n in the table. {bars}"""
+    """Share of the same debates that every protocol decides right, in percent; a protocol that does
+    not apply to all of them has a smaller n in the table. {bars}"""
     for variant, rows in of.protocols.items():
         for row in rows:
             if row.debates:
-                score, lower, upper = _place(row)
+                found = row.score if isinstance(row.score, Estimate) else None
                 yield {
                     "variant": variant,
                     "protocol": row.rule.replace("_", " "),
                     "kind": family(row.rule),
-                    "score": score,
-                    "lower": lower,
-                    "upper": upper,
+                    "least": row.low or 0.0,
+                    "most": 100.0 if row.high is None else row.high,
+                    "lower": found and found.low,
+                    "upper": found and found.high,
                     "debates": row.debates,
                 }
 

@@ -24,6 +24,8 @@ from tutorsim.analysis.systems.oversight.scores import (
     Difference,
     Evaluation,
     Over,
+    Scores,
+    baselines,
     by_condition,
     by_text,
     complete,
@@ -85,6 +87,12 @@ class Evidence:
     def scores(self) -> dict[str, Evaluation]:
         """Condition → scores."""
         return evaluate(self.judged, over=self.over)
+
+    @cached_property
+    def trivial(self) -> dict[str, Scores]:
+        """Trivial baseline → its scores on the gold of the condition with most items."""
+        every = max(self.judged.values(), key=len, default=[])
+        return baselines(every) if every else {}
 
     @cached_property
     def differences(self) -> list[Difference]:

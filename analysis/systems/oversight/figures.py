@@ -19,24 +19,73 @@ from tutorsim.analysis.charts.figure import (
     PLAIN,
     Drawing,
     dots,
+    faceted,
     inline,
     steps,
     tips,
     unchecked,
 )
 from tutorsim.analysis.pages.declared import Row, figure
-from tutorsim.analysis.pages.words import counted, percent
+from tutorsim.analysis.pages.words import counted, extremes, percent
 from tutorsim.analysis.systems.oversight.effect_of_debate import AdaptiveCurve, AdaptivePoint
 from tutorsim.analysis.systems.oversight.evidence import Evidence
-from tutorsim.analysis.systems.oversight.scores import HEADLINE
+from tutorsim.analysis.systems.oversight.scores import BASELINES, HEADLINE
+from tutorsim.records.oversight import LABELS
+
+
+def _below(data: pl.DataFrame, of: Evidence) -> str:
+    below = data.filter(pl.col("accuracy") < pl.col("trivial")).height
+    return (
+        f"{below} of {counted(data.height, 'accuracy', plural='accuracies')} "
+        f"{'is' if below == 1 else 'are'} below that of one label for every reply"
+    )
+
+
+@unchecked
+def _beside_trivial(data: pl.DataFrame, of: Evidence) -> Drawing:
+    base = alt.Chart().encode(y=alt.Y("condition:N", sort=None, title=None, axis=NAMES))
+    bars = base.mark_bar(height=7, opacity=0.4, color=ACCENT).encode(
+        x=alt.X("lower:Q", title="accuracy", scale=ONE, axis=PERCENT), x2=alt.X2("upper:Q")
+    )
+    dot = base.mark_point(filled=True, size=60, color=INK, opacity=1).encode(
+        x=alt.X("accuracy:Q"),
+        tooltip=tips("condition:N", "label:N", "accuracy:Q|.3f", "trivial:Q|.3f", "items:Q"),
+    )
+    line = alt.Chart().mark_rule(color=INK, strokeDash=[4, 3]).encode(x=alt.X("trivial:Q"))
+    return faceted(bars, line, dot, data=data, by="label", order=list(LABELS))
+
+
+@figure(
+    "accuracy",
+    finding=_below,
+    method="An unjudged item is wrong for every score.",
+    alternative="{label}, {condition}: {accuracy:.3f}, one label for every reply {trivial:.3f}",
+    draw=_beside_trivial,
+    trivial=lambda data, of: " and ".join(
+        f"“{name}” for {label}" for name, (label, _) in BASELINES.items()
+    ),
+)
+def accuracy(of: Evidence) -> Iterator[Row]:
+    """Share of replies that each condition labels right, with its 95 % interval over dialogues. The
+    dashed line is a trivial baseline, which gives every reply one label: {trivial}."""
+    of_label = {BASELINES[name][0]: one.accuracy for name, one in of.trivial.items()}
+    for label in LABELS:
+        for condition, one in of.scores.items():
+            found = one.metrics[f"{label}_accuracy"]
+            yield {
+                "label": label,
+                "condition": condition,
+                "accuracy": found.value,
+                "lower": found.low,
+                "upper": found.high,
+                "trivial": of_label[label],
+                "items": one.items,
+            }
 
 
 def _ends(data: pl.DataFrame, of: Evidence) -> str:
-    best, worst = data.row(0, named=True), data.row(-1, named=True)
-    return (
-        f"The headline goes from {worst['headline']:.3f} ({worst['condition']}) to "
-        f"{best['headline']:.3f} ({best['condition']})"
-    )
+    least, most = extremes(data["headline"])
+    return f"By condition, the headline lies between {least:.3f} and {most:.3f}"
 
 
 @figure(
@@ -282,7 +331,7 @@ def delivered(of: Evidence) -> Iterator[Row]:
 
 
 FIGURES: Final[Mapping[str, Any]] = {
-    "scores": (scores,),
+    "scores": (accuracy, scores),
     "audit": (delivered, rules),
     "aggregation": (adaptive,),
     "debates": (calibration,),

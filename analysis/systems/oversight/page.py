@@ -48,7 +48,6 @@ from tutorsim.analysis.systems.oversight.scores import (
     HEADLINE,
     Difference,
     Over,
-    baselines,
     by_condition,
     changed_labels,
     complete,
@@ -138,7 +137,7 @@ def scores(of: Evidence) -> Rows:
             **{metric: number(found.metrics[metric]) for metric in _SHOWN},
         }
     every = max(of.judged.values(), key=len, default=[])
-    for name, trivial in baselines(every).items() if every else ():
+    for name, trivial in of.trivial.items():
         label, value = BASELINES[name]
         said = {
             f"{label}_{s}": plain_number(getattr(trivial, s), digits=4)
@@ -544,7 +543,7 @@ def document(run: SystemRun, brief: bool) -> Document:
             *([noise] if noise else []),
         ),
         episodes=episodes_of(run, TELLING),
-        lead="scores" if of.has_gold else "delivered",
+        lead="accuracy" if of.has_gold else "delivered",
         facts=_facts(of),
     )
 
@@ -669,9 +668,8 @@ def _summary(of: Evidence) -> str:
 
 def below_trivial(of: Evidence) -> str:
     """Accuracies that are below those of giving every item one class; empty where none is."""
-    every = max(of.judged.values(), key=len, default=[])
     told = []
-    for name, trivial in baselines(every).items() if every else ():
+    for name, trivial in of.trivial.items():
         label, _ = BASELINES[name]
         found = {c: one.metrics[f"{label}_accuracy"] for c, one in of.scores.items()}
         below = [condition for condition, one in found.items() if one.value < trivial.accuracy]

@@ -44,14 +44,6 @@ def test_what_does_not_fit_goes_below_then_out(width, below, left_out):
     assert ("Left out" in text) == bool(left_out)
 
 
-def test_a_remark_that_is_no_interval_is_said_once_below():
-    text = drawn(made(*((name, "0.50 [too few]", 1, 2) for name in "ab")), 60)
-    assert text.count("0.50†") == 2
-    assert text.count("too few") == 1
-    assert "†: too few" in text
-    assert "[0.1]" in drawn(made(("a", "0.50 [0.1]", 1, 2)), 60)
-
-
 def test_names_with_brackets_or_controls_stay_whole():
     text = drawn(made(("\x1b[31m[bold]漢字", "1.00", 1, 2)), 60)
     assert r"\x1b[31m[bold]漢字  " in text

@@ -34,7 +34,18 @@ def test_scores_are_those_of_the_table_from_best_to_worst(evidence):
     assert headlines == sorted(headlines, reverse=True)
     best = figure.data["condition"][0]
     assert headlines[0] == evidence.scores[best].metrics["headline"].value
-    assert f"{headlines[0]:.3f} ({best})" in figure.finding
+    assert figure.finding.endswith(f"between {headlines[-1]:.3f} and {headlines[0]:.3f}")
+
+
+def test_accuracies_stand_beside_what_one_label_for_every_reply_would_have(evidence):
+    figure = figures.accuracy(evidence)
+    trivial = {"mistake": "always yes", "guidance": "always effective"}
+    for row in figure.data.iter_rows(named=True):
+        found = evidence.scores[row["condition"]].metrics[f"{row['label']}_accuracy"]
+        assert (row["accuracy"], row["lower"]) == (found.value, found.low)
+        assert row["trivial"] == evidence.trivial[trivial[row["label"]]].accuracy
+    below = sum(row["accuracy"] < row["trivial"] for row in figure.data.iter_rows(named=True))
+    assert figure.finding.startswith(f"{below} of {figure.data.height} accuracies ")
 
 
 def test_the_adaptive_curve_is_drawn_from_quick_labels_to_full_debate(evidence):

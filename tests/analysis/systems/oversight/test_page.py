@@ -70,7 +70,7 @@ def test_an_accuracy_below_a_trivial_baseline_is_said_where_it_stands(played):
         )
         for name, value in ends.items()
     }
-    said = below_trivial(SimpleNamespace(judged=of.judged, scores=scores))
+    said = below_trivial(SimpleNamespace(trivial=of.trivial, scores=scores))
     assert said.startswith(" Labels of guidance are right less often than “always effective”, 0.")
     assert said.endswith(" under bad.")
 

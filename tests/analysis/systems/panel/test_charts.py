@@ -182,13 +182,16 @@ def test_what_was_logged_is_told_apart_from_what_was_asked_again():
     assert "Lines: 95 % intervals" in drawn_of(noise_figure, known).caption
 
 
-def test_bars_are_explained_where_one_is_drawn():
-    def caption(score):
-        row = ProtocolRow("simple", 4, 4, 4, 0, 0, 50.0, 50.0, score, 1.0, 2.0, 0)
+def test_bounds_and_intervals_are_explained_where_they_are_drawn():
+    def caption(score, exact=4, high=50.0):
+        row = ProtocolRow("simple", 4, 4, exact, 4 - exact, 0, 50.0, high, score, 1.0, 2.0, 0)
         return protocols(SimpleNamespace(protocols={"": [row]})).caption
 
-    assert "No bars" in caption(Estimate(50.0, 4, NotEstimable("too few tasks")))
-    assert "Bars are 95 % intervals" in caption(Estimate(50.0, 4, Interval(20.0, 80.0, "bca")))
+    few = Estimate(50.0, 4, NotEstimable("too few tasks"))
+    assert caption(few).endswith("the recording allows are one: the dot.")
+    assert "Lines are 95 % intervals" in caption(Estimate(50.0, 4, Interval(20.0, 80.0, "bca")))
+    left_open = caption(NotEstimable("open"), exact=3, high=75.0)
+    assert "A bar reaches from the least to the largest score that the recording" in left_open
 
 
 def agreement(*rows):

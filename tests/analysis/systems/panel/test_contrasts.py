@@ -140,7 +140,8 @@ def test_no_difference_is_never_told_as_an_absence(panel_episode, panel_source):
 def test_too_few_tasks_are_told(panel_episode, panel_source):
     found = contrasts_of(run_of(panel_episode, panel_source, 2, gain=0.2), ["final_score"])
     table = contrasts_shown(found)
-    assert "[too few tasks]" in table.data["difference"][0]
+    assert table.data["difference"][0] == "+0.20"
+    assert table.caption.endswith(" Without an interval: too few tasks.")
     assert table.data["detectable"][0] == "not estimable"
     assert contrast_words(found) == (
         "2 tasks cannot show a difference between conditions. Signs flipped by task give no p "

@@ -212,13 +212,7 @@ class Figure:
 
 
 def absent(name: str, why: str, *, method: str = "") -> Figure:
-    """A chart that these data do not allow.
-
-    Args:
-        name: The chart's name.
-        why: One sentence that starts with what is missing.
-        method: What the chart would show.
-    """
+    """A chart that these data do not allow."""
     return Figure(name, why, "", method, pl.DataFrame(), None)
 
 
@@ -285,14 +279,8 @@ def dots(
 ) -> Drawing:
     """A dot for each name with a bar from `lower` to `upper`.
 
-    Args:
-        data: A column `value`, one of names, and `lower` and `upper`.
-        value: Column of the dots.
-        by: Column of the names.
-        width: Of the plot, in pixels.
-        step: Height of a row, in pixels.
-        digits: Format of the numbers in tooltips, such as `.3f`.
-        more: Further fields of the tooltip.
+    `data`: a column `value`, one of names, and `lower` and `upper`. `more`: further fields of the
+    tooltip.
     """
     base = alt.Chart().encode(y=alt.Y(f"{by}:N", sort=None, title=None, axis=NAMES))
     bar = base.mark_bar(height=7, opacity=0.4, color=ACCENT).encode(
@@ -329,11 +317,8 @@ _TICKS: Final = 8
 def stacked(data: pl.DataFrame, part: str, *, title: str, parts: Sequence[str] = ()) -> Drawing:
     """Turns as bars, one a protocol, in shades of their parts; counts stand in them.
 
-    Args:
-        data: `protocol`, `turns`, the part's name, and `place`, by which parts lie in a bar.
-        part: The column of the part's name.
-        title: Of the legend.
-        parts: All that there may be, each with one shade whichever are there; else those there are.
+    `data`: `protocol`, `turns`, the part's name, and `place`, by which parts lie in a bar. `parts`:
+    all that there may be, each with one shade whichever are there; else those there are.
     """
     protocols = names_in(data, "protocol")
     data = data.sort("place", maintain_order=True)
@@ -389,16 +374,8 @@ def faceted(
 ) -> Drawing:
     """Layers over rows of names, one panel each, so many beside one another.
 
-    Args:
-        layers: Drawn upon one another in every panel.
-        data: With a column of the panels' names.
-        by: That column.
-        order: The panels; as they come in the data, when left out.
-        width: Of a panel in pixels, or of a step.
-        height: Of a panel in pixels; as many steps as it has rows, when left out.
-        step: Height of a row in pixels.
-        spacing: Pixels between panels.
-        columns: Panels beside one another.
+    `order`: the panels; as they come in the data, when left out. `height`: of a panel in pixels; as
+    many steps as it has rows, when left out. `step`: height of a row in pixels.
     """
     facet = alt.Facet(f"{by}:N", sort=list(order) or names_in(data, by), title=None)
     high = alt.Step(step) if height is None else height

@@ -44,9 +44,7 @@ _ROOT = re.compile(r'<svg [^>]*?width="([0-9.]+)" height="([0-9.]+)" viewBox="([
 def drawn(specs: Iterable[dict[str, Any]], *, run: Run = map) -> list[str]:
     """The raw drawings of specifications.
 
-    Args:
-        specs: Vega-Lite specifications; each may be drawn before the next one is made.
-        run: Applies a function to every one of them, here or elsewhere.
+    `specs`: Vega-Lite specifications; each may be drawn before the next one is made.
     """
     return list(run(partial(svg, version=VEGA_LITE), map(_readable, specs)))
 
@@ -75,11 +73,7 @@ def to_page_svg(drawing: str, *, name: str, label: str, hovered: bool = True) ->
     Colours of the house are variables of the page (`var(--ink)`), so that light, dark and
     print need one drawing; ids are the chart's own; marks show their values on hovering.
 
-    Args:
-        drawing: As `drawn`.
-        name: The chart's name, unique on the page.
-        label: The text alternative.
-        hovered: Marks show their values; a telephone has nothing to hover with.
+    `hovered`: marks show their values; a telephone has nothing to hover with.
     """
     drawing = _SILENT.sub("", _FRACTION.sub(lambda found: f"{float(found[0]):.2f}", drawing))
     drawing = _ROOT.sub(lambda found: _root(found, name, label), drawing, count=1)

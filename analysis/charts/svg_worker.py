@@ -41,12 +41,7 @@ _SIGNS: Final = range(0x2000, 0x2600)
 
 
 def svg(spec: dict[str, Any], *, version: str) -> str:
-    """Draw a specification.
-
-    Args:
-        spec: Of a chart, without control characters.
-        version: Of Vega-Lite, such as `6.1`.
-    """
+    """Draw a specification."""
     drawn: str = vl_convert.vegalite_to_svg(spec, vl_version=version)
     return drawn
 

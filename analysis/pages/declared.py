@@ -64,8 +64,7 @@ class _Declared(Generic[E]):
     def _said(self, part: str, say: Any, *known: object) -> Any:
         """What a function of the declaration gives; anything else stands for itself.
 
-        Raises:
-            UsageError: If the function fails, naming the part and where it is declared.
+        Raises `UsageError` if the function fails, naming the part and where it is declared.
         """
         if not callable(say):
             return say

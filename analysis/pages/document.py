@@ -47,11 +47,7 @@ class Section:
 
 
 class Sections(Sequence[Section]):
-    """Sections of a document, each made when somebody first looks at it.
-
-    Args:
-        makers: Id → what makes the section.
-    """
+    """Sections of a document, each made when somebody first looks at it."""
 
     def __init__(self, makers: Mapping[str, Callable[[], Section]]) -> None:
         self._makers = makers

@@ -92,12 +92,7 @@ _NAMED: Final = "Package "
 
 
 class Places:
-    """Ids of a document's places, for what draws it.
-
-    Args:
-        document: The document.
-        page: What draws it.
-    """
+    """Ids of a document's places, for what draws it."""
 
     def __init__(self, document: Document, page: PageName) -> None:
         self.page = page

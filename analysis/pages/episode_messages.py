@@ -84,11 +84,8 @@ Telling = Mapping[str, Callable[[Any], bool]]
 class Episodes(Sequence[Episode]):
     """The episodes that a page shows: first one for each thing worth a look, then the others.
 
-    Args:
-        records: The records of a run, in grid order.
-        make: From a record to its episode.
-        telling: What is worth a look. An episode already there for one thing serves the others
-            too; failed ones are never there for anything.
+    `telling`: what is worth a look. An episode already there for one thing serves the others too;
+    failed ones are never there for anything.
     """
 
     def __init__(
@@ -103,8 +100,7 @@ class Episodes(Sequence[Episode]):
     def named(self, ids: Iterable[str]) -> "Episodes":
         """Those of these ids alone, in the order named; all, if none is named.
 
-        Raises:
-            UsageError: If the run holds no episode of a name.
+        Raises `UsageError` if the run holds no episode of a name.
         """
         made = Episodes(self._records, self._make, self._telling)
         made._named = tuple(dict.fromkeys(ids))
@@ -187,9 +183,7 @@ class Episodes(Sequence[Episode]):
 def usual_marks(record: Any, variant: str = "Variant") -> dict[str, tuple[str, ...]]:
     """What an episode of any system can be found by.
 
-    Args:
-        record: The episode's record.
-        variant: What stands between task and condition in the system's ids.
+    `variant`: what stands between task and condition in the system's ids.
     """
     return {
         "Condition": (record.condition,),

@@ -368,11 +368,7 @@ def _alpha(
 ) -> Alpha | NotEstimable:
     """Alpha of value counts.
 
-    Args:
-        counts: Shape (items, values): how many raters gave an item a value.
-        domain: The values, shape (values,).
-        tasks: The task of each item.
-        metric: Of the distance between values.
+    `counts`: shape (items, values): how many raters gave an item a value.
     """
     if not tasks:
         return NotEstimable("no item has two ratings")

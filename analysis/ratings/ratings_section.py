@@ -143,11 +143,6 @@ def peoples_success(
 
     An episode ends at its first answer that people let pass, on the logged path. One that the log
     ended, and that people let not pass, may have gone on to anything.
-
-    Args:
-        found: Ratings of answers.
-        episodes: Of the run.
-        max_turns: Tutoring turns at most.
     """
     passes = {
         (place.episode, place.turn): good
@@ -232,9 +227,7 @@ def other_rules(found: Gathered, possible: Possible) -> list[OtherRule]:
 
     Each turn is looked at alone, and the logged dialogue is held fixed.
 
-    Args:
-        found: Ratings of proposals.
-        possible: Who could have won each turn.
+    `possible`: who could have won each turn.
     """
     cells: dict[tuple[str, str], list[_Turn]] = {}
     for turn, (place, scores) in whole_turns(found).items():
@@ -254,8 +247,7 @@ class _Turn:
 def whole_turns(found: Gathered) -> dict[tuple[str, int], tuple[Place, dict[str, float]]]:
     """Turns with several proposals, all of them rated.
 
-    Returns:
-        Episode and turn → the delivered reply's place, and the score of every role's proposal.
+    Returns episode and turn → the delivered reply's place, and the score of every role's proposal.
     """
     means = found.means
     delivered: dict[tuple[str, int], Place] = {}

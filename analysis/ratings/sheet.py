@@ -362,8 +362,7 @@ def _asked(rubric: Rubric) -> str:
 def read_sheet(path: Path) -> Filled:
     """Read a filled-in sheet.
 
-    Raises:
-        RatingFileError: If the file is no rating sheet, or its rows are of several.
+    Raises `RatingFileError` if the file is no rating sheet, or its rows are of several.
     """
     rows = _rows(path)
     one = {name: {row[name] for row in rows} for name in ("rater", "sheet", "survey")}
@@ -584,11 +583,7 @@ def _check_sheet(filled: Filled) -> None:
 
 
 def _ratings(filled: Filled) -> Iterator[Rating]:
-    """A rating for each row with a score.
-
-    Raises:
-        RatingFileError: If a score is not on the scale.
-    """
+    """A rating for each row with a score; `RatingFileError` if a score is not on the scale."""
     rubric = filled.survey.rubric
     for row in filled.rows:
         if row.score:
@@ -613,8 +608,7 @@ def _value(filled: Filled, row: Row, rubric: Rubric) -> float:
 def _grown(before: RatedSheet | None, new: RatedSheet, filled: Filled) -> RatedSheet:
     """A rater's sheet with what was rated since.
 
-    Raises:
-        RatingFileError: If the sheet says something else than before.
+    Raises `RatingFileError` if the sheet says something else than before.
     """
     if before is None:
         return new

@@ -50,8 +50,7 @@ def shared_turns(episodes: Iterable[EpisodeRecord]) -> dict[tuple[str, int], str
     Turns are shared up to the one at which the path was left, where their records are equal.
     Failed episodes are left out, as they are in every table of votes.
 
-    Returns:
-        Episode and turn → the first continuation with that turn.
+    Returns episode and turn → the first continuation with that turn.
     """
     found: dict[tuple[str, int], str] = {}
     for group in by_origin(e for e in episodes if e.branch and e.status == "complete"):

@@ -164,9 +164,7 @@ def counted_of(
 ) -> CountedTable:
     """As `table_of`, of episodes that are counted together.
 
-    Args:
-        parts: From episodes and the run's head to the parts of each row.
-        columns: Name → column.
+    `parts`: from episodes and the run's head to the parts of each row.
     """
 
     def rows(episodes: Sequence[Any], run: RunRecord) -> Iterator[Row]:
@@ -190,12 +188,7 @@ def _own(name: str, *parts: Any) -> Any:
 
 
 class Gathered:
-    """The rows of a table, taken of episodes that pass on their way to whoever asks for them.
-
-    Args:
-        table: The table.
-        run: The run's head.
-    """
+    """The rows of a table, taken of episodes that pass on their way to whoever asks for them."""
 
     def __init__(self, table: Table, run: RunRecord) -> None:
         self._table, self._run = table, run

@@ -134,9 +134,8 @@ class TableFile:
     file cannot be added to: frames are kept beside it as files of their own, and put together at
     the end without being held in memory.
 
-    Raises:
-        UsageError: If the ending is none of `EXPORT_FORMATS`.
-        FolderError: If the file cannot be written.
+    Raises `UsageError` if the ending is none of `EXPORT_FORMATS`; `FolderError` if the file cannot
+    be written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -165,11 +164,7 @@ class TableFile:
                 part.unlink(missing_ok=True)
 
     def add(self, frame: pl.DataFrame) -> None:
-        """Add rows.
-
-        Raises:
-            FolderError: If they cannot be written.
-        """
+        """Add rows; `FolderError` if they cannot be written."""
         _write(self.path, partial(self._add, frame))
         self.rows += frame.height
 
@@ -205,10 +200,7 @@ def export_preflib(ballots: pl.DataFrame, folder: Path, *, provenance: str = "")
     One file per episode, turn and stage. Abstentions are left out, and their number stands
     in the file's title; a round without any ballot has no file.
 
-    Args:
-        ballots: Ballots of whole rounds, in the shape of the ballots table.
-        folder: Where to write; made when there is a file to write.
-        provenance: What answered the calls, for the files' heads.
+    `ballots`: ballots of whole rounds, in the shape of the ballots table.
     """
     frame = ballots.filter(pl.col("protocol").is_in(list(_SUFFIX)))
     keys = ["episode_id", "turn", "stage", "protocol"]

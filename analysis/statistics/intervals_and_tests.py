@@ -154,10 +154,8 @@ def share_over_tasks(
     Where every task is at 0 or every one at 1, nothing is seen of how tasks differ; the interval
     then rests on their number alone.
 
-    Args:
-        values: Observations, 0 or 1; between, where one is itself a share.
-        tasks: The task of each.
-        over: What a task is called.
+    `values`: observations, 0 or 1; between, where one is itself a share. `over`: what a task is
+    called.
     """
     if not len(values):
         return NotEstimable("no observations")
@@ -204,11 +202,7 @@ def mean_over_tasks(
     Where every task has the same mean, the interval rests on the ends of the scale and on the
     number of tasks; a scale without ends then gives none.
 
-    Args:
-        values: Observations.
-        tasks: The task of each.
-        ends: Least and greatest value that an observation can have.
-        over: What a task is called.
+    `ends`: least and greatest value that an observation can have.
     """
     if not len(values):
         return NotEstimable("no observations")
@@ -259,11 +253,7 @@ def statistic_over_tasks(
 ) -> Interval | NotEstimable:
     """Interval of a statistic, its variance from leaving out one task at a time.
 
-    Args:
-        statistic: Of weighted observations; an observation of a task left out weighs 0.
-        tasks: The task of each observation.
-        ends: Least and greatest value that the statistic can have.
-        over: What a task is called.
+    `statistic`: of weighted observations; an observation of a task left out weighs 0.
     """
     names = {name: place for place, name in enumerate(sorted(set(tasks), key=repr))}
     number = len(names)
@@ -284,12 +274,7 @@ def leave_one_out(
 ) -> Interval | NotEstimable:
     """As `statistic_over_tasks`, from the values that the statistic has.
 
-    Args:
-        whole: Of all observations.
-        without: Of all but those of one task, for each task.
-        sizes: Number of observations of each task.
-        ends: Least and greatest value that the statistic can have.
-        over: What a task is called.
+    `whole`: of all observations. `without`: of all but those of one task, for each task.
     """
     number = len(sizes)
     if number < FEWEST_TASKS:
@@ -344,12 +329,8 @@ def student_t(df: float, level: float) -> float:
     With t = √df tan(a) the mass up to the angle a is that of cos(a)^(df − 1). Its integral is
     concave, so that Newton's steps from 0 approach the angle from below.
 
-    Args:
-        df: Degrees of freedom, at least 1; need not be whole.
-        level: Above 0, below 1.
-
-    Returns:
-        It with 12 digits: those behind them depend on the processor.
+    `df`: degrees of freedom, at least 1; need not be whole. Returns it with 12 digits: those behind
+    them depend on the processor.
     """
     wanted = level * sqrt(pi) / 2 * exp(lgamma(df / 2) - lgamma((df + 1) / 2))
     angle = step = 0.0
@@ -370,10 +351,7 @@ def flips_by_task(
     All pairs of one task flip together. With G tasks no p below 2^(1 − G) exists. A task without
     a difference is the same under either sign and takes no part.
 
-    Args:
-        differences: One per pair.
-        tasks: The task of each pair.
-        seed: Of the draws, with more than `EXACT_UP_TO` tasks.
+    `seed`: of the draws, with more than `EXACT_UP_TO` tasks.
     """
     if not len(differences):
         return NotEstimable("no pairs")
@@ -419,10 +397,7 @@ def labels_within_pairs(
     Which runs of a pair were made under which condition is permuted within the pair. It says
     nothing of other tasks. It holds with one run a condition; more give it power.
 
-    Args:
-        first: Per pair, at least one, the runs under one condition.
-        second: Per pair, those under the other.
-        seed: Of the draws.
+    `first`: per pair, at least one, the runs under one condition.
     """
     shapes: dict[tuple[int, int], list[list[float]]] = {}
     for one, two in zip(first, second, strict=True):
@@ -444,8 +419,7 @@ def holm(p_values: Mapping[K, float]) -> dict[K, float]:
 
     A family is all that one sentence or table shows.
 
-    Returns:
-        The same keys with the adjusted p-values.
+    Returns the same keys with the adjusted p-values.
     """
     adjusted: dict[K, float] = {}
     largest = 0.0
@@ -560,9 +534,7 @@ def interval_of_mean(
     Where values are not known it reaches from the lower end for the worst case to the upper
     end for the best.
 
-    Args:
-        units: Episodes, at least one.
-        ends: Least and greatest value that a draw can have.
+    `ends`: least and greatest value that a draw can have.
     """
     tasks = [unit.task for unit in units]
     worst, best = (
@@ -599,12 +571,8 @@ def paired_difference(
 ) -> PairedDifference:
     """Second minus first over the pairs that both have.
 
-    Args:
-        first: Pair → value.
-        second: Likewise.
-        cluster: What a pair is taken together with, its task as a rule.
-        seed: Of the draws of signs.
-        ends: Least and greatest value that a difference can have.
+    `cluster`: what a pair is taken together with, its task as a rule. `ends`: least and greatest
+    value that a difference can have.
     """
     shared = [pair for pair in first if pair in second]
     differences = [second[pair] - first[pair] for pair in shared]

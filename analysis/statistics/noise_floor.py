@@ -74,12 +74,8 @@ class AskedVote(NamedTuple):
 def asked_votes(source: Source, episodes: Sequence[EpisodeLine] | None = None) -> list[AskedVote]:
     """The votes of complete episodes that were asked again, in the order of the retest.
 
-    Args:
-        source: The run; `source.retest` holds what was asked again.
-        episodes: Its log; the source's own where it is left out, which is a panel's.
-
-    Raises:
-        LogError: If the retest is of votes that the log does not hold.
+    `episodes`: its log; the source's own where it is left out, which is a panel's. Raises
+    `LogError` if the retest is of votes that the log does not hold.
     """
     if source.retest is None:
         return []
@@ -396,12 +392,7 @@ class NoiseFloor:
 def noise_floor(source: Source, *, seed: int = 0) -> NoiseFloor | NotEstimable:
     """The noise floor of a run's votes; not estimable without a retest.
 
-    Args:
-        source: The run; `source.retest` holds what was asked again.
-        seed: Of panels that are drawn.
-
-    Raises:
-        LogError: If the retest does not belong to the log.
+    Raises `LogError` if the retest does not belong to the log.
     """
     if source.retest is None:
         return NotEstimable(

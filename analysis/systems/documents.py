@@ -119,13 +119,8 @@ def noise_section(
 ) -> Section | None:
     """How steady a run's votes are; `None` for a run whose votes were not asked again.
 
-    Args:
-        run: The run.
-        kind: What a vote is of; each kind is a row.
-        cluster: What a record is taken together with.
-
-    Raises:
-        LogError: If the retest is of votes that the log does not hold.
+    `kind`: what a vote is of; each kind is a row. `cluster`: what a record is taken together with.
+    Raises `LogError` if the retest is of votes that the log does not hold.
     """
     if run.retest is None or run.head.voting is None:
         return None

@@ -90,16 +90,8 @@ def compare_system_runs(
     Repeats of a pair are averaged. Intervals are over tasks, and tests flip signs by task; p-values
     carry Holm's correction over all rows.
 
-    Args:
-        first: One run.
-        second: Another run of the same system.
-        outcomes: Name → outcome of a record.
-        cluster: What a record is taken together with; its task, when left out.
-        over: What that is called.
-        seed: Of the draws of signs.
-
-    Raises:
-        UsageError: If the runs share nothing to compare.
+    `cluster`: what a record is taken together with; its task, when left out. `over`: what that is
+    called. Raises `UsageError` if the runs share nothing to compare.
     """
     clusters = _clusters(second, cluster, _pair)
     rows = _tested(_of_two_runs(first, second, outcomes), clusters, seed)
@@ -141,12 +133,8 @@ def compare_conditions(
     Every condition is compared with the baseline, where the run has one, and else with every
     other. Repeats of a pair are averaged; p-values carry Holm's correction over all rows.
 
-    Args:
-        run: The run.
-        outcomes: Name → outcome of a record.
-        cluster: What a record is taken together with; its task, when left out.
-        over: What that is called.
-        seed: Of the draws of signs.
+    `cluster`: what a record is taken together with; its task, when left out. `over`: what that is
+    called.
     """
     clusters = _clusters(run, cluster, _place)
     rows = _tested(_of_conditions(run, outcomes), clusters, seed)
@@ -419,15 +407,9 @@ def chance_words(
 ) -> str:
     """Which of the differences tested together are beyond chance over tasks.
 
-    Args:
-        found: One family.
-        told: A difference in words.
-        measured: What was measured of which tasks; what so many tasks would show is said of the
-            first.
-        between: What the differences are between.
-        over: What a task is called.
-        largest: The greatest difference that there can be.
-        shown: A sentence on how many tasks would show a difference, said where these cannot.
+    `measured`: what was measured of which tasks; what so many tasks would show is said of the
+    first. `largest`: the greatest difference that there can be. `shown`: a sentence on how many
+    tasks would show a difference, said where these cannot.
     """
     tested = [(row, row.test) for row in found if isinstance(row.test, PermutationTest)]
     if not tested:

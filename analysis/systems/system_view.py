@@ -105,8 +105,7 @@ class SystemRun:
     def source(self) -> Source:
         """Its votes, as everything that counts them takes them.
 
-        Raises:
-            UsageError: If nobody votes in it.
+        Raises `UsageError` if nobody votes in it.
         """
         return source_of(
             self.name,
@@ -343,10 +342,7 @@ class _OnDisk(Sequence[Any]):
     Whoever goes through all of them leaves their ballots behind, so that votes can be counted
     without a second reading.
 
-    Args:
-        folder: The run folder.
-        head: The run's head.
-        without: Fields of the records that are not read.
+    `without`: fields of the records that are not read.
     """
 
     def __init__(self, folder: Path, head: RunRecord, without: frozenset[str]) -> None:

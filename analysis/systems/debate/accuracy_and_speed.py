@@ -133,12 +133,8 @@ def slope(name: str, scores: Mapping[str, Mapping[int, float]]) -> Slope | None:
 
     The slope of the means is the mean of the tasks' slopes, as all share the same numbers.
 
-    Args:
-        name: What the line is of.
-        scores: Task → number → mean score in percent.
-
-    Returns:
-        `None` if there are fewer than two numbers.
+    `scores`: task → number → mean score in percent. Returns `None` if there are fewer than two
+    numbers.
     """
     numbers = sorted({number for values in scores.values() for number in values})
     whole = {task: v for task, v in scores.items() if sorted(v) == numbers}
@@ -159,12 +155,7 @@ def slope(name: str, scores: Mapping[str, Mapping[int, float]]) -> Slope | None:
 
 
 def rounds_slopes(records: Sequence[DebateRecord], rules: Sequence[Rule]) -> list[Slope]:
-    """Scores of voting by the first turn of a vote, each rule on the same debates of a variant.
-
-    Args:
-        records: Debates that never stopped.
-        rules: Voting protocols.
-    """
+    """Scores of voting by the first turn of a vote, each rule on the same debates of a variant."""
     variants: dict[str, list[DebateRecord]] = {}
     for record in records:
         variants.setdefault(record.variant, []).append(record)

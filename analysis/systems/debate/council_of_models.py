@@ -62,11 +62,7 @@ def is_council(episodes: Sequence[DebateRecord]) -> bool:
 
 
 class Councils:
-    """What a council's tables and answers are of.
-
-    Args:
-        run: An imported run.
-    """
+    """What a council's tables and answers are of."""
 
     def __init__(self, run: SystemRun) -> None:
         self.run = run

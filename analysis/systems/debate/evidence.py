@@ -42,11 +42,8 @@ Rows = Iterator[Row]
 class Variant:
     """The debates of one variant, and what every protocol makes of them.
 
-    Args:
-        name: The variant's name.
-        told: What every protocol makes of each debate.
-        seed: Of every draw.
-        records: The debates; none where they are not held.
+    `told`: what every protocol makes of each debate. `records`: the debates; none where they are
+    not held.
     """
 
     def __init__(
@@ -73,11 +70,7 @@ class Variant:
 class Evidence:
     """What the tables and charts of a run are of.
 
-    Args:
-        records: Episodes.
-        seed: Of every draw.
-        whole: A report, beside printed figures, and no summary.
-        embedding: A model of sentences; `None` for none.
+    `whole`: a report, beside printed figures, and no summary.
     """
 
     def __init__(

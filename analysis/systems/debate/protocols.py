@@ -286,9 +286,7 @@ def protocols_section(
 def best_protocol(of: Variant, under: str = "") -> Answer:
     """Which protocol answers best on the debates of a variant.
 
-    Args:
-        of: The variant.
-        under: The changed settings in words; empty for those of the log.
+    `under`: the changed settings in words; empty for those of the log.
     """
     debates = len(of.told)
     rows = [row for row in of.rows if row.debates == debates and row.rule in STUDY_RULES]
@@ -336,14 +334,10 @@ def _score(row: ProtocolRow) -> str:
 def recount_document(run: SystemRun, settings: Mapping[str, Sequence[str]]) -> Document:
     """Whole debates under other protocols and settings.
 
-    Args:
-        run: The run.
-        settings: From `--set KEY=VALUE,…`: `vote_from`, `majority`, `undecided`,
-            `merge_identical`, `agreement_reading`, `scoring`. Each combination has an answer, and a
-            section for each condition of the recording, debates that never stopped first.
-
-    Raises:
-        UsageError: If a key or value is unknown.
+    `settings`: from `--set KEY=VALUE,…`: `vote_from`, `majority`, `undecided`, `merge_identical`,
+    `agreement_reading`, `scoring`. Each combination has an answer, and a section for each condition
+    of the recording, debates that never stopped first. Raises `UsageError` if a key or value is
+    unknown.
     """
     combinations = _combinations(settings)
     if is_council(run.episodes):
@@ -395,11 +389,7 @@ def outcomes_under(settings: Mapping[str, Sequence[str]]) -> CountedTable:
 
     Of a council, each vote's winners under each rule.
 
-    Args:
-        settings: As `recount_document` takes them.
-
-    Raises:
-        UsageError: If a key or value is unknown.
+    `settings`: as `recount_document` takes them. Raises `UsageError` if a key or value is unknown.
     """
     combinations = _combinations(settings)
 

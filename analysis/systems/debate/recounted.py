@@ -94,13 +94,7 @@ BEYOND: Final = Outcome("beyond")
 
 
 def recounted(record: DebateRecord, rule: Rule, changes: Changes = AS_LOGGED) -> Outcome:
-    """What a rule decides on a logged debate.
-
-    Args:
-        record: A complete debate; a model alone has nothing to decide.
-        rule: The protocol.
-        changes: Settings in place of the logged ones.
-    """
+    """What a rule decides on a logged debate. `changes`: settings in place of the logged ones."""
     if not record.turns:
         return NOT_APPLICABLE
     changed = {name: value for name, value in vars(changes).items() if value is not None}
@@ -415,10 +409,7 @@ def contrasts(
 ) -> list[Contrast]:
     """Paired differences of every two protocols, on debates whose outcome both know exactly.
 
-    Args:
-        debates: What each of `RULES` makes of each debate.
-        rules: Those to compare, each with every other: one family.
-        seed: Of the draws of signs.
+    `rules`: those to compare, each with every other: one family.
     """
     found = []
     for first, second in combinations(rules, 2):

@@ -21,12 +21,7 @@ PUBLISHED: Final = "tutorsim.analysis:data/group.published.toml"
 
 
 class Evidence:
-    """What a run's pages are counted from.
-
-    Args:
-        records: Episodes.
-        run: The run's head.
-    """
+    """What a run's pages are counted from."""
 
     def __init__(self, records: Sequence[GroupRecord], run: RunRecord) -> None:
         self.run, self.records = run, records
@@ -55,10 +50,7 @@ def _by_condition(lessons: Iterable[LessonRecord]) -> dict[str, list[LessonRecor
 def published(quantity: str, *, public: bool = False, **cell: object) -> float | None:
     """A printed figure by what it is of; `None` if none is printed.
 
-    Args:
-        quantity: What it measures.
-        public: Computed from the authors' public files, and not from the text.
-        cell: What it is of.
+    `public`: computed from the authors' public files, and not from the text.
     """
     for one in printed(PUBLISHED):
         from_files = one.where.startswith("public files")
@@ -124,12 +116,7 @@ class Adherence(NamedTuple):
 
 
 def kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
-    """Cohen's κ of two codings of the same messages; `None` where chance alone would agree.
-
-    Args:
-        first: One coder's categories.
-        second: The other's, of the same messages in the same order.
-    """
+    """Cohen's κ of two codings of the same messages; `None` where chance alone would agree."""
     n = len(first)
     if n == 0:
         return None

@@ -310,8 +310,7 @@ def recounted(cycles: Cycles, rules: Mapping[str, Rule]) -> dict[str, Recounted]
 def changed_rule(rule: Rule, changes: Sequence[Change]) -> Rule:
     """The rule with settings changed.
 
-    Raises:
-        UsageError: On an unknown key, a value outside its range, or one that does nothing.
+    Raises `UsageError` on an unknown key, a value outside its range, or one that does nothing.
     """
     for change in changes:
         rule = rule._replace(**_parsed(change))
@@ -369,14 +368,10 @@ def _refused(change: Change, why: str) -> UsageError:
 def divergences(cycles: Cycles, changed: Ints) -> pl.DataFrame:
     """Per lesson, the first event at which another would have spoken.
 
-    Args:
-        cycles: C cycles, those of a lesson side by side.
-        changed: C: the place of each cycle's speaker under a changed rule, as `speakers` gives it.
-
-    Returns:
-        `episode_id`, `cycles`; `event`, `difference`, and who spoke there as `logged` and
-        `changed`, all null where the speakers never differ; who spoke is null for nobody too.
-        `coverage` is the share of the lesson's cycles before that event.
+    `changed`: C: the place of each cycle's speaker under a changed rule, as `speakers` gives it.
+    Returns `episode_id`, `cycles`; `event`, `difference`, and who spoke there as `logged` and
+    `changed`, all null where the speakers never differ; who spoke is null for nobody too.
+    `coverage` is the share of the lesson's cycles before that event.
     """
     count = len(cycles.episode)
     starts = np.asarray(cycles.starts, dtype=np.int64)
@@ -419,9 +414,8 @@ def _difference(row: int, logged: str | None, changed: str | None) -> Difference
 def curve(cycles: Cycles, found: Mapping[str, Recounted]) -> pl.DataFrame:
     """Per named rule: cycles, share with a speaker, share of each agent, first divergence.
 
-    Returns:
-        `setting`, `agent` (empty for anybody), `share` of cycles that this agent speaks in,
-        `diverged` share of lessons that ever differ, `coverage` mean share before.
+    Returns `setting`, `agent` (empty for anybody), `share` of cycles that this agent speaks in,
+    `diverged` share of lessons that ever differ, `coverage` mean share before.
     """
     rows = []
     everybody = sorted({str(name) for name in cycles.agents.ravel() if name})
@@ -511,8 +505,7 @@ def at_thresholds(cycles: Cycles, run: RunRecord) -> pl.DataFrame:
 def rules_under(changes: Mapping[str, Sequence[str]], logged: Rule) -> dict[str, Rule]:
     """Every combination of changed settings in words → the logged rule with it.
 
-    Raises:
-        UsageError: On an unknown setting or a value outside its range.
+    Raises `UsageError` on an unknown setting or a value outside its range.
     """
     chosen = changes or {"threshold": THRESHOLDS}
     combined = product(*([Change(key, x) for x in values] for key, values in chosen.items()))
@@ -525,11 +518,8 @@ def rules_under(changes: Mapping[str, Sequence[str]], logged: Rule) -> dict[str,
 def outcomes_under(changes: Mapping[str, Sequence[str]]) -> CountedTable:
     """The table of who would have spoken at each event of a lesson under each setting.
 
-    Args:
-        changes: As a recount takes them.
-
-    Raises:
-        UsageError: On an unknown setting or a value outside its range.
+    `changes`: as a recount takes them. Raises `UsageError` on an unknown setting or a value outside
+    its range.
     """
     rules_under(changes, Rule())  # a setting that does not exist is refused now
 

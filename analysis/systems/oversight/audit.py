@@ -93,8 +93,7 @@ def _of_audit(records: Sequence[OversightRecord]) -> list[tuple[OversightRecord,
 def delivered_shares(records: Sequence[OversightRecord]) -> list[Delivered]:
     """Shares of delivered replies that guide, hint or give no guidance, and see the mistake.
 
-    Args:
-        records: Items of an audit under one condition of the oversight study.
+    `records`: items of an audit under one condition of the oversight study.
     """
     pairs = [(record, audited) for record, audited in _of_audit(records) if audited.delivered]
     found = []
@@ -133,8 +132,7 @@ def score_changes(records: Sequence[OversightRecord]) -> dict[int, Estimate | No
 def audited_turns(records: Sequence[OversightRecord]) -> list[AuditedTurn]:
     """Turns of the audited run whose every proposal was labelled, by the order of the log.
 
-    Args:
-        records: Items of an audit of all proposals under one condition of the oversight study.
+    `records`: items of an audit of all proposals under one condition of the oversight study.
     """
     turns: dict[tuple[str, int], list[tuple[OversightRecord, AuditedReply]]] = {}
     for record, audited in _of_audit(records):

@@ -33,11 +33,7 @@ class Share(NamedTuple):
 
 
 def debate_shares(records: Sequence[OversightRecord]) -> list[Share]:
-    """Shares over the debated items of one condition; what a condition does not have is left out.
-
-    Args:
-        records: Complete items of one condition.
-    """
+    """Shares over a condition's debated items; what the condition does not have is left out."""
     found = [*_moved(records), *_pressed(records), *_judged(records)]
     return [share for share in found if share.of]
 
@@ -298,11 +294,7 @@ class AdaptiveCurve(NamedTuple):
 
 
 def adaptive_curve(records: Sequence[OversightRecord]) -> AdaptiveCurve | None:
-    """The adaptive debate from full debate down; `None` if no quick labels were only logged.
-
-    Args:
-        records: Items of one condition.
-    """
+    """The adaptive debate from full debate down; `None` if no quick labels were only logged."""
     quick = [(r, r.quick) for r in records if r.quick is not None and not r.skipped]
     if not quick:
         return None

@@ -63,10 +63,7 @@ from tutorsim.voting import decide
 class Evidence:
     """A run's items, and what is counted of them once and shown in several places.
 
-    Args:
-        run: The run.
-        over: What intervals are over.
-        reading: How the logged replies are read.
+    `over`: what intervals are over.
     """
 
     def __init__(

@@ -579,11 +579,7 @@ def recount(run: SystemRun, changes: Mapping[str, tuple[str, ...]]) -> Document:
 
 
 def _chosen(changes: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
-    """Setting → its one value.
-
-    Raises:
-        UsageError: If a setting or a value is unknown.
-    """
+    """Setting → its one value; `UsageError` if a setting or a value is unknown."""
     for key, values in changes.items():
         if len(values) != 1 or values[0] not in _SETTABLE.get(key, ()):
             listed = ", ".join(f"{name}={'|'.join(one)}" for name, one in _SETTABLE.items())
@@ -598,11 +594,8 @@ def _chosen(changes: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
 def outcomes_under(changes: Mapping[str, tuple[str, ...]]) -> RunTable:
     """The table of each item's labels under each reading and each way to put opinions together.
 
-    Args:
-        changes: As `recount` takes them; a reading leaves out the others.
-
-    Raises:
-        UsageError: If another setting or value is given.
+    `changes`: as `recount` takes them; a reading leaves out the others. Raises `UsageError` if
+    another setting or value is given.
     """
     reading = _chosen(changes).get("reading")
     readings: Sequence[Reading] = (reading,) if reading else READINGS

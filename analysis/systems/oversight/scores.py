@@ -265,13 +265,7 @@ def evaluate(
     over: Over = "dialogues",
     metrics: Sequence[str] = tuple(METRICS),
 ) -> dict[str, Evaluation]:
-    """Score groups of labelled items; an empty group has no evaluation.
-
-    Args:
-        groups: Name → items with gold.
-        over: What intervals are over.
-        metrics: Scores that are given.
-    """
+    """Score groups of labelled items; an empty group has no evaluation."""
     found = {}
     for name, items in groups.items():
         if items:
@@ -317,11 +311,7 @@ def differences(
 ) -> list[Difference]:
     """Paired differences between groups, on the items that both have, corrected by Holm.
 
-    Args:
-        groups: Name → items with gold.
-        seed: Of the draws.
-        metrics: Scores to compare.
-        against: The one group that all others are compared with; every pair when left out.
+    `against`: the one group that all others are compared with; every pair when left out.
     """
     pairs = [pair for pair in combinations(groups, 2) if against is None or against in pair]
     pairs = [(b, a) if a == against else (a, b) for a, b in pairs]
@@ -350,10 +340,7 @@ def _swap_tests(
     Enumerated if the swaps are no more than would be drawn; pairs of as many dialogues share
     their swaps.
 
-    Args:
-        sides: Pair → counts of shape (2, clusters, 18).
-        score: From cells of shape (…, 18).
-        seed: Of the draws.
+    `sides`: pair → counts of shape (2, clusters, 18).
     """
     tests: dict[tuple[str, str], PermutationTest | NotEstimable] = {}
     for n in dict.fromkeys(counts.shape[1] for counts in sides.values()):

@@ -101,12 +101,7 @@ class PaidCalls:
 
 
 def paid_calls(parent: EpisodeRecord, continuation: EpisodeRecord) -> PaidCalls:
-    """Count what a continuation paid for; see the module's text.
-
-    Args:
-        parent: The logged episode.
-        continuation: One that continues it.
-    """
+    """Counts what a continuation paid for: calls that the parent's recording does not answer."""
     answered = {call.key for call in parent.calls}
     new = [c for c in continuation.calls if not _taken_over(c, answered, parent, continuation)]
     each = [PaidCalls(0, 1, {c.model: Tokens(c.input_tokens, c.output_tokens)}) for c in new]
@@ -252,9 +247,7 @@ class Pair:
     def unit(self, outcome: Outcome, continuations: int) -> Unit:
         """Its outcome: logged where it is covered, else its draws, missing ones unknown.
 
-        Args:
-            outcome: Which.
-            continuations: Draws asked for.
+        `continuations`: draws asked for.
         """
         task = self.logged.task_id
         if self.covered:
@@ -289,13 +282,7 @@ class Pair:
 
 
 def pairs_of(found: Divergence, parent: Source, child: Source) -> list[Pair]:
-    """The parent's episodes with a panel, in their order.
-
-    Args:
-        found: Which of them are covered.
-        parent: The run that was continued.
-        child: The branch.
-    """
+    """The parent's episodes with a panel, in their order."""
     logged = {e.episode_id: e for e in parent.episodes}
     draws: dict[str, list[EpisodeRecord]] = {}
     for e in child.episodes:
@@ -376,13 +363,7 @@ def is_branch_of(parent: Source, child: Source) -> bool:
 def compare_branch(parent: Source, child: Source, *, seed: int = 0) -> BranchComparison:
     """Set a branch beside its parent, outcome by outcome and episode by episode.
 
-    Args:
-        parent: The run that was continued.
-        child: The branch.
-        seed: Of the draws of tests.
-
-    Raises:
-        UsageError: If the second is no branch of the first's recording.
+    Raises `UsageError` if the second is no branch of the first's recording.
     """
     branch = _branch(parent, child)
     found = diverge(parent, _covered_winners(parent, branch), question="The branch")

@@ -103,11 +103,8 @@ def contrasts(
     First attempts are drawn separately in each condition, so pairs share task and persona and
     nothing else. Repeats of a pair are averaged.
 
-    Args:
-        source: A run.
-        outcomes: What to compare; see `outcome_of`. Tests are of programs alone.
-        reference: Compare the others with this condition only; by default every two conditions.
-        seed: Of the draws.
+    `outcomes`: what to compare; see `outcome_of`. Tests are of programs alone. `reference`: compare
+    the others with this condition only; by default every two conditions.
     """
     rows: list[Contrast] = []
     sides: list[tuple[Runs, Runs]] = []
@@ -174,10 +171,7 @@ def contrasts_of(
 ) -> list[Contrast]:
     """Conditions on some outcomes: against the single tutor where there is one, else all pairs.
 
-    Args:
-        source: A run; ballots from elsewhere have no outcomes, and so no contrasts.
-        outcomes: What to compare; all that is asked for is one family.
-        seed: Of draws.
+    `outcomes`: what to compare; all that is asked for is one family.
     """
     conditions = {episode.condition for episode in source.episodes}
     reference = "baseline" if "baseline" in conditions else None
@@ -272,11 +266,7 @@ def _measured(row: Contrast) -> str:
 
 
 def contrasts_frame(source: Source, outcomes: Sequence[str]) -> pl.DataFrame:
-    """Contrasts with a column for each number.
-
-    Raises:
-        UsageError: If there is no outcome of a name.
-    """
+    """Contrasts with a column for each number; `UsageError` if there is no outcome of a name."""
     unknown = [name for name in outcomes if name not in OUTCOMES]
     if unknown:
         raise UsageError(
@@ -384,8 +374,7 @@ def compare_runs(first: Source, second: Source, *, seed: int = 0) -> Comparison:
     Repeats of a pair are averaged. First attempts may differ between recordings, so the pairs
     share their place in the grid and nothing else.
 
-    Raises:
-        UsageError: If they share no pair that both have complete.
+    Raises `UsageError` if they share no pair that both have complete.
     """
     if not _pairs(first) & _pairs(second):
         raise UsageError(

@@ -96,10 +96,7 @@ def diverge(source: Source, alternatives: Alternatives, *, question: str) -> Div
 
     Without a logged order, turns that counting leaves tied have no winner to diverge from.
 
-    Args:
-        source: A run, or ballots from elsewhere (without outcomes then).
-        alternatives: The possible winners of each turn.
-        question: Names the alternative, for example `fallback order motivation first`.
+    `alternatives`: the possible winners of each turn.
     """
     records = {e.episode_id: e for e in source.episodes if _has_panel(e)}
     found = _episodes(source, alternatives).rows_by_key("episode_id", named=True, unique=True)
@@ -139,9 +136,8 @@ def with_random_ties(source: Source) -> Alternatives:
 def alternatives_of(turns: pl.DataFrame) -> Alternatives:
     """Possible winners from a recount's per-turn table.
 
-    Args:
-        turns: Rows of one question, with `episode_id`, `turn`, `possible_winners` (a list) and
-            `settled`; turns that are not settled are left out.
+    `turns`: rows of one question, with `episode_id`, `turn`, `possible_winners` (a list) and
+    `settled`; turns that are not settled are left out.
     """
     return turns.filter("settled").select("episode_id", "turn", winners="possible_winners")
 
@@ -308,9 +304,7 @@ _COLUMNS: Final = ("episodes", "covered", "may diverge", "diverge for certain")
 def alternatives_table(found: Sequence[Divergence], logged: str | None) -> Table | None:
     """First divergent turns, coverage, and bounds of success, one row an alternative.
 
-    Args:
-        found: By alternative.
-        logged: Success as logged; `None` where no outcome is known.
+    `logged`: success as logged; `None` where no outcome is known.
     """
     rows = []
     for of in found:
@@ -391,8 +385,7 @@ def _pooled(cells: Sequence[Bounds | NotEstimable]) -> Written:
 def divergence_under(source: Source, left: Leaving) -> Divergence:
     """What one rule, one order or one tie policy would have done to a source's episodes.
 
-    Raises:
-        UsageError: Unless exactly one of rule, order and policy is given.
+    Raises `UsageError` unless exactly one of rule, order and policy is given.
     """
     convention = "" if left.rule is None else _convention(left.rule, source)
     question, alternatives = _alternatives_under(source, left)
@@ -403,8 +396,7 @@ def divergence_under(source: Source, left: Leaving) -> Divergence:
 def _convention(rule: str, source: Source) -> str:
     """How a rule counts, where counts of its name differ.
 
-    Raises:
-        UsageError: If it is a function of the ballots.
+    Raises `UsageError` if it is a function of the ballots.
     """
     refuse_shadowed([rule])
     own = checked_rules(installed_rules([rule])).get(rule)

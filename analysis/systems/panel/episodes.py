@@ -33,8 +33,7 @@ from tutorsim.records import (
 def telling(flipped: Collection[str]) -> Telling:
     """Why an episode is worth a look → whether it is one.
 
-    Args:
-        flipped: Ids of episodes where deliberation changed a winner.
+    `flipped`: ids of episodes where deliberation changed a winner.
     """
     return {
         "the fallback order decided a turn": lambda one: "fallback" in _steps(one),

@@ -188,13 +188,8 @@ def beside_published(
 ) -> Table | None:
     """Every cell that is both in the run and in print; `None` without any.
 
-    Args:
-        diagnostics: Of the run, by protocol.
-        winners: Of the run, one row a protocol and role, as `winning_roles` has them.
-        gains: Of the run, by benchmark and condition.
-        figures: The printed ones.
-        kinds: What answered the run; part of its column's name.
-        label: What that means for figures; part of the caption.
+    `kinds`: what answered the run; part of its column's name. `label`: what that means for figures;
+    part of the caption.
     """
     places = ("benchmark", "condition", "role")
     printed = {(f.quantity, *map(f.cell.get, places)): f for f in figures}
@@ -532,10 +527,9 @@ class Evidence:
 def usage(episodes: Iterable[EpisodeRecord], prices: Prices | None) -> dict[str, Any]:
     """Sum calls and tokens by model, those of failed episodes among them.
 
-    Returns:
-        `models`: name → calls, input_tokens, output_tokens and cost_usd, which is `None` for a
-        model without a price; their sums beside it, where `cost_usd` is `None` when one of the
-        prices is unknown; and `prices_as_of`.
+    Returns `models`: name → calls, input_tokens, output_tokens and cost_usd, which is `None` for a
+    model without a price; their sums beside it, where `cost_usd` is `None` when one of the prices
+    is unknown; and `prices_as_of`.
     """
     calls: Counter[str] = Counter()
     asked: Counter[str] = Counter()

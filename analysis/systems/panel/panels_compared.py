@@ -99,11 +99,7 @@ def uniform_chance(
 ) -> UniformChance:
     """Tie, fallback and flip of a panel under uniformly random ballots.
 
-    Args:
-        protocol: How votes are cast and counted.
-        size: Voters, and candidates.
-        budget: Points of a cumulative ballot.
-        tie_round: Whether a tied final vote goes to another round.
+    `size`: voters, and candidates. `tie_round`: whether a tied final vote goes to another round.
     """
     final = leaders_by_chance(protocol, size, size, budget=budget)
     left = list(final.shares)
@@ -130,14 +126,7 @@ def uniform_chance(
 def leaders_by_chance(
     protocol: Protocol, voters: int, candidates: int, *, budget: int = CUMULATIVE_BUDGET
 ) -> Leaders:
-    """How many lead a vote of uniformly random ballots.
-
-    Args:
-        protocol: How votes are cast and counted.
-        voters: Ballots.
-        candidates: On each ballot.
-        budget: Points of a cumulative ballot.
-    """
+    """How many lead a vote of uniformly random ballots."""
     if protocol == "simple":
         return Leaders(_of_choices(voters, candidates), True)
     if protocol == "approval":
@@ -302,8 +291,7 @@ class PanelContrast:
 def panel_votes(source: Source) -> list[PanelVotes]:
     """Diagnostics of each protocol and panel, beside what random ballots give panels of its size.
 
-    Args:
-        source: A run; one that compares no panels has none.
+    `source`: a run; one that compares no panels has none.
     """
     run = source.run
     found = []
@@ -590,9 +578,7 @@ class PanelsView:
 def certain_table(source: Source, per_turn: pl.DataFrame) -> Table | None:
     """Turns of each panel whose winner under another protocol the ballots settle.
 
-    Args:
-        source: A run that compares panels.
-        per_turn: A recount's turns under the four protocols, nobody exempt, one reading of ties.
+    `per_turn`: a recount's turns under the four protocols, nobody exempt, one reading of ties.
     """
     panel_of = {e.episode_id: e.panel for e in source.episodes}
     panel = pl.col("episode_id").replace_strict(panel_of, default=None, return_dtype=pl.String)

@@ -78,10 +78,7 @@ def labelled_ballots(
 ) -> list[tuple[BallotFormat, Labelled | NotEstimable]]:
     """Ballots with mass by protocol, or why they tell nothing.
 
-    Args:
-        source: Where the ballots are.
-        stage: Which vote.
-        own: Only ballots of voters that are candidates.
+    `own`: only ballots of voters that are candidates.
     """
     every = _labelled(source, stage, own=False)
     if not own or all(_by_candidates(found) for _, found in every):
@@ -561,11 +558,8 @@ def _fewest(panel: DecidedTurns, rows: Ints, *, most: Ints, clear: bool) -> Ints
     Exact: a changed ballot can put a rival as far before the winner as the protocol allows,
     each ballot on its own, so the ballots that gain most are changed first.
 
-    Args:
-        panel: Decided turns.
-        rows: Which of them.
-        most: Shape (rows,): by how much one ballot can put a candidate before another.
-        clear: The rival must be ahead; a tie that the order would give it is not enough.
+    `most`: shape (rows,): by how much one ballot can put a candidate before another. `clear`: the
+    rival must be ahead; a tie that the order would give it is not enough.
     """
     final = panel.final.of(rows)
     winner = panel.winner[rows]

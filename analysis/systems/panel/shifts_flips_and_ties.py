@@ -452,10 +452,7 @@ def diagnostics_table(
 ) -> Table | None:
     """Shift, flip, ties and fallback per protocol.
 
-    Args:
-        found: By protocol.
-        notes: Ends of the caption.
-        ordered: An order is logged; without one, what counting leaves tied has no winner.
+    `ordered`: an order is logged; without one, what counting leaves tied has no winner.
     """
     if not ordered:
         return _unordered_table(found, notes)
@@ -529,11 +526,8 @@ def winners_table(
 ) -> Table | None:
     """Wins per role and protocol, by the step that decided.
 
-    Args:
-        winners: One row a protocol and role, as `winning_roles` has them.
-        candidates: In the order of the rows.
-        protocols: In the order of the columns.
-        ordered: An order is logged, which may have decided.
+    `winners`: one row a protocol and role, as `winning_roles` has them. `ordered`: an order is
+    logged, which may have decided.
     """
     cells = {(row["role"], row["protocol"]): row for row in winners}
     rows = []
@@ -567,8 +561,7 @@ def _wins(cell: Mapping[str, int] | None, ordered: bool) -> str | Written:
 def ballots_table(counts: Sequence[Mapping[str, Any]]) -> Table | None:
     """Ballots of all rounds by protocol and status.
 
-    Args:
-        counts: One row a protocol and stage, with a column for each status.
+    `counts`: one row a protocol and stage, with a column for each status.
     """
     rows = []
     for protocol in dict.fromkeys(row["protocol"] for row in counts):

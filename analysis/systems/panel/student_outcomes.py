@@ -343,10 +343,7 @@ def success_table(
 ) -> Table | None:
     """Success and turns by benchmark and condition; `None` without episodes.
 
-    Args:
-        rates: By benchmark and condition.
-        rounds: Likewise.
-        note: On the intervals, from `few_tasks_words`.
+    `note`: on the intervals, from `few_tasks_words`.
     """
     turns = {(row.benchmark, row.condition): row for row in rounds}
     rows = []
@@ -376,9 +373,7 @@ def success_table(
 def gains_table(gains: Iterable[Gain], note: str) -> Table | None:
     """Scores and code verdicts before and after tutoring; `None` without episodes.
 
-    Args:
-        gains: By benchmark, condition and measure.
-        note: On the intervals, from `few_tasks_words`.
+    `note`: on the intervals, from `few_tasks_words`.
     """
     ordered = sorted(gains, key=lambda g: (g.benchmark != "sciq", g.measure != "score"))
     return table(
@@ -449,9 +444,7 @@ def scores_by_turn(episodes: tuple[EpisodeRecord, ...], *, max_turns: int) -> pl
     its turn, and stays out where it was the last one. Continuations of one episode in a branch
     count together, by their mean.
 
-    Args:
-        episodes: All episodes of a run.
-        max_turns: Rows go up to this turn, or to the longest episode where that is shorter.
+    `max_turns`: rows go up to this turn, or to the longest episode where that is shorter.
     """
     cells: dict[tuple[str, str], list[EpisodeRecord]] = {}
     for e in episodes:

@@ -137,6 +137,8 @@ class Guess(NamedTuple):
     because: str
     ranks: bool = False
     """Whether the numbers go from 1 to the number of candidates: ranks, or points from 1."""
+    from_zero: bool = False
+    """Whether they go from 0 to one less: points, or ranks from 0."""
 
 
 def as_numbers(column: pl.Series) -> pl.Series | None:
@@ -194,11 +196,29 @@ def guess_protocol(frame: pl.DataFrame, ballot: Sequence[str]) -> Guess | None:
         & (each["least"] == 0)
         & (each["most"] == each["m"] - 1)
     ).all():
-        return Guess("ranked", "every ballot has each of 0, 1, … once (the highest the best)")
+        because = "every ballot has each of 0, 1, … once (the highest the best)"
+        return Guess("ranked", because, from_zero=True)
     if each["sum"].round(_DIGITS).n_unique() == 1:
         total = round(float(each["sum"][0]), _DIGITS)
         return Guess("cumulative", f"every ballot sums to {total:g}")
     return None
+
+
+def may_share_places(frame: pl.DataFrame, ballot: Sequence[str]) -> bool:
+    """Whether all ballots may be ranks, 1 the best, with several candidates in one place.
+
+    Args:
+        frame: As of `guess_protocol`.
+        ballot: Likewise.
+    """
+    given = frame.filter(pl.col("mass").is_not_null())
+    mass = pl.col("mass")
+    ways = (mass.rank("min"), mass.rank("dense"), mass.rank("max"), mass.rank("average"))
+    fits = given.select(
+        (way.over(*ballot) == mass).all().alias(str(i)) for i, way in enumerate(ways)
+    )
+    most = given.get_column("mass").max()
+    return most is not None and most != 1 and any(fits.row(0))
 
 
 _BINARY: Final = {
@@ -288,7 +308,19 @@ def place_columns(rows: Rows) -> dict[int, str]:
     cells = pl.concat([rows.frame.get_column(n).cast(pl.String) for n in found.values()] or [_NONE])
     names = cells.str.strip_chars().replace("", None).drop_nulls()
     words = bool(names.cast(pl.Float64, strict=False).has_nulls())
+    if whole and not words and len(found) > 1 and len(names) and _name_places(rows, found):
+        raise BallotFileError(
+            f"{rows.file}: the columns {', '.join(found.values())} hold numbers.",
+            why="They may say who stands in each place, or be candidates with points or ranks.",
+            hint="Write names in the cells, such as c10 for 10; or call candidates otherwise.",
+        )
     return dict(sorted(found.items())) if whole and words else {}
+
+
+def _name_places(rows: Rows, found: Mapping[int, str]) -> bool:
+    """Whether columns are called rank1, 1st choice, … and not by a bare number or `choice 1`."""
+    words = [plain(rows.columns.get(name, name)) for name in found.values()]
+    return all(w in _PLACE_WORDS or w.startswith(("rank", "place", "pos", "pref")) for w in words)
 
 
 def _place_of(word: str) -> int | None:
@@ -343,7 +375,10 @@ def of_one_cell(rows: Rows, name: str, hint: str | None) -> Rows:
             why="A list without numbers is an order or a set.",
             hint="Use --protocol ranked or --protocol approval.",
         )
-    what = "order" if listed_as == "order" else "all approved"
+    what = "all approved"
+    if listed_as == "order":
+        what = "order"
+        _refuse_unparted(rows.with_frame(listed), name)
     return _of_lists(rows.with_frame(listed, f"{what} in “{said}”{parted}"), protocol)
 
 
@@ -360,6 +395,20 @@ def _refuse_several(rows: Rows, cell: pl.Expr) -> None:
                     why=f"It is parted by {sign!r}, and other cells hold a part of it alone.",
                     hint="Say which: --protocol simple or --protocol approval.",
                 )
+
+
+def _refuse_unparted(rows: Rows, name: str) -> None:
+    """Orders of which no cell has a sign that parts names, and some other sign may."""
+    names = rows.frame.get_column("_listed").list.len().max()
+    cells = rows.frame.get_column(name).cast(pl.String).drop_nulls().to_list()
+    strange = next((cell for cell in cells if re.search(r"\w[\s/:.–-]+\w", cell)), None)
+    if names == 1 and strange is not None and not rows.hints.candidates:
+        raise UsageError(
+            f"{strange!r} is one name, or an order of several.",
+            why=f"No cell of “{rows.columns.get(name, name)}” has a sign that parts names: "
+            f"{' '.join(_LIST_SEPARATORS)}",
+            hint="Say what parts names: --separator /; if it is one name, use --protocol simple.",
+        )
 
 
 def _several(rows: Rows) -> bool:
@@ -395,6 +444,8 @@ def lists_in(column: pl.Series, sign: str | None = None) -> tuple[pl.Series, str
     if isinstance(column.dtype, pl.List):
         return column.cast(pl.List(pl.String)), ""
     text = column.cast(pl.String).str.strip_chars().replace("", None)
+    if sign is None:
+        text = text.str.replace_all(r"\s*(->|→)\s*", ">")
     if text.str.starts_with("[").all() and text.str.ends_with("]").all():
         try:
             return text.str.json_decode(pl.List(pl.String)), ""

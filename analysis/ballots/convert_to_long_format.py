@@ -27,6 +27,7 @@ from tutorsim.analysis.ballots.ballots_in_one_row import (
     as_numbers,
     guess_protocol,
     lists_in,
+    may_share_places,
     of_one_cell,
     of_places,
     of_wide,
@@ -93,6 +94,7 @@ def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
     """
     rows = _named(cells, file, hints)
     rows = replace(rows, assumed=(*cells.notes, *rows.assumed), frame=_decimal_commas(rows.frame))
+    _refuse_headings(rows)
     shape, laid = _shaped(rows)
     _refuse_totals(laid)
     laid = _with_stages(_with_keys(laid, shape))
@@ -102,7 +104,7 @@ def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
     laid = _with_stated_candidates(_spelled(laid), rows, shape)
     laid, scale = _with_whole_points(laid)
     laid, top = _on_scale(laid)
-    laid = _with_unused(_with_abstentions(_with_weights(laid), shape), rows)
+    laid = _with_unused(_with_abstentions(_with_weights(laid), shape), rows, shape)
     frame = laid.frame.select(n for n in ("row", *BALLOTS_SCHEMA) if n in laid.frame.columns)
     return Laid(
         frame,
@@ -150,6 +152,19 @@ def _on_scale(rows: Rows) -> tuple[Rows, int | None]:
     finer = f", in steps of 1/{times}" if times != 1 else ""
     note = f"a scale from {low:g} to {high:g}{found}, counted from 0{finer}"
     return rows.with_frame(frame, note), round((high - low) * times)
+
+
+def _refuse_headings(rows: Rows) -> None:
+    """The heading once more among the rows, as where files were put behind one another."""
+    names = [name for name in rows.frame.columns if name != "row"]
+    if len(names) > 1 and all(rows.frame.schema[name] == pl.String for name in names):
+        refuse(
+            rows.frame,
+            pl.all_horizontal(pl.col(n).str.strip_chars() == rows.columns.get(n, n) for n in names),
+            rows.file,
+            "the row repeats the heading",
+            hint="Take it out; if files were put behind one another, read each by itself.",
+        )
 
 
 _TOTALS: Final = ("total", "totals", "sum", "all", "overall", "grand_total", "mean", "average")
@@ -240,10 +255,17 @@ def _with_weights(rows: Rows) -> Rows:
     )
 
 
-def _with_unused(laid: Rows, file: Rows) -> Rows:
+def _with_unused(laid: Rows, file: Rows, shape: str) -> Rows:
     """The columns that nothing was read from, in one line."""
-    used = {*file.columns.values(), *file.columns, *laid.used, file.hints.own, "row", "provenance"}
-    unused = [name for name in file.frame.columns if name not in used]
+    whole = [name for name in _ONE_CELL if file.has(name)]
+    read = {"one cell": whole[:1], "long": ["candidate", "mass", "rank"], "voters": ["candidate"]}
+    spare = {"mass", "rank", *whole}.difference(read.get(shape, ()), laid.used)
+    used = {*file.columns.values(), *file.columns} - {
+        *spare,
+        *(file.columns.get(name, name) for name in spare),
+    }
+    used |= {*laid.used, file.hints.own or "", "row", "provenance"}
+    unused = [file.columns.get(n, n) for n in file.frame.columns if n not in used]
     return laid.note(f"not used: {', '.join(unused)}") if unused else laid
 
 
@@ -334,6 +356,8 @@ def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
         column = column_named(name, free)
         if name not in found and column is not None and _has_place(name, found):
             found[name] = column
+    if "candidate" not in found and plain(found.get("mass", "")) == "votes":
+        found.setdefault("weight", found.pop("mass"))  # how many voters gave a ballot
     renamed = cells.frame.rename({theirs: ours for ours, theirs in found.items()})
     rows = Rows(renamed, file, hints, found)
     other = [f"{o} in “{t}”" for o, t in found.items() if o != t and o not in _OPTIONAL]
@@ -371,8 +395,9 @@ def _shaped(rows: Rows) -> tuple[str, Rows]:
         return "places", of_places(rows, places)
     if rows.has("candidate") and not rows.has("voter") and len(_number_columns(rows)) > 1:
         return "voters", _numbers_of_voters(rows, _number_columns(rows))
-    for name in ("ranking", "approvals", "choice", "candidate", "list"):
+    for name in _ONE_CELL:
         if rows.has(name):
+            _refuse_other_ballots(rows, name)
             hint = _protocol_hint(rows) or _single_protocol(rows)
             return "one cell", of_one_cell(rows, name, hint)
     wide = _number_columns(rows)
@@ -383,6 +408,24 @@ def _shaped(rows: Rows) -> tuple[str, Rows]:
         return "voters", _of_voters(rows, voters)
     missed = [name for name in ("voter", "candidate", "mass", "protocol") if not rows.has(name)]
     raise columns_missed(rows.file, missed, [n for n in rows.frame.columns if n != "row"])
+
+
+_ONE_CELL: Final = ("ranking", "approvals", "choice", "candidate", "list")
+"""Columns that hold whole ballots, the one that is read first."""
+
+
+def _refuse_other_ballots(rows: Rows, name: str) -> None:
+    """A row whose ballot stands in another column than those of the other rows."""
+    said = rows.columns.get
+    for other in _ONE_CELL:
+        if other != name and rows.has(other):
+            refuse(
+                rows.frame,
+                pl.col(name).is_null() & pl.col(other).is_not_null(),
+                rows.file,
+                f"“{said(name, name)}” is empty and “{said(other, other)}” is not",
+                hint="Give ballots of one format each a file of its own, or take a column out.",
+            )
 
 
 def _other_columns(rows: Rows) -> list[str]:
@@ -409,9 +452,20 @@ def _voter_columns(rows: Rows) -> list[str]:
     if rows.has("voter"):
         return []
     names = [n for n in _other_columns(rows) if plain(n) not in _NO_CANDIDATES]
+    place = next((n for n in rows.frame.columns if plain(n) in _PLACES), None)
+    if place is not None and names:
+        raise BallotFileError(
+            f"{rows.file} has a column “{place}” beside columns of names.",
+            why="A row may hold who stands in one place for each voter, or be a vote of its own.",
+            hint="Give one row a voter, with the columns rank1, rank2, …; if the rows are votes, "
+            "call that column question.",
+        )
     cells = [set(rows.frame.get_column(n).cast(pl.String).drop_nulls()) for n in names]
     shared = [any(one & other for other in cells if other is not one) for one in cells]
     return [name for name, alike in zip(names, shared, strict=True) if alike]
+
+
+_PLACES: Final = ("rank", "place", "position", "preference")
 
 
 def _of_voters(rows: Rows, voters: Sequence[str]) -> Rows:
@@ -557,6 +611,18 @@ def _with_protocol(rows: Rows, shape: str) -> Rows:
     return _ranks_as_masses(rows, ranks=shape == "wide" and not borda)
 
 
+def _refuse_shared_places(rows: Rows, ballot: Sequence[str]) -> None:
+    """Numbers that may be ranks with equal places, or points."""
+    if may_share_places(rows.frame, ballot):
+        raise BallotFileError(
+            f"{rows.file} has ranks with several candidates in one place, or points.",
+            why="The numbers of every ballot are places from 1, and some are equal.",
+            hint="If the highest is the best, say --protocol score or cumulative. A ranked ballot "
+            "is a strict order: give ranks with equal places as a PrefLib file (.toc), or turned "
+            "round, so that the highest is the best.",
+        )
+
+
 def _guessed(rows: Rows, shape: str) -> Rows:
     """The protocol that the numbers of all ballots fit."""
     if not rows.has("mass"):
@@ -566,6 +632,15 @@ def _guessed(rows: Rows, shape: str) -> Rows:
     if numbers is not None:
         ballot = ("row",) if shape == "wide" else _BALLOT
         found = guess_protocol(rows.frame.with_columns(numbers.alias("mass")), ballot)
+        if shape != "long" and (found is None or not found.ranks):
+            _refuse_shared_places(rows.with_frame(rows.frame.with_columns(mass=numbers)), ballot)
+        if shape != "long" and found is not None and found.from_zero:
+            raise BallotFileError(
+                f"{rows.file} has Borda points, or ranks from 0.",
+                why="Every ballot has each of 0, 1, … once, and nothing says which is the best.",
+                hint="If the highest is the best, say --protocol borda; else let ranks begin at 1, "
+                "and leave out who has none.",
+            )
     if found is None and numbers is not None:
         found = Guess(
             ON_A_SCALE[0], "the numbers are neither 0 and 1, nor an order, nor of one sum"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -106,4 +107,4 @@ def _shown(found: Opened, value: dict[str, Any], told: Table | None) -> Iterator
     if told is not None:
         yield from parts_shown([told])
     options = " with the same options" if isinstance(found, Ballots) else ""
-    yield Prose(f"Next: `tutorsim recount {source.name}`{options}.")
+    yield Prose(f"Next: `tutorsim recount {quote(source.name)}`{options}.")

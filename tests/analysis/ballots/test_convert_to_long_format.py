@@ -667,6 +667,25 @@ FOUND = [
     ("b.csv", "phase,voter,choice\nbefore,v,a\nafter,v,b\n", "simple b v a=0 b=1"),
     ("b.csv", "voter,a,b,c\nv,1,2,NA\nw,1,2,3\n", "ranked b v a=2 b=1 c=None"),
     ("b.csv", " Voter , Choice \nv,a\n", "simple b v a=1"),
+    ("b.csv", "voter,a,b,c\nv,1,1,2\nw,2,1,1\n", "several candidates in one place, or points"),
+    ("b.csv", "voter,a,b,c\nv,1,1,3\nw,1,2,2\n", "several candidates in one place, or points"),
+    ("b.csv", "voter,a,b,c\nv,1,2,3\nw,1,2.5,2.5\n", "several candidates in one place, or points"),
+    ("b.csv", "voter,a,b\nv,1,1\nw,1,1\n", "approval b v a=1 b=1"),
+    ("b.csv", "voter,a,b,c\nv,2,1,0\nw,0,2,1\n", "Borda points, or ranks from 0"),
+    ("b.csv", "candidate,v,w\na,0,1\nb,2,0\nc,1,2\n", "Borda points, or ranks from 0"),
+    ("b.csv", "voter,ranking\nv,a -> b -> c\nw,b → a → c\n", "ranked b v a=2 b=1 c=0"),
+    ("b.csv", "voter,ranking\nv,a/b/c\nw,b/a/c\n", "is one name, or an order of several"),
+    ("b.csv", "voter,ranking\nv,1. a 2. b\nw,1. b 2. a\n", "is one name, or an order of several"),
+    ("b.csv", "voter,ranking\nv,ann\nw,ben\n", "ranked b v ann=1 ben=None"),
+    ("b.csv", "voter,rank 1,rank 2\nv,10,20\nw,20,10\n", "hold numbers"),
+    ("b.csv", "ranking,votes\na>b,2\nb>a,1\n", "ranked b 1 (1 of 2) a=1 b=0"),
+    ("b.csv", "rank,v,w\n1,a,b\n2,b,a\n", "has a column “rank” beside columns of names"),
+    ("b.csv", "voter,choice\nv,a\nvoter,choice\nw,b\n", "row 2: the row repeats the heading"),
+    (
+        "b.jsonl",
+        '{"voter":"v","ranking":["a","b"]}\n{"voter":"w","choice":"a"}\n',
+        "row 2: “ranking” is empty and “choice” is not",
+    ),
 ]
 
 
@@ -685,6 +704,17 @@ def reading_of(file):
     own = frame.filter(episode_id=episode, voter=voter).sort("candidate")
     masses = [f"{c}={mass}" for c, mass in own.select("candidate", "mass").rows()]
     return " ".join((frame["protocol"][0], episode, voter, *masses))
+
+
+def test_numbers_from_zero_are_read_as_borda_points_where_somebody_says_so(tmp_path):
+    file = written(tmp_path, "b.csv", "voter,a,b,c\nv,2,1,0\nw,0,2,1\n")
+    source = open_source(file, hints=Hints(protocol="borda"))
+    assert masses(source) == {"v": {"a": 2, "b": 1, "c": 0}, "w": {"a": 0, "b": 2, "c": 1}}
+
+
+def test_a_column_of_ballots_that_is_not_read_is_named(tmp_path):
+    file = written(tmp_path, "b.csv", "voter,ranking,choice,score\nv,a>b,a,3\nw,b>a,b,4\n")
+    assert "not used: choice, score" in " ".join(open_source(file).notes)
 
 
 def test_ballots_without_a_mark_are_told(tmp_path):

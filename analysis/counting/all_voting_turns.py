@@ -118,8 +118,7 @@ class TurnTable:
     def turns(self, *, ordered: bool) -> pl.DataFrame:
         """Every turn with `initial_leader`, `winner` and `flip`, false without a first vote.
 
-        Args:
-            ordered: Whether an order decides; if not, what several lead or win is null.
+        `ordered`: whether an order decides; if not, what several lead or win is null.
         """
         leader, winner = self.leader, self.winner
         if not ordered:

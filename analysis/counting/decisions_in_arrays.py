@@ -65,9 +65,8 @@ class DecidedTurns:
         A tied set that the log put to a tie round is decided by that round, changed likewise; one
         that the log itself left to the order goes to the order. Any other tie stays open.
 
-        Args:
-            final: Totals of the final vote, shape (R, m).
-            again: Totals of the tie round, shape (R, m).
+        `final`: totals of the final vote, shape (R, m). `again`: totals of the tie round, shape (R,
+        m).
         """
         led = largest(final)
         as_logged = fold(np.logical_and, led == self.led, 1)
@@ -97,8 +96,7 @@ class DecidedTurns:
     def without_own(self, same: Bools) -> Outcomes:
         """The outcomes without what voters gave their own proposals.
 
-        Args:
-            same: Shape (R, n, m): the voter is the candidate.
+        `same`: shape (R, n, m): the voter is the candidate.
         """
         own_again = summed(self.again_by * same, 1)
         return self.changed(standings(self.final, same), self.again - own_again)
@@ -123,12 +121,7 @@ class DecidedTurns:
 
 
 def decide_turns(final: Rounds, ties: Sequence[Rounds]) -> DecidedTurns:
-    """Decide turns of one size.
-
-    Args:
-        final: Their final votes.
-        ties: Tie rounds of any size, of these turns or others.
-    """
+    """Decide turns of one size."""
     rounds, n, m = final.masses.shape
     again_by = np.zeros((rounds, n, m), dtype=np.int64)
     again, held = np.zeros((rounds, m), dtype=np.int64), np.zeros(rounds, dtype=np.bool_)
@@ -153,9 +146,7 @@ def decide_turns(final: Rounds, ties: Sequence[Rounds]) -> DecidedTurns:
 def standings(part: Rounds, without: Bools | None = None) -> Ints:
     """Shape (R, m): totals; where means count, 1 for whoever has the largest and 0 for the others.
 
-    Args:
-        part: Rounds of one size.
-        without: What is not counted, of a shape that fits (R, n, m).
+    `without`: what is not counted, of a shape that fits (R, n, m).
     """
     masses = part.masses if without is None else part.masses * ~without
     totals = summed(masses, 1)
@@ -174,9 +165,7 @@ def leaders_of(part: Rounds) -> Bools:
 def largest_mean(sums: Ints, times: Ints) -> Bools:
     """Who has the largest mean, compared as fractions; of nothing, nobody, unless that is all.
 
-    Args:
-        sums: Shape (candidates, rows).
-        times: The same shape: of how many numbers.
+    `sums`: shape (candidates, rows).
     """
     best, of = sums[0], times[0]
     for total, n in zip(sums[1:], times[1:], strict=True):

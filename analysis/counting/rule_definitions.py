@@ -70,8 +70,7 @@ class RankScores:
     def at(self, m: int) -> tuple[Fraction, ...]:
         """The scores for a number of candidates.
 
-        Raises:
-            UsageError: If there is not one score for each candidate, or the function fails.
+        Raises `UsageError` if there is not one score for each candidate, or the function fails.
         """
         found = _fractions(_called(self.scores, m)) if callable(self.scores) else self.scores
         if len(found) != m:
@@ -96,11 +95,7 @@ def _called(function: Callable[[int], Sequence[Score]], m: int) -> Sequence[Scor
 
 
 def _fractions(scores: Sequence[Score]) -> tuple[Fraction, ...]:
-    """Scores as exact numbers.
-
-    Raises:
-        UsageError: If they are none, or rise.
-    """
+    """Scores as exact numbers; `UsageError` if they are none, or rise."""
     if isinstance(scores, str) or not isinstance(scores, Iterable):
         raise UsageError(
             f"{scores!r} is no list of scores.",
@@ -185,8 +180,7 @@ class Approvals(NamedTuple):
     def read(text: str) -> "Approvals":
         """A range as people write it: `1..2`, `2`, `2..` or `..3`.
 
-        Raises:
-            UsageError: If it is none, or begins below 1 or above its end.
+        Raises `UsageError` if it is none, or begins below 1 or above its end.
         """
         first, dots, last = (part.strip() for part in text.partition(".."))
         if not (first or last) or not all(part.isdecimal() for part in (first, last) if part):
@@ -200,11 +194,7 @@ class Approvals(NamedTuple):
         return Approvals(least, most).checked()
 
     def checked(self) -> "Approvals":
-        """The same range.
-
-        Raises:
-            UsageError: If it begins below 1, or above its end.
-        """
+        """The same range; `UsageError` if it begins below 1, or above its end."""
         if self.least < 1 or (self.most is not None and self.most < self.least):
             raise UsageError(
                 f"Nobody can approve of {self} candidates.",
@@ -280,8 +270,7 @@ Margins = dict[tuple[str, str], int]
 def check_targets(names: Sequence[str], others: Sequence[str] = ()) -> tuple[Target, ...]:
     """The targets named, in the order of `TARGETS`; a refusal names rules of others too.
 
-    Raises:
-        UsageError: If a name is no target.
+    Raises `UsageError` if a name is no target.
     """
     for name in names:
         if name not in TARGETS:

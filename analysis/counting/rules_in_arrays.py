@@ -37,12 +37,8 @@ _SHARED: Final = 32
 class ProjectedPanels:
     """Panels of one size whose ballots are projected into a target's format.
 
-    Args:
-        panels: Shape (panels, voters): numbers of ballots, -1 for an abstention.
-        ballots: What the numbers stand for, under `protocol`.
-        protocol: Of the ballots.
-        target: The rule.
-        budget: Points of a cumulative ballot.
+    `panels`: shape (panels, voters): numbers of ballots, -1 for an abstention. `ballots`: what the
+    numbers stand for, under `protocol`.
     """
 
     def __init__(

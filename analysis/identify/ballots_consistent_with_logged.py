@@ -218,11 +218,7 @@ def approved_sets(domain: Domain, m: int, top: int, number: Approvals) -> list[A
     scores, but not above the end of the scale, and not below 0. They may also stand on a level
     that is split, and only enlarge it.
 
-    Args:
-        domain: What the voter may have cast.
-        m: How many candidates there are.
-        top: The end of the scale of scores.
-        number: How many a voter approves of; a level is never split where that is any number.
+    `number`: how many a voter approves of; a level is never split where that is any number.
     """
     if domain.kind == "exact":
         approved = frozenset(c for c, mass in enumerate(domain.data) if mass)
@@ -254,12 +250,8 @@ def approval_options(
     Any set with `c` beats every set without it, since against nobody `c` is worse off. Of two sets
     that both have `c` in them, or neither, the smaller beats the larger one.
 
-    Args:
-        domain: What the voter may have cast.
-        c: The candidate.
-        m: How many there are.
-        of: The end of the scale of scores, and how many a voter approves of.
-        many: Options up to which all are listed.
+    `of`: the end of the scale of scores, and how many a voter approves of. `many`: options up to
+    which all are listed.
     """
     top, approvals = of
     sets = approved_sets(domain, m, top, approvals)
@@ -439,12 +431,7 @@ def median_options(
 
     Of a weak order only two ballots matter: `t` to `c` and everybody above it, or 0 to all.
 
-    Args:
-        domain: What the voter may have cast.
-        c: The candidate.
-        m: How many there are.
-        at: The end of the scale, `t`, and who must not be tied with `c`.
-        many: Of no use here: there are at most two.
+    `at`: the end of the scale, `t`, and who must not be tied with `c`.
     """
     top, t, ahead = at
     ballots: list[Sequence[int]]

@@ -76,11 +76,7 @@ class _Progress:
     A few options of each voter are tried first: they often suffice, and bounds on all come with
     them. All are listed only where they do not.
 
-    Args:
-        query: The target and the panel.
-        outcome: A candidate, or `NOBODY`.
-        ahead: Candidates that must not be tied with it.
-        budget: What may be done in all.
+    `ahead`: candidates that must not be tied with it.
     """
 
     def __init__(self, query: Query, outcome: int, ahead: int, budget: WorkBudget) -> None:
@@ -140,10 +136,8 @@ def _one_exists(
 class PanelSearch:
     """Answers every question about one panel under one target.
 
-    Args:
-        query: The target, and what the voters may have cast.
-        limit: Units of work for the possible winners, and again for breakdown points.
-        readings: What a tie may mean in the questions to come.
+    `limit`: units of work for the possible winners, and again for breakdown points. `readings`:
+    what a tie may mean in the questions to come.
     """
 
     def __init__(
@@ -261,9 +255,7 @@ class PanelSearch:
 class Identifier:
     """Answers questions about profiles by search and remembers the answers.
 
-    Args:
-        budget: Points of a cumulative ballot.
-        limit: Units of work for the possible winners of one profile under one target.
+    `limit`: units of work for the possible winners of one profile under one target.
     """
 
     def __init__(self, *, budget: int, limit: int = WORK_LIMIT) -> None:
@@ -314,13 +306,8 @@ def _is_outcome(outcome: int, tied: frozenset[int], reading: TieReading) -> bool
 def breakdown_point(contested: Callable[[int], bool | None], *, voters: int) -> int:
     """The fewest exempt voters with which a necessary winner is no longer the only one.
 
-    Args:
-        contested: Whether another outcome is possible with a number of exempt voters.
-        voters: How many voters there are.
-
-    Returns:
-        `NEVER` if no number of exempt voters loses it (a single candidate), and `NOT_SETTLED` if
-        that was too costly to find.
+    Returns `NEVER` if no number of exempt voters loses it (a single candidate), and `NOT_SETTLED`
+    if that was too costly to find.
     """
     for k in range(1, voters + 1):
         lost = contested(k)
@@ -395,11 +382,7 @@ def answer_panels(
 def table_ends(panels: DistinctPanels, targets: Sequence[Rule], *, budget: int) -> dict[Rule, Ends]:
     """Target → what panels may end in, shape (voters + 1, panels), where they have a table.
 
-    Args:
-        panels: With ballots of one format.
-        targets: Rules over ballots of one format.
-        budget: Points of a cumulative ballot; under any other target the end of the scale of
-            scores.
+    `budget`: points of a cumulative ballot; under any other target the end of the scale of scores.
     """
     rows, ballots, protocol, m, _ = panels
     anywhere = FORMATS[protocol].left_out == "anywhere"
@@ -505,9 +488,7 @@ class _Searched:
     def ask(self, query: Query, winners: Iterable[int | None]) -> None:
         """Ask everything about one panel, and forget the search.
 
-        Args:
-            query: The target and the panel.
-            winners: Whose breakdown points are asked for; `None` for that of the necessary winner.
+        `winners`: whose breakdown points are asked for; `None` for that of the necessary winner.
         """
         search = PanelSearch(query, limit=self._limit, readings=self._readings)
         shape = (2, len(self.exempt))

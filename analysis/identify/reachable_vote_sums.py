@@ -48,8 +48,7 @@ _CHUNK: Final = 1 << 17
 class WorkBudget:
     """Work that several questions share; what is spent stays spent.
 
-    Args:
-        left: Units of work that may be done.
+    `left`: units of work that may be done.
     """
 
     def __init__(self, left: int) -> None:
@@ -127,11 +126,7 @@ def with_subsets(rows: Ints) -> Ints:
 
 
 class OptionSums:
-    """What voters can add together, with bounds that every question about it shares.
-
-    Args:
-        voters: What each can add.
-    """
+    """What voters can add together, with bounds that every question about it shares."""
 
     def __init__(self, voters: Sequence[VoterOptions]) -> None:
         self.voters = sorted(voters, key=lambda voter: len(voter.regular.rows))
@@ -156,15 +151,8 @@ class OptionSums:
     ) -> bool | None:
         """Whether some choice with at most `exempt` exempt voters passes.
 
-        Args:
-            test: The condition on the sums.
-            exempt: How many voters may use their exempt options.
-            budget: What may be done in all; one search takes a share of it at most.
-            quick: Whether to look along one narrow beam only.
-
-        Returns:
-            `None` if a limit was reached first, or if some options were left out and the others
-            do not pass.
+        `quick`: whether to look along one narrow beam only. Returns `None` if a limit was reached
+        first, or if some options were left out and the others do not pass.
         """
         exempt = min(exempt, len(self.voters))
         if exempt < self.least_exempt(test):

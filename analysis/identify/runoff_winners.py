@@ -42,15 +42,8 @@ def path_sets(
 ) -> tuple[Sets, bool]:
     """Reachable winner sets, as far as they make a candidate possible that was not.
 
-    Args:
-        orders: One ranking per voter; `None` abstains.
-        m: Number of candidates.
-        exempt: How many voters may have cast any ranking.
-        known: Sets that are reachable for certain.
-        budget: What may be done in all; one path takes a share of it at most.
-
-    Returns:
-        The sets, and whether every other set would add nothing or is out of reach.
+    `known`: sets that are reachable for certain. Returns the sets, and whether every other set
+    would add nothing or is out of reach.
     """
     rounds = _Rounds(orders, exempt, set(known), budget)
     complete = True
@@ -70,11 +63,7 @@ def path_sets(
 class _Rounds:
     """Who may leave, and how a count may end, from any round on.
 
-    Args:
-        orders: One ranking per voter.
-        exempt: Ballots that may change.
-        found: Winner sets that need no path any more.
-        budget: What may be done in all.
+    `found`: winner sets that need no path any more.
     """
 
     def __init__(
@@ -208,9 +197,8 @@ def _rounds(path: Path) -> Iterator[tuple[int, list[int], list[int]]]:
 def _rows(path: Path, places: Ints) -> Ints:
     """Differences of first places: equal to each that leaves, both ways; behind those that stay.
 
-    Args:
-        path: Who stands in each round.
-        places: Whom each ballot counts for, shape (ballots, rounds).
+    `path`: who stands in each round. `places`: whom each ballot counts for, shape (ballots,
+    rounds).
     """
     columns = []
     for (one, others, stays), first in zip(_rounds(path), places.T, strict=True):
@@ -248,12 +236,7 @@ def runoff_sets(
     The search ends early, complete or not, once each candidate alone can win: then every
     candidate is possible under every order and reading.
 
-    Args:
-        domains: One per voter; `None` abstains.
-        m: Number of candidates.
-        exempt: How many voters may have cast any ranking.
-        known: Sets that are reachable with fewer exempt voters.
-        budget: What may be done in all; one search takes a share of it at most.
+    `known`: sets that are reachable with fewer exempt voters.
     """
     found = set(known)
     alone = {frozenset({c}) for c in range(m)}

@@ -186,11 +186,7 @@ def panel_ends(panels: Ints, labels: Labels, targets: Sequence[Rule], m: int) ->
     An exempt voter is one whose label is `ANY`. So panels with one exempt voter more are the
     panels in which some voter's label is replaced, and these are answered once each.
 
-    Args:
-        panels: Shape (panels, voters): labels, -1 for an abstention.
-        labels: Of the targets.
-        targets: Rules over ballots of one format.
-        m: Number of candidates.
+    `panels`: shape (panels, voters): labels, -1 for an abstention.
     """
     first, number = distinct_rows(np.sort(panels, axis=1).T)
     levels = [np.sort(panels[first], axis=1)]
@@ -224,11 +220,7 @@ def _with_one_exempt(rows: Ints) -> tuple[Ints, Ints]:
 def _ends_without_exempt(rows: Ints, labels: Labels, targets: Sequence[Rule], m: int) -> Ends:
     """Shape (panels, targets): the union of elections over what voters may have cast.
 
-    Args:
-        rows: Shape (panels, voters): labels, rising.
-        labels: Of the targets.
-        targets: The rules.
-        m: Number of candidates.
+    `rows`: shape (panels, voters): labels, rising.
     """
     ends = np.zeros((len(rows), len(targets)), dtype=np.uint16)
     absent = (rows < 0).sum(axis=1)
@@ -243,10 +235,8 @@ def _ends_without_exempt(rows: Ints, labels: Labels, targets: Sequence[Rule], m:
 def _united(table: Ends, rows: Ints, labels: Labels) -> Ends:
     """Voter by voter: the tables of different beginnings of panels, united over its ballots.
 
-    Args:
-        table: Shape (combinations of ballots, targets).
-        rows: Shape (panels, voters): labels, none of an abstention.
-        labels: Of the targets.
+    `table`: shape (combinations of ballots, targets). `rows`: shape (panels, voters): labels, none
+    of an abstention.
     """
     sets, ballots, targets = labels.sets, labels.ballots, table.shape[1]
     tables, of = table.reshape(1, -1), np.zeros(len(rows), dtype=np.int64)
@@ -310,12 +300,8 @@ def point_ends(
 ) -> Ends:
     """Shape (exempt + 1, panels), exempt up to all voters: what panels may end in.
 
-    Args:
-        panels: Shape (panels, voters): numbers of ballots, -1 for an abstention.
-        ballots: What the numbers stand for.
-        protocol: Of the ballots.
-        m: Number of candidates.
-        budget: Points of a ballot.
+    `panels`: shape (panels, voters): numbers of ballots, -1 for an abstention. `ballots`: what the
+    numbers stand for.
     """
     exempt = panels.shape[1]
     if protocol == ballot_format("cumulative"):
@@ -350,10 +336,7 @@ def _ends_of_points(points: Points, budget: int, exempt: int) -> Ends:
 
     An exempt voter serves a candidate best with all points there are.
 
-    Args:
-        points: Shape (candidates, voters, panels); 0 for an abstention.
-        budget: Points of a ballot.
-        exempt: Most exempt voters to answer for.
+    `points`: shape (candidates, voters, panels); 0 for an abstention.
     """
     m, n, panels = points.shape
     ends = np.zeros((exempt + 1, panels), dtype=np.uint16)
@@ -385,12 +368,7 @@ def _ends_of_orders(
 ) -> Ends:
     """Shape (exempt + 1, panels): what panels end in whose weak orders are known.
 
-    Args:
-        rows: Different panels: places in `domains`, rising, -1 for an abstention.
-        domains: What voters may have cast, sorted.
-        m: Number of candidates.
-        budget: Points of a ballot.
-        exempt: Most exempt voters to answer for.
+    `rows`: different panels: places in `domains`, rising, -1 for an abstention.
     """
     columns = np.arange(exempt + 1)[:, None]
     ends = np.zeros((exempt + 1, len(rows)), dtype=np.uint16)
@@ -477,13 +455,8 @@ def score_ends(
 ) -> Ends:
     """Shape (voters + 1, panels): what panels may end in when scores are summed, or medians taken.
 
-    Args:
-        panels: Shape (panels, voters): numbers of ballots, -1 for an abstention.
-        ballots: What the numbers stand for; scores of all candidates, or of another format.
-        protocol: Of the ballots.
-        target: `score` or `median_score`.
-        m: Number of candidates.
-        top: The end of the scale of scores.
+    `panels`: shape (panels, voters): numbers of ballots, -1 for an abstention. `ballots`: what the
+    numbers stand for; scores of all candidates, or of another format.
     """
     rows, domains, number = _by_domain(panels, ballots, protocol, target)
     n = rows.shape[1]

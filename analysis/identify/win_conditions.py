@@ -237,11 +237,7 @@ def feasible(
 ) -> list[Feasibility]:
     """Problems of which one must have a solution for an outcome to be possible.
 
-    Args:
-        q: Any target but instant runoff, at least two candidates.
-        outcome: A candidate, or `NOBODY`.
-        ahead: Candidates that must not be tied with the outcome.
-        few: Whether to list a few options of each voter, with bounds on all.
+    `few`: whether to list a few options of each voter, with bounds on all.
     """
     q = q._replace(few=few)
     scores = rank_scores(q.target, q.m)

@@ -254,10 +254,7 @@ def count_parts(
 ) -> RecountCounts:
     """What turns add to every table but those that need a run's logs.
 
-    Args:
-        parts: Whole turns each; the counts of parts are summed.
-        plan: What is asked.
-        tick: Is told how many turns are counted, those under each rule again.
+    `tick`: is told how many turns are counted, those under each rule again.
     """
     total = RecountCounts.empty()
     for part in parts:
@@ -349,13 +346,8 @@ def _result_of(
 ) -> RecountResult:
     """The tables of a recount.
 
-    Args:
-        counts: Of all turns.
-        plan: What was asked.
-        name: Of the source.
-        provenance: Of the source.
-        readings: Other readings of raw replies, for some protocols.
-        weighted: Turns by how they end with votes weighted by confidence.
+    `readings`: other readings of raw replies, for some protocols. `weighted`: turns by how they end
+    with votes weighted by confidence.
     """
     protocols = (None, *sorted({policy.protocol for policy in counts.policies}))
     logged, asked = plan.own_order is not None, plan.tables

@@ -41,9 +41,7 @@ class Sweep(NamedTuple):
 def sweep_orders(tied: TiedSets, *, order: Sequence[str]) -> Sweep:
     """Winners of every turn under every order.
 
-    Args:
-        tied: Counts of undecided sets.
-        order: The logged order, of at most eight candidates.
+    `order`: the logged order, of at most eight candidates.
     """
     m = len(order)
     place = {c: i for i, c in enumerate(order)}
@@ -82,11 +80,7 @@ def order_table(
 ) -> OrderTable:
     """The table of one protocol's turns, or of all with `None`.
 
-    Args:
-        tied: Counts of undecided sets.
-        order: Every candidate; the logged order, if there is one.
-        protocol: Whose turns.
-        logged: Whether the order decided any turn: what another one changes is counted against it.
+    `logged`: whether the order decided any turn: what another one changes is counted against it.
     """
     turns = tied if protocol is None else tied.of(protocol)
     sets = _by_set(turns)

@@ -114,11 +114,7 @@ def _of(found: Estimate | NotEstimable) -> str:
 def may_have_cast(ballot: Masses, protocol: Protocol, other: Masses, form: Protocol) -> bool:
     """Whether a sincere voter that cast `ballot` may have cast `other` in another format.
 
-    Args:
-        ballot: Masses by candidate.
-        protocol: Its format.
-        other: Masses by candidate.
-        form: The format of `other`; where it is the ballot's own, only the same ballot will do.
+    `form`: the format of `other`; where it is the ballot's own, only the same ballot will do.
     """
     return _holds(domain_of(ballot, protocol=protocol, target=form), other, form)
 

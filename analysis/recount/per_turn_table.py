@@ -51,10 +51,7 @@ def per_turn_frames(
 
     Answers that are alike are written once, and turns refer to them by number.
 
-    Args:
-        groups: The turns.
-        turns: Episode, turn and protocol of each, in the order of the table.
-        plan: What is asked.
+    `turns`: episode, turn and protocol of each, in the order of the table.
     """
     plan = replace(plan, dial=())
     asked = len(plan.targets) * len(plan.exempt) * len(plan.readings)

@@ -343,10 +343,7 @@ def rule_counts(
 ) -> RuleCounts:
     """What the turns of a group add to each row of the rules' table.
 
-    Args:
-        group: The turns.
-        plan: What is asked.
-        tick: Is told, target by target, how many turns were counted.
+    `tick`: is told, target by target, how many turns were counted.
     """
     names, of_names = group.candidates
     first, fixed = distinct_rows([of_names, group.logged])

@@ -70,12 +70,8 @@ class FunctionRule:
     def leaders(self, ballots: CastBallots, turn: str) -> tuple[bool, ...]:
         """Who has the largest score, candidate by candidate.
 
-        Args:
-            ballots: Of one vote.
-            turn: Names an example of it, for errors.
-
-        Raises:
-            UsageError: If the function fails, or its scores are none.
+        `turn`: names an example of it, for errors. Raises `UsageError` if the function fails, or
+        its scores are none.
         """
         cast = (*((voter, *ballot.values()) for voter, ballot in ballots.cast.items()),)
         key = (ballots.format, ballots.candidates, cast)
@@ -127,8 +123,7 @@ OwnRule = RankScores | FunctionRule
 def installed_rules(names: Iterable[str]) -> dict[str, RankScores | ScoreFunction]:
     """The rules of these names that other packages bring; a name without one is left out.
 
-    Raises:
-        UsageError: If the module of one cannot be loaded.
+    Raises `UsageError` if the module of one cannot be loaded.
     """
     wanted = set(names).difference(TARGETS)
     found = entry_points(group=RULES) if wanted else ()
@@ -159,8 +154,7 @@ def _others(names: Sequence[str]) -> list[str]:
 def checked_rules(rules: Mapping[str, RankScores | ScoreFunction]) -> dict[str, OwnRule]:
     """Rules as they are asked.
 
-    Raises:
-        UsageError: If a name is a target's or none, or a rule is neither scores nor a function.
+    Raises `UsageError` if a name is a target's or none, or a rule is neither scores nor a function.
     """
     return {_checked_name(name): _checked_rule(name, rule) for name, rule in rules.items()}
 
@@ -192,8 +186,7 @@ def _checked_rule(name: str, rule: RankScores | ScoreFunction) -> OwnRule:
 def vector_of(name: str, rule: RankScores, m: int, turn: str = "") -> RankVector:
     """Scores by rank for a number of candidates.
 
-    Raises:
-        UsageError: If it has none, with an example of a turn.
+    Raises `UsageError` if it has none, with an example of a turn.
     """
     try:
         return _vector(rule, m)
@@ -259,8 +252,7 @@ def named_votes(group: TurnGroup) -> list[NamedVotes]:
 def check_sizes(groups: Iterable[TurnGroup], rules: Mapping[str, RankScores]) -> None:
     """Hold scores by rank to the numbers of candidates that there are.
 
-    Raises:
-        UsageError: If a rule has no scores for one, naming a turn.
+    Raises `UsageError` if a rule has no scores for one, naming a turn.
     """
     for group in groups if rules else ():
         for rounds in (group.decided.final, *(first.rounds for first in group.firsts)):
@@ -281,10 +273,7 @@ _LISTED: Final = 6
 def convention_words(name: str, rule: OwnRule, sizes: Iterable[int]) -> str:
     """How an own rule counts, for captions.
 
-    Args:
-        name: Of the rule.
-        rule: The rule.
-        sizes: Numbers of candidates that it was asked about.
+    `sizes`: numbers of candidates that it was asked about.
     """
     if isinstance(rule, FunctionRule):
         return f"{name}: a function of the ballots as cast; a point only, which nothing bounds."

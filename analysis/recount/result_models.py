@@ -283,8 +283,7 @@ class RecountResult(_Table):
     def per_turn_frames(self, **only: object) -> Iterator[pl.DataFrame]:
         """The same some turns at a time; of files read in batches, nobody holds all of them.
 
-        Args:
-            only: `targets` and numbers of `exempt` voters, where not all are wanted.
+        `only`: `targets` and numbers of `exempt` voters, where not all are wanted.
         """
         assert self._make_each_turn is not None, "only a recount has turns"
         return self._make_each_turn(**only)

@@ -140,9 +140,7 @@ def listed_orders(found: Sequence[OrderTable]) -> Iterator[Part | None]:
 def policies_table(rows: Sequence[PolicyRow], protocol: str | None = None) -> Table | None:
     """Wins under other ways to break ties, expected ones where a lot is drawn.
 
-    Args:
-        rows: Of a recount.
-        protocol: Of its ballots alone; of all when `None`.
+    `protocol`: of its ballots alone; of all when `None`.
     """
     own = [r for r in rows if r.protocol == protocol and r.turns]
     own = [r for r in own if r.policy != "tie_round" or r.changed.value]
@@ -181,9 +179,7 @@ _SCENARIOS: Final = {
 def electorates_table(rows: Sequence[ElectorateRow], protocol: str | None = None) -> Table | None:
     """Winners that change when other ballots, or fewer, are counted.
 
-    Args:
-        rows: Of a recount.
-        protocol: Of its ballots alone; of all when `None`.
+    `protocol`: of its ballots alone; of all when `None`.
     """
     own = [r for r in rows if r.protocol == protocol and r.turns]
     compared = any(r.compared is not None for r in own)
@@ -215,9 +211,7 @@ def electorates_table(rows: Sequence[ElectorateRow], protocol: str | None = None
 def readings_table(rows: Sequence[ReadingRow], protocol: str | None = None) -> Table | None:
     """Winners when the raw replies are read more strictly or more leniently.
 
-    Args:
-        rows: Of a recount.
-        protocol: Of its ballots alone; of all when `None`.
+    `protocol`: of its ballots alone; of all when `None`.
     """
     return table(
         f"readings-{protocol}" if protocol else "readings",
@@ -389,11 +383,8 @@ def _approved_words(found: RecountResult) -> str:
 def dial_table(rows: Rows, reading: TieReading, pairs: Pairs, tested: str) -> Table | None:
     """Turns with one possible winner as voters are exempt from the assumption.
 
-    Args:
-        rows: Of a recount.
-        reading: What a tie means.
-        pairs: Which logged protocols under which targets.
-        tested: How far the assumption was tested, in words.
+    `pairs`: which logged protocols under which targets. `tested`: how far the assumption was
+    tested, in words.
     """
     cells: dict[tuple[str, str, int], RuleRow] = {
         (r.logged_protocol, r.target, r.exempt): r for r in rows if r.reading == reading

@@ -44,10 +44,7 @@ class AllVotes:
 def all_votes(votes: Votes, rich: pl.DataFrame | None, order: tuple[str, ...]) -> AllVotes:
     """The votes of a checked ballots table, candidates in an order over all of them.
 
-    Args:
-        votes: The table as arrays.
-        rich: The table, if there are rich ballots in it.
-        order: The fallback order.
+    `rich`: the table, if there are rich ballots in it.
     """
     if rich is None:
         return AllVotes(in_order(votes, order), {}, {})
@@ -154,9 +151,7 @@ class _Place:
 def turn_groups(every: AllVotes, own_order: tuple[str, ...] | None) -> Iterator[TurnGroup]:
     """All turns, those of one format, rule and size together.
 
-    Args:
-        every: The votes, in the order recounted under.
-        own_order: The order that decided the logged winners, if one did.
+    `own_order`: the order that decided the logged winners, if one did.
     """
     votes = every.votes
     formats = votes.turns.get_column("protocol").cast(pl.String).to_numpy()
@@ -490,12 +485,7 @@ class OutcomeTables(NamedTuple):
 def outcome_tables(
     outcomes: Iterable[tuple[Outcome, str | None, int]], candidates: Iterable[str]
 ) -> OutcomeTables:
-    """Aggregate outcomes.
-
-    Args:
-        outcomes: Outcome, logged winner if there is one, number of turns.
-        candidates: Who has a row.
-    """
+    """Aggregate outcomes. `outcomes`: outcome, logged winner if there is one, number of turns."""
     rows = list(outcomes)
 
     def total(counts: Callable[[Outcome], bool]) -> int:

@@ -421,7 +421,7 @@ def test_no_file_mentions_a_path_of_a_machine():
 
 FORMATS_BY_NAME = {
     # What a format is: a further one is an entry or a branch here.
-    "tutorsim.voting.ballots": "how a reply is read, and what a choice says and gives",
+    "tutorsim.voting": "how a reply is read, and what a choice says and gives",
     "tutorsim.analysis.counting.format_conversion": "one ballot for another, by convention",
     "tutorsim.systems.panel.scripted_replies": "how the stand-in casts one",
     # Rules, which count ballots of one format each.

@@ -6,15 +6,25 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tutorsim.vocabularies import BALLOT_FORMATS, LABELS, PROTOCOLS, READINGS
+from tutorsim.vocabularies import BALLOT_FORMATS, DEFAULT_ROLES, LABELS, PROTOCOLS, READINGS
 from tutorsim.voting import (
+    CONSENSUS_RULES,
+    MAJORITIES,
     RULES,
     RichBallot,
+    Support,
+    agreed,
     cast_as,
+    decide,
+    first_in_order,
+    leaders,
     masses_of,
+    newest_proposal,
     read_ballot,
     repair_ballot,
     resolve,
+    support,
+    tally,
 )
 
 ABCD = ("A", "B", "C", "D")
@@ -487,3 +497,270 @@ def test_a_huge_reply_is_read_to_its_end(filling, reading):
         named = choice or ()
         named = named.order if isinstance(named, RichBallot) else named
         assert set(named) <= set(ABCD)
+
+
+# --- Decisions, with hand tallies -----------------------------------------------------------------
+
+S, M, V, C = DEFAULT_ROLES
+
+
+def cast(protocol, *choices, among=DEFAULT_ROLES):
+    return [masses_of(choice, among, protocol=protocol) for choice in choices]
+
+
+def test_the_largest_sum_wins():
+    # m 2, v 1, c 1
+    decision = decide(cast("simple", M, M, V, C), DEFAULT_ROLES, order=DEFAULT_ROLES)
+    assert decision.tallies == {S: 0, M: 2, V: 1, C: 1}
+    assert (decision.winner, decision.decided_by, decision.tied_set) == (M, "vote", ())
+    assert [step.step for step in decision.steps] == ["vote_final"]
+    assert decision.undecided == (M,)
+
+
+def test_borda_points_count_down_to_zero():
+    # s: 3+0+1+2 = 6, m: 2+3+0+3 = 8, v: 1+2+3+1 = 7, c: 0+1+2+0 = 3
+    ballots = cast("ranked", (S, M, V, C), (M, V, C, S), (V, C, S, M), (M, S, V, C))
+    decision = decide(ballots, DEFAULT_ROLES, order=DEFAULT_ROLES)
+    assert decision.tallies == {S: 6, M: 8, V: 7, C: 3}
+    assert decision.winner == M
+
+
+def test_points_and_approvals_add_up():
+    points = [{S: 10, M: 5, V: 5, C: 5}, {S: 0, M: 0, V: 25, C: 0}, {S: 6, M: 6, V: 6, C: 7}]
+    decision = decide(points, DEFAULT_ROLES, order=DEFAULT_ROLES)
+    assert decision.tallies == {S: 16, M: 11, V: 36, C: 12}
+    approved = cast("approval", (S, C), (), (C,), (M, S, C))
+    assert decide(approved, DEFAULT_ROLES, order=DEFAULT_ROLES).tallies == {S: 2, M: 1, V: 0, C: 3}
+
+
+def test_a_tie_round_that_resolves_decides():
+    final = cast("simple", S, S, V, V)
+    tie = cast("simple", V, V, S, V, among=(S, V))  # v 3, s 1
+    decision = decide(final, DEFAULT_ROLES, order=DEFAULT_ROLES, tie_round=tie)
+    assert (decision.winner, decision.decided_by, decision.tied_set) == (V, "tie_round", (S, V))
+    assert [(step.step, step.remaining) for step in decision.steps] == [
+        ("vote_final", (S, V)),
+        ("tie_vote", (V,)),
+    ]
+    assert decision.steps[1].tallies == {S: 1, V: 3}
+    assert decision.tallies == {S: 2, M: 0, V: 2, C: 0}
+
+
+def test_a_tie_that_narrows_from_four_to_two_falls_back_among_those_two():
+    final = cast("simple", S, M, V, C)
+    tie = cast("simple", V, C, V, C)  # v 2, c 2: the order's first two are out
+    decision = decide(final, DEFAULT_ROLES, order=DEFAULT_ROLES, tie_round=tie)
+    assert decision.tied_in_vote == DEFAULT_ROLES
+    assert decision.tied_set == decision.undecided == (V, C)
+    assert (decision.winner, decision.decided_by) == (V, "fallback")
+    reverse = decide(final, DEFAULT_ROLES, order=(C, V, M, S), tie_round=tie)
+    assert reverse.winner == C
+    assert reverse.steps[-1].model_dump() == {
+        "step": "fallback",
+        "tallies": None,
+        "remaining": (C,),
+    }
+
+
+def test_a_tie_that_holds_goes_to_the_order():
+    final = cast("simple", M, M, C, C)
+    tie = cast("simple", C, M, M, C, among=(M, C))
+    decision = decide(final, DEFAULT_ROLES, order=(V, C, S, M), tie_round=tie)
+    assert (decision.winner, decision.decided_by, decision.undecided) == (C, "fallback", (M, C))
+
+
+def test_without_a_tie_round_the_order_decides_at_once():
+    decision = decide(cast("simple", M, C), DEFAULT_ROLES, order=(C, V, S, M))
+    assert (decision.winner, decision.decided_by) == (C, "fallback")
+    assert [step.step for step in decision.steps] == ["vote_final", "fallback"]
+
+
+def test_a_tie_round_is_not_looked_at_when_nothing_was_tied():
+    tie = cast("simple", C, among=(M, C))
+    decision = decide(cast("simple", M), DEFAULT_ROLES, order=DEFAULT_ROLES, tie_round=tie)
+    assert (decision.winner, decision.decided_by) == (M, "vote")
+
+
+@pytest.mark.parametrize("ballots", [[], [{}, {}, {}, {}]])
+def test_everybody_is_tied_when_all_abstain(ballots):
+    decision = decide(ballots, DEFAULT_ROLES, order=(V, C, S, M), tie_round=ballots)
+    assert decision.tied_set == decision.undecided == DEFAULT_ROLES
+    assert (decision.winner, decision.decided_by) == (V, "fallback")
+
+
+def choices(protocol):
+    one = st.sampled_from(DEFAULT_ROLES)
+    points = st.lists(st.integers(0, 25), min_size=3, max_size=3).map(sorted)
+    return {
+        "simple": one,
+        "ranked": st.permutations(DEFAULT_ROLES).map(tuple),
+        "approval": st.sets(one).map(lambda chosen: tuple(sorted(chosen))),
+        "cumulative": points.map(
+            lambda cut: dict(
+                zip(
+                    DEFAULT_ROLES,
+                    (cut[0], cut[1] - cut[0], cut[2] - cut[1], 25 - cut[2]),
+                    strict=True,
+                )
+            )
+        ),
+    }[protocol]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@given(st.data())
+def test_the_winner_leads_and_voters_are_interchangeable(protocol, data):
+    ballots = cast(protocol, *data.draw(st.lists(choices(protocol) | st.none(), max_size=6)))
+    tie = cast(protocol, *data.draw(st.lists(choices(protocol), max_size=6)))
+    order = data.draw(st.permutations(DEFAULT_ROLES))
+    decision = decide(ballots, DEFAULT_ROLES, order=order, tie_round=tie)
+    standing = leaders(tally(ballots, DEFAULT_ROLES))
+    assert decision.winner in standing
+    assert decision.winner in decision.undecided
+    assert set(decision.undecided) <= set(standing)
+    assert (decision.decided_by == "vote") == (len(standing) == 1)
+    if decision.decided_by == "fallback":
+        assert decision.winner == first_in_order(decision.undecided, order)
+        assert len(decision.undecided) > 1
+    shuffled = data.draw(st.permutations(ballots))
+    assert decide(shuffled, DEFAULT_ROLES, order=order, tie_round=tie[::-1]) == decision
+
+
+@given(st.permutations(DEFAULT_ROLES), st.lists(st.sampled_from(DEFAULT_ROLES), max_size=5))
+def test_the_order_of_candidates_changes_no_winner(candidates, named):
+    ballots = cast("simple", *named)
+    one = decide(ballots, DEFAULT_ROLES, order=DEFAULT_ROLES)
+    other = decide(ballots, candidates, order=DEFAULT_ROLES)
+    assert (one.winner, one.tallies, set(one.tied_set)) == (
+        other.winner,
+        other.tallies,
+        set(other.tied_set),
+    )
+
+
+# --- Sums and ties --------------------------------------------------------------------------------
+
+ROLES = ("s", "m", "v", "c")
+votes = st.lists(st.dictionaries(st.sampled_from(ROLES), st.integers(0, 25)), max_size=8)
+
+
+def test_masses_add_up_and_absent_candidates_stay_at_zero():
+    assert tally([{"m": 2, "v": 1}, {}, {"m": 1}], ROLES) == {"s": 0, "m": 3, "v": 1, "c": 0}
+
+
+def test_mass_for_somebody_who_does_not_stand_is_not_counted():
+    assert tally([{"s": 3, "v": 1}], ("v", "c")) == {"v": 1, "c": 0}
+
+
+def test_no_ballots_leave_everybody_leading():
+    assert leaders(tally([], ROLES)) == ROLES
+
+
+def test_leaders_are_all_with_the_largest_total():
+    assert leaders({"s": 2, "m": 3, "v": 3, "c": 0}) == ("m", "v")
+
+
+@given(votes, st.randoms(use_true_random=False))
+def test_the_order_of_ballots_does_not_matter(ballots, random):
+    shuffled = list(ballots)
+    random.shuffle(shuffled)
+    assert tally(shuffled, ROLES) == tally(ballots, ROLES)
+
+
+def test_the_first_of_the_tied_in_the_order_is_taken():
+    assert first_in_order(("s", "v"), ("c", "v", "m", "s")) == "v"
+
+
+def test_an_order_without_the_tied_is_an_error_and_no_silent_pick():
+    with pytest.raises(ValueError, match="no candidate"):
+        first_in_order(("s",), ("m", "v"))
+
+
+# --- Consensus rules, with the counts beside the flags, and held against a plain reading of them---
+
+Y, N, D = True, False, None
+
+
+@pytest.mark.parametrize(
+    ("flags", "agents", "expected"),
+    [
+        ([], 3, None),
+        ([N], 3, Support(0, 1)),
+        ([N, Y], 3, Support(0, 2)),
+        ([N, Y, N], 3, Support(2, 1)),
+        ([D, D, D], 3, Support(2, 1)),
+        ([D, D, D, Y], 3, Support(2, 2)),
+        ([N, Y, Y, Y], 3, None),  # the proposal lies before the last three messages
+        ([Y, Y], 2, None),
+    ],
+)
+def test_support_counts_from_the_newest_proposal_of_the_last_messages(flags, agents, expected):
+    assert support(flags, agents) == expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "needed"),
+    # agents: 1 2 3 4 5 6 7
+    [
+        ("majority", (1, 2, 2, 3, 3, 4, 4)),
+        ("supermajority", (1, 2, 2, 3, 4, 4, 5)),  # 2/3 and 4/6 pass 66/100; 3/5 and 4/7 do not
+        ("unanimity", (1, 2, 3, 4, 5, 6, 7)),
+        ("hybrid", (1, 2, 3, 3, 4, 5, 6)),  # from turn 5 on: 3/4, 4/5, 5/6, 6/7
+    ],
+)
+def test_a_rule_needs_so_many_agents(rule, needed):
+    for agents, least in enumerate(needed, start=1):
+        reached = [
+            agreed([N, *[Y] * more], agents=agents, rule=rule, turn=5) is not None
+            for more in range(agents)
+        ]
+        assert reached == [count >= least for count in range(1, agents + 1)]
+
+
+def test_at_least_half_takes_half():
+    assert agreed([N, Y], agents=4, rule="majority", majority="at_least_half") == 0
+    assert agreed([N, Y], agents=4, rule="majority") is None
+
+
+def test_hybrid_asks_for_all_before_the_fifth_turn():
+    flags = [N, Y, Y]
+    assert agreed(flags, agents=4, rule="hybrid", turn=4) is None
+    assert agreed(flags, agents=4, rule="hybrid", turn=5) == 0
+    assert agreed([N, Y], agents=3, rule="hybrid", turn=9) is None
+
+
+def test_agreement_counts_across_turns():
+    #      turn 1     turn 2
+    flags = [N, N, Y, Y]
+    assert agreed(flags, agents=3, rule="unanimity", turn=2) == 1
+
+
+def plain(flags, agents, rule, turn, majority):
+    """The rules in integers, read off the last messages one by one."""
+    window = flags[-agents:]
+    behind = [i for i, flag in enumerate(reversed(window), start=1) if flag is not True]
+    if not behind:
+        return False
+    d = behind[0]
+    if rule == "hybrid":
+        rule = "unanimity" if agents <= 3 or turn < 5 else "three quarters"
+    return {
+        "majority": 2 * d >= agents if majority == "at_least_half" else 2 * d > agents,
+        "supermajority": 100 * d >= 66 * agents,
+        "unanimity": d == agents,
+        "three quarters": 4 * d >= 3 * agents,
+    }[rule]
+
+
+@given(
+    st.lists(st.sampled_from([Y, N, D]), max_size=40),
+    st.integers(1, 10),
+    st.sampled_from(CONSENSUS_RULES),
+    st.integers(1, 9),
+    st.sampled_from(MAJORITIES),
+)
+def test_rules_agree_with_a_plain_reading(flags, agents, rule, turn, majority):
+    index = agreed(flags, agents=agents, rule=rule, turn=turn, majority=majority)
+    assert (index is not None) == plain(flags, agents, rule, turn, majority)
+    if index is not None:
+        assert index == newest_proposal(flags)

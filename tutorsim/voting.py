@@ -1,4 +1,4 @@
-"""Ballots: how one is read from a model's reply, and the mass that it gives each candidate.
+"""Ballots, tallies, ties, decisions and consensus. Pure: no input, no output, no clock, no chance.
 
 Six formats, one entry each in `RULES`: each protocol's own, and *rich*, which is points, an
 order and a set of approved candidates at once and so a ballot under every published protocol.
@@ -11,17 +11,30 @@ Readings:
   or asterisks and one closing full stop are forgiven. Runs use this one.
 * `lenient`: the last line that holds a ballot counts, after a lead-in such as `Vote:`, and with
   the separators that people use.
+
+A winner comes from sums of masses, which are integers, so that ties are exact, with every step
+kept. A discussion agrees by one of four consensus rules over the flags of its messages.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from typing import Final, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict
 
-from tutorsim.vocabularies import CUMULATIVE_BUDGET, TOP_SCORE, BallotFormat, Protocol, Reading
+from tutorsim.vocabularies import (
+    CUMULATIVE_BUDGET,
+    TOP_SCORE,
+    BallotFormat,
+    DecidedBy,
+    Protocol,
+    Reading,
+)
+
+# --- Ballots and their masses --------------------------------------------------------------------
 
 
 class RichBallot(BaseModel):
@@ -144,7 +157,7 @@ _MASSES: Mapping[Protocol, Callable[[Choice, Sequence[str]], dict[str, int]]] = 
 """Mass of each candidate that a choice names, given all candidates."""
 
 
-# --- Ballot parsing ------------------------------------------------------------------------------
+# --- Ballots read from replies -------------------------------------------------------------------
 
 _POINTS = re.compile(r"([A-Z])=([0-9]{1,9})")
 _SCORE = re.compile(r"[A-Z]: [0-9]{1,9}")
@@ -419,3 +432,244 @@ _READINGS: Mapping[Reading, Callable[[str, BallotFormat], list[str]]] = {
     "standard": _standard_lines,
     "lenient": _lenient_lines,
 }
+
+
+# --- Tally ---------------------------------------------------------------------------------------
+
+
+def tally(masses: Iterable[Mapping[str, int]], candidates: Sequence[str]) -> dict[str, int]:
+    """Sum the mass of each candidate over ballots.
+
+    `masses`: one mapping candidate → mass per ballot; absent candidates have no mass. An abstention
+    is an empty mapping. `candidates`: who stands, in the order that the result keeps. Returns
+    candidate → total mass, every candidate present.
+    """
+    total = dict.fromkeys(candidates, 0)
+    for mass in masses:
+        for candidate in candidates:
+            total[candidate] += mass.get(candidate, 0)
+    return total
+
+
+def leaders(tallies: Mapping[str, int]) -> tuple[str, ...]:
+    """Candidates with the largest total, in the mapping's order.
+
+    All candidates lead when every total is zero: nobody voted, everybody is tied.
+    """
+    top = max(tallies.values())
+    return tuple(candidate for candidate, total in tallies.items() if total == top)
+
+
+def first_in_order(tied: Iterable[str], order: Sequence[str]) -> str:
+    """The candidate of `tied` that stands first in the fallback `order`.
+
+    Raises `ValueError` if no tied candidate is in `order`.
+    """
+    members = set(tied)
+    for candidate in order:
+        if candidate in members:
+            return candidate
+    raise ValueError(f"no candidate of {sorted(members)} is in the order {list(order)}")
+
+
+# --- Decision -------------------------------------------------------------------------------------
+
+
+class Step(BaseModel):
+    """One step towards a winner."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    step: Literal["vote_final", "tie_vote", "fallback"]
+    """Which count, or the fallback order."""
+    tallies: dict[str, int] | None
+    """Mass per candidate in this count; `None` for the fallback, which counts nothing."""
+    remaining: tuple[str, ...]
+    """Candidates still standing after the step; one when it decided."""
+
+
+class Decision(BaseModel):
+    """How the reply of one turn was chosen."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    tallies: dict[str, int]
+    """Mass per candidate in the final vote, before any tie round."""
+    tied_set: tuple[str, ...]
+    """The last set of candidates found level: what the fallback chose among, or what the tie
+    round resolved. Empty when one candidate led the final vote alone."""
+    steps: tuple[Step, ...] = ()
+    """Every step taken, in order; the last one left a single candidate."""
+    decided_by: DecidedBy
+    winner: str
+
+    @property
+    def tied_in_vote(self) -> tuple[str, ...]:
+        """Candidates tied in the final vote, before any tie round; empty when one led alone."""
+        first = leaders(self.tallies)
+        return first if len(first) > 1 else ()
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """The candidates that the counting left: more than one only where the order decided.
+
+        The winner under another fallback order is the first of these in that order.
+        """
+        return self.tied_set if self.decided_by == "fallback" else (self.winner,)
+
+
+def decide(
+    final: Iterable[Mapping[str, int]],
+    candidates: Sequence[str],
+    *,
+    order: Sequence[str],
+    tie_round: Iterable[Mapping[str, int]] | None = None,
+) -> Decision:
+    """Choose the winner of a turn.
+
+    The largest sum wins. A tie goes to the tie round where one was held (the same
+    protocol among the tied candidates), and what is still tied then to the
+    fallback order, which picks among *those* candidates only.
+
+    `final`: masses of the final ballots, an empty mapping for an abstention. `order`: the fallback
+    order; every candidate is in it. `tie_round`: masses of the tie-round ballots, or `None` when no
+    tie round was held.
+    """
+    tallies = tally(final, candidates)
+    standing = leaders(tallies)
+    tied: tuple[str, ...] = ()
+    steps = [Step(step="vote_final", tallies=tallies, remaining=standing)]
+    decided_by: DecidedBy = "vote"
+    if len(standing) > 1 and tie_round is not None:
+        tied = standing
+        again = tally(tie_round, standing)
+        standing = leaders(again)
+        steps.append(Step(step="tie_vote", tallies=again, remaining=standing))
+        decided_by = "tie_round"
+    if len(standing) > 1:
+        tied = standing
+        standing = (first_in_order(standing, order),)
+        steps.append(Step(step="fallback", tallies=None, remaining=standing))
+        decided_by = "fallback"
+    return Decision(
+        tallies=tallies,
+        tied_set=tied,
+        steps=tuple(steps),
+        decided_by=decided_by,
+        winner=standing[0],
+    )
+
+
+# --- Consensus of a discussion -------------------------------------------------------------------
+
+# The rules are those of Kaesberg et al. (2025), section 3, as the study words them: agreement
+# counts from the newest proposal on. All shares are exact fractions, so 2 of 3 passes 66/100 and
+# half of an even number is exactly half.
+
+Agreement = Literal["agree", "disagree", "unclear", "none"]
+"""What a message says of the current solution.
+
+`unclear`: asked for a tag, and none was read; `none`: not asked for one."""
+
+AgreementReading = Literal["tag", "lenient"]
+"""The first tag in the reply, or the published program's search for the two words."""
+
+ConsensusRule = Literal["majority", "supermajority", "unanimity", "hybrid"]
+"""How many of the agents have to agree."""
+
+Majority = Literal["more_than_half", "at_least_half"]
+"""What `majority` asks for: the study's words, or those of its program."""
+
+CONSENSUS_RULES: Final[tuple[ConsensusRule, ...]] = get_args(ConsensusRule)
+MAJORITIES: Final[tuple[Majority, ...]] = get_args(Majority)
+
+_TAG: Final = re.compile(r"\[\s*(AGREE|DISAGREE)\s*\]", re.IGNORECASE)
+_HALF: Final = Fraction(1, 2)
+_SUPERMAJORITY: Final = Fraction(66, 100)
+_HYBRID: Final = Fraction(3, 4)
+_HYBRID_AGENTS: Final = 3
+"""Up to so many agents, `hybrid` asks for all of them."""
+_HYBRID_TURN: Final = 5
+"""Before this turn, `hybrid` asks for all agents."""
+
+
+def read_agreement(text: str, reading: AgreementReading = "tag") -> Agreement:
+    """Whether a message agrees.
+
+    `reading`: `tag` takes the first tag in any letter case, and no tag is `unclear`; `lenient`
+    agrees if the text contains "agree" and not "disagree".
+    """
+    if reading == "lenient":
+        lower = text.lower()
+        return "agree" if "agree" in lower and "disagree" not in lower else "disagree"
+    found = _TAG.search(text)
+    if found is None:
+        return "unclear"
+    return "agree" if found[1].upper() == "AGREE" else "disagree"
+
+
+class Support(NamedTuple):
+    """A proposal and how many stand behind it."""
+
+    proposal: int
+    """Index of the proposal among all flags."""
+    agents: int
+    """The proposer and the agreements that followed without a break."""
+
+
+def newest_proposal(flags: Sequence[bool | None]) -> int | None:
+    """Index of the newest message that does not agree; `None` if there is none.
+
+    `flags`: one per message, oldest first: `True` agrees, `False` does not, `None` is a draft or a
+    message that could not be read as either. Only `True` agrees.
+    """
+    for index in range(len(flags) - 1, -1, -1):
+        if flags[index] is not True:
+            return index
+    return None
+
+
+def support(flags: Sequence[bool | None], agents: int) -> Support | None:
+    """The newest proposal among the last `agents` messages, across turns, and its support.
+
+    Returns `None` if none of these messages is a proposal: nothing is agreed on then.
+    """
+    proposal = newest_proposal(flags)
+    if proposal is None or len(flags) - proposal > agents:
+        return None
+    return Support(proposal, len(flags) - proposal)
+
+
+def agreed(
+    flags: Sequence[bool | None],
+    *,
+    agents: int,
+    rule: ConsensusRule,
+    turn: int = 1,
+    majority: Majority = "more_than_half",
+) -> int | None:
+    """Index of the message whose solution is agreed on; `None` while there is no consensus.
+
+    `flags`: as in `newest_proposal`: every message so far. `agents`: number of agents, from 1.
+    `turn`: the current turn, from 1; only `hybrid` looks at it.
+    """
+    standing = support(flags, agents)
+    if standing is None:
+        return None
+    share = Fraction(standing.agents, agents)
+    if _enough(share, rule, majority, everybody=agents <= _HYBRID_AGENTS or turn < _HYBRID_TURN):
+        return standing.proposal
+    return None
+
+
+def _enough(share: Fraction, rule: ConsensusRule, majority: Majority, *, everybody: bool) -> bool:
+    """Whether a share of the agents suffices; `everybody`: `hybrid` asks for all of them now."""
+    match rule:
+        case "majority":
+            return share >= _HALF if majority == "at_least_half" else share > _HALF
+        case "supermajority":
+            return share >= _SUPERMAJORITY
+        case "unanimity":
+            return share == 1
+        case "hybrid":
+            return share == 1 if everybody else share >= _HYBRID

@@ -20,6 +20,8 @@ from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import Source, open_frame
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores
 from tutorsim.analysis.pages.document import Document
+from tutorsim.analysis.pages.html import to_html
+from tutorsim.analysis.pages.markdown import to_markdown
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.ratings.agreement import ratings_table
 from tutorsim.analysis.recount import (
@@ -33,8 +35,6 @@ from tutorsim.analysis.recount import (
 from tutorsim.analysis.recount.per_turn_table import turns_table
 from tutorsim.analysis.recount.recount_plan import refuse_shadowed
 from tutorsim.analysis.recount.verdict import recount_verdict
-from tutorsim.analysis.report.html import to_html
-from tutorsim.analysis.report.markdown import to_markdown
 from tutorsim.analysis.runs.write_tables import RATINGS, with_provenance
 from tutorsim.analysis.systems.documents import document_of
 from tutorsim.analysis.systems.system_view import (

@@ -51,7 +51,20 @@ from tutorsim.analysis.ballots.parquet_batches import ParquetBatches, Part, Runn
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores
 from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT
-from tutorsim.analysis.recount.every_fallback_order import Sweep, order_table, sweep_orders
+from tutorsim.analysis.recount.orders_tie_policies_electorates_and_readings import (
+    Sweep,
+    Weighted,
+    any_voter_counts,
+    electorate_counts,
+    electorate_rows,
+    order_table,
+    policy_counts,
+    policy_rows,
+    read_again,
+    reading_rows,
+    sweep_orders,
+    weighted_counts,
+)
 from tutorsim.analysis.recount.per_turn_table import PER_TURN_SCHEMA, per_turn_frames
 from tutorsim.analysis.recount.possible_winners_by_rule import (
     approval_rows,
@@ -70,7 +83,6 @@ from tutorsim.analysis.recount.recount_plan import (
     check_sizes,
     make_plan,
 )
-from tutorsim.analysis.recount.reread_replies import read_again, reading_rows
 from tutorsim.analysis.recount.result_models import (
     HELD_FIXED,
     SCHEMA_VERSION,
@@ -84,15 +96,6 @@ from tutorsim.analysis.recount.result_models import (
     RecountResult,
     RoleWins,
     RuleRow,
-)
-from tutorsim.analysis.recount.tie_policies_and_electorates import (
-    Weighted,
-    any_voter_counts,
-    electorate_counts,
-    electorate_rows,
-    policy_counts,
-    policy_rows,
-    weighted_counts,
 )
 from tutorsim.analysis.recount.turn_groups import (
     Electorate,

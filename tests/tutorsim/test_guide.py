@@ -90,7 +90,7 @@ def test_the_help_of_the_package_names_a_page_that_help_opens():
 
 
 def test_what_help_says_of_the_script_of_a_report_is_so(shell):
-    page = (ROOT / "analysis/report/templates/page.html.j2").read_text(encoding="utf-8")
+    page = (ROOT / "analysis/pages/templates/page.html.j2").read_text(encoding="utf-8")
     assert page.count("<script>") == 1
     assert "its one script" in " ".join(shell("report", "--help").out.split())
 

@@ -44,8 +44,8 @@ from tutorsim.analysis.claims.claims_of_printed_numbers import (
 )
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.pages.document_as_json import cells_of, document_parts
+from tutorsim.analysis.pages.markdown import to_markdown
 from tutorsim.analysis.pages.published_figures import Printed, printed_of
-from tutorsim.analysis.report.markdown import to_markdown
 from tutorsim.analysis.systems.system_view import Asked, opened
 from tutorsim.cli.console import err, safe
 from tutorsim.cli.options import TYPED, plain

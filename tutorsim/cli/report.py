@@ -317,8 +317,8 @@ def _text_of(document: Document, draw: Run | None, *, printed: bool) -> bytes:
 
     `printed`: the page's episodes are on paper too.
     """
-    from tutorsim.analysis.report.html import to_html
-    from tutorsim.analysis.report.markdown import to_markdown
+    from tutorsim.analysis.pages.html import to_html
+    from tutorsim.analysis.pages.markdown import to_markdown
 
     if draw is None:
         return to_markdown(document).encode()

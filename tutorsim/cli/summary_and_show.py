@@ -16,8 +16,8 @@ from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.claims.claims_file import DrawnFile
 from tutorsim.analysis.claims.claims_of_printed_numbers import drawn_as
 from tutorsim.analysis.pages.document_as_json import document_parts, to_value
+from tutorsim.analysis.pages.markdown import to_markdown
 from tutorsim.analysis.pages.published_figures import Printed
-from tutorsim.analysis.report.markdown import to_markdown
 from tutorsim.analysis.runs.branch_continuations import origin_of
 from tutorsim.analysis.systems.system_view import Asked, opened
 from tutorsim.cli.ballot_options import ballot_options, panel_option

@@ -5,7 +5,7 @@ from random import Random
 import polars as pl
 
 from tutorsim.analysis.ballots.table_to_arrays import read_votes
-from tutorsim.analysis.recount.tie_policies_and_electorates import policy_counts
+from tutorsim.analysis.recount.orders_tie_policies_electorates_and_readings import policy_counts
 from tutorsim.analysis.recount.turn_groups import TiedSet, TiedSets, all_votes, turn_groups
 from tutorsim.vocabularies import PROTOCOLS
 from tutorsim.voting import decide

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tutorsim.analysis.pages.html import to_html
+from tutorsim.analysis.pages.markdown import to_markdown
 from tutorsim.analysis.pages.published_figures import printed
-from tutorsim.analysis.report.html import to_html
-from tutorsim.analysis.report.markdown import to_markdown
 from tutorsim.analysis.runs.run_tables import ballots_table
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,

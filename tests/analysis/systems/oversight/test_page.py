@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 from tutorsim.analysis.pages.document_as_json import to_value
-from tutorsim.analysis.report.html import to_html
-from tutorsim.analysis.report.markdown import to_markdown
+from tutorsim.analysis.pages.html import to_html
+from tutorsim.analysis.pages.markdown import to_markdown
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.systems.oversight import VIEW
 from tutorsim.analysis.systems.oversight.effect_of_debate import RULES

@@ -15,7 +15,7 @@ import pytest
 
 from tests.analysis.made import report_of
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.report.html import to_html
+from tutorsim.analysis.pages.html import to_html
 from tutorsim.analysis.systems.panel.charts import CHART_NAMES
 
 HOSTILE = (

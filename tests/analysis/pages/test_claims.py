@@ -12,7 +12,7 @@ from tutorsim.analysis.claims.claims_of_printed_numbers import NAMES, claims_in
 from tutorsim.analysis.pages.cells import Table, bounds, estimate, p_value, part_of, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.document_as_json import document_parts, table_parts
-from tutorsim.analysis.report.html import to_html
+from tutorsim.analysis.pages.html import to_html
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Bounds,
     Estimate,

@@ -72,7 +72,7 @@ def _lead(document: Document) -> Figure | None:
 @cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("tutorsim.analysis.report"),
+        loader=jinja2.PackageLoader("tutorsim.analysis.pages"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

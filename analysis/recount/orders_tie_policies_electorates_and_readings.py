@@ -1,9 +1,19 @@
-"""Questions 2 and 4: other ways to break ties, and other electorates."""
+"""Questions 1, 2, 4 and 7: every fallback order, other ways to break ties, other electorates, and
+the raw replies of the votes, read again by a stricter and a more lenient reader.
+
+The winner under an order is the first of the turn's undecided set, so the counts of those sets are
+sufficient. Cost depends on the number of distinct sets (at most 2^m) and orders, never on the
+number of turns.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from functools import cache
+from itertools import permutations
+from math import factorial
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -12,7 +22,16 @@ from numpy.typing import NDArray
 from tutorsim.analysis.ballots.vote_arrays import distinct_rows, own_candidates, set_columns
 from tutorsim.analysis.counting.decisions_in_arrays import Outcomes, leaders_of
 from tutorsim.analysis.recount.recount_plan import Plan
-from tutorsim.analysis.recount.result_models import ElectorateRow, Exact, Interval, PolicyRow
+from tutorsim.analysis.recount.result_models import (
+    ElectorateRow,
+    Exact,
+    Interval,
+    OrderRow,
+    OrderTable,
+    PolicyRow,
+    ReadingRow,
+    RoleWins,
+)
 from tutorsim.analysis.recount.turn_groups import (
     LISTED_VOTERS,
     AnyVoter,
@@ -25,9 +44,149 @@ from tutorsim.analysis.recount.turn_groups import (
     TurnGroup,
     outcome_tables,
 )
+from tutorsim.analysis.runs.branch_continuations import without_shared_turns
 from tutorsim.analysis.statistics.array_types import Bools, Ints
-from tutorsim.records import EpisodeRecord
-from tutorsim.voting import first_in_order
+from tutorsim.records import BallotRecord, EpisodeRecord, Turn
+from tutorsim.vocabularies import MAX_ROLES, READINGS, Reading
+from tutorsim.voting import (
+    Decision,
+    cast_as,
+    decide,
+    first_in_order,
+    leaders,
+    masses_of,
+    read_ballot,
+    repair_ballot,
+    resolve,
+    tally,
+)
+
+LISTED_ORDERS: Final = 720
+"""Orders that a table lists one by one: all of six candidates."""
+
+
+class Sweep(NamedTuple):
+    """Every order over the candidates that the order can decide between."""
+
+    orders: tuple[tuple[str, ...], ...]
+    """Lexicographic in the logged order, which comes first."""
+    candidates: tuple[str, ...]
+    wins: Ints
+    """Shape (orders, candidates): turns won."""
+    changed: Ints
+    """Shape (orders,): turns with another winner than under the first order."""
+
+
+def sweep_orders(tied: TiedSets, *, order: Sequence[str]) -> Sweep:
+    """Winners of every turn under every order.
+
+    `order`: the logged order, of at most eight candidates.
+    """
+    m = len(order)
+    place = {c: i for i, c in enumerate(order)}
+    counts = np.zeros(1 << m, dtype=np.int64)
+    for undecided, n in _by_set(tied).items():
+        counts[sum(1 << place[c] for c in undecided)] += n
+    ranks, first = _orders(m)
+    wins = np.stack([(first == c) @ counts for c in range(m)], axis=1)
+    changed = (first != first[0]) @ counts
+    orders = tuple(tuple(order[c] for c in row) for row in ranks.tolist())
+    return Sweep(orders, tuple(order), wins, changed)
+
+
+def _by_set(tied: TiedSets) -> Counter[tuple[str, ...]]:
+    """Turns by what is undecided, whatever the protocol."""
+    counts = Counter[tuple[str, ...]]()
+    for turns, n in tied:
+        counts[turns.undecided] += n
+    return counts
+
+
+@cache
+def _orders(m: int) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """Every order of m candidates, and the member of each set of bits that is first in it."""
+    ranks = np.array(list(permutations(range(m))), dtype=np.int8)
+    sets = np.arange(1 << m)
+    first = np.full((len(ranks), len(sets)), -1, dtype=np.int8)
+    for place in reversed(range(m)):
+        candidate = ranks[:, [place]]
+        first = np.where(sets >> candidate & 1 == 1, candidate, first)
+    return ranks, first
+
+
+def order_table(
+    tied: TiedSets, *, order: Sequence[str], protocol: str | None, logged: bool = True
+) -> OrderTable:
+    """The table of one protocol's turns, or of all with `None`.
+
+    `logged`: whether the order decided any turn: what another one changes is counted against it.
+    """
+    turns = tied if protocol is None else tied.of(protocol)
+    sets = _by_set(turns)
+    sizes = _by_size(sets)
+    swept = sweep_orders(turns, order=order) if 0 < len(order) <= MAX_ROLES else None
+    listed = swept is not None and len(swept.orders) <= LISTED_ORDERS
+    return OrderTable(
+        protocol=protocol,
+        logged_order=tuple(order) if logged else (),
+        turns=turns.turns,
+        decided_by_order=turns.turns - sizes[1],
+        candidates=tuple(_role_wins(sets, c, order if logged else None) for c in order),
+        changed_expected=Exact.of(turns.turns - _by_lot(sizes)) if logged else None,
+        changed_most=int(swept.changed.max()) if swept is not None and logged else None,
+        orders=factorial(len(order)),
+        listed=_rows(swept, logged=logged) if swept is not None and listed else (),
+    )
+
+
+def _rows(swept: Sweep, *, logged: bool) -> tuple[OrderRow, ...]:
+    return tuple(
+        OrderRow(
+            order=order,
+            wins=dict(zip(swept.candidates, wins, strict=True)),
+            changed=changed if logged else None,
+        )
+        for order, wins, changed in zip(
+            swept.orders, swept.wins.tolist(), swept.changed.tolist(), strict=True
+        )
+    )
+
+
+def _by_size(sets: Mapping[tuple[str, ...], int]) -> Counter[int]:
+    sizes = Counter[int]()
+    for members, n in sets.items():
+        sizes[len(members)] += n
+    return sizes
+
+
+def _by_lot(sizes: Mapping[int, int]) -> Fraction:
+    """What one member of each set wins on average when lots are drawn."""
+    return sum((Fraction(n, size) for size, n in sizes.items()), Fraction(0))
+
+
+def _role_wins(
+    sets: Mapping[tuple[str, ...], int], candidate: str, order: Sequence[str] | None
+) -> RoleWins:
+    """Extremes without a sweep: an order that puts the candidate first, or last."""
+    within = {members: n for members, n in sets.items() if candidate in members}
+    sizes = _by_size(within)
+    alone = sizes[1]
+    logged = None
+    if order is not None:
+        logged = sum(n for tied, n in within.items() if first_in_order(tied, order) == candidate)
+    return RoleWins(
+        candidate=candidate,
+        logged=logged,
+        least=alone,
+        most=sizes.total(),
+        expected=Exact.of(_by_lot(sizes)),
+        robust=alone,
+        by_order=None if logged is None else logged - alone,
+        share_by_order=Exact.of(Fraction(logged - alone, logged)) if logged else None,
+    )
+
+
+# --- Questions 2 and 4: tie policies and electorates ---------------------------------------------
 
 _POLICIES: Final[Mapping[str, Callable[[Outcome, Sequence[str]], tuple[str, ...]]]] = {
     "tie_round": lambda outcome, _: (outcome.winner,),
@@ -330,3 +489,155 @@ def _stated(episodes: Sequence[EpisodeRecord]) -> Stated:
         for episode in episodes
         for turn in episode.turns
     }
+
+
+# --- Question 7: replies read again --------------------------------------------------------------
+
+Masses = dict[str, int]
+
+
+@dataclass(frozen=True)
+class _Reread:
+    """One turn under one reading."""
+
+    protocol: str
+    logged: str
+    outcome: Outcome
+    ballots: int
+    changed: int
+    abstained: int
+
+
+def read_again(
+    ballot: BallotRecord, *, candidates: Sequence[str], reading: Reading, budget: int
+) -> Masses:
+    """A ballot's masses under another reading; empty where it cannot be read.
+
+    The first reply that reads counts. Points that sum to another number are rescaled from the
+    last reply as in a run, except under the strict reading, which never repairs. In a branch
+    a ballot may count under another protocol than its format's; one that does not determine a
+    ballot of that protocol has no mass.
+    """
+    labels = list(ballot.labels)
+    replies = [reply for reply in (ballot.raw_first, ballot.raw) if reply is not None]
+    choice = None
+    for reply in replies:
+        choice = read_ballot(reply, labels, form=ballot.protocol, budget=budget, reading=reading)
+        if choice is not None:
+            break
+    if choice is None and reading != "strict":
+        choice = repair_ballot(ballot.raw, labels, form=ballot.protocol, budget=budget)
+    named = None if choice is None else resolve(choice, ballot.labels)
+    if named is not None:
+        named = cast_as(named, form=ballot.protocol, protocol=ballot.rule)
+    return masses_of(named, candidates, protocol=ballot.rule)
+
+
+def reading_rows(
+    episodes: Sequence[EpisodeRecord],
+    *,
+    order: Sequence[str],
+    budget: int,
+    protocols: Sequence[str | None],
+) -> tuple[ReadingRow, ...]:
+    """Every reading for every protocol; nothing where there are no episodes."""
+    if not episodes:
+        return ()
+    complete = [e for e in without_shared_turns(episodes) if e.status == "complete"]
+    panel = [(turn, turn.decision) for e in complete for turn in e.turns if turn.decision]
+    readable = [(turn, decision) for turn, decision in panel if _has_raw(turn)]
+    rows = []
+    for reading in READINGS:
+        reread = [
+            _reread(turn, decision, reading=reading, order=order, budget=budget)
+            for turn, decision in readable
+        ]
+        for protocol in protocols:
+            found = [r for r in reread if protocol in (None, r.protocol)]
+            turns = [t for t, _ in panel if protocol in (None, _protocol(t))]
+            rows.append(_readings_row(reading, protocol, found, len(turns) - len(found), order))
+    return tuple(rows)
+
+
+def _readings_row(
+    reading: Reading,
+    protocol: str | None,
+    found: Sequence[_Reread],
+    not_computable: int,
+    order: Sequence[str],
+) -> ReadingRow:
+    counted = outcome_tables([(r.outcome, r.logged, 1) for r in found], order)
+    return ReadingRow(
+        reading=reading,
+        protocol=protocol,
+        turns=counted.turns,
+        not_computable=not_computable,
+        ballots=sum(r.ballots for r in found),
+        ballots_changed=sum(r.changed for r in found),
+        abstained=sum(r.abstained for r in found),
+        open_ties=counted.open_ties,
+        wins=counted.wins,
+        changed=counted.changed,
+    )
+
+
+def _reread(
+    turn: Turn, decision: Decision, *, reading: Reading, order: Sequence[str], budget: int
+) -> _Reread:
+    def again(ballots: Sequence[BallotRecord], among: Sequence[str]) -> list[Masses]:
+        return [
+            read_again(ballot, candidates=among, reading=reading, budget=budget)
+            for ballot in ballots
+        ]
+
+    held = () if turn.tie_round is None else turn.tie_round.ballots
+    candidates = tuple(decision.tallies)
+    final, tie = again(turn.ballots_final, candidates), again(held, decision.tied_in_vote)
+    outcome = _decided(final, candidates, order=order, logged=decision, tie=tie if held else None)
+    read, logged = [*final, *tie], [ballot.mass for ballot in _counted(turn)]
+    return _Reread(
+        protocol=_protocol(turn),
+        logged=decision.winner,
+        outcome=outcome,
+        ballots=len(read),
+        changed=sum(now != then for now, then in zip(read, logged, strict=True)),
+        abstained=sum(not masses for masses in read),
+    )
+
+
+def _decided(
+    final: Sequence[Masses],
+    candidates: Sequence[str],
+    *,
+    order: Sequence[str],
+    logged: Decision,
+    tie: Sequence[Masses] | None,
+) -> Outcome:
+    """Decide from ballots read again.
+
+    A tied set that the log put to a tie round is decided by that round, read likewise; one that
+    the log itself left to the order goes to the order. Any other tie stays open.
+    """
+    led = leaders(tally(final, candidates))
+    as_logged = set(led) == set(leaders(logged.tallies))
+    decided = decide(final, candidates, order=order, tie_round=tie if as_logged else None)
+    return Outcome((decided.winner,) if as_logged else led, decided.winner)
+
+
+def _counted(turn: Turn) -> Iterator[BallotRecord]:
+    """The ballots that decide: final and tie round."""
+    yield from turn.ballots_final
+    if turn.tie_round is not None:
+        yield from turn.tie_round.ballots
+
+
+def _protocol(turn: Turn) -> str:
+    """The protocol of the deciding ballots as tables name it."""
+    ballot = turn.ballots_final[0]
+    return "rich" if ballot.protocol == "rich" else ballot.rule
+
+
+def _has_raw(turn: Turn) -> bool:
+    """Whether replies were kept: a ballot that counted has text behind it."""
+    ballots = list(_counted(turn))
+    return any(b.raw for b in ballots) and all(b.raw or not b.mass for b in ballots)

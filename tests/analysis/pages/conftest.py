@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.analysis.made import report_of
-from tutorsim.analysis.report.html import to_html
+from tutorsim.analysis.pages.html import to_html
 
 BUILT: dict[str, Any] = {}
 

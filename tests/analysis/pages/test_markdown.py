@@ -3,7 +3,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 from tutorsim.analysis.pages.episode_messages import Episode, Episodes, Message
-from tutorsim.analysis.report.markdown import to_markdown
+from tutorsim.analysis.pages.markdown import to_markdown
 
 
 def test_the_text_has_the_answers_the_findings_and_the_tables(rich_document):

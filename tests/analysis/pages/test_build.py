@@ -4,8 +4,8 @@ import pytest
 
 from tests.analysis.made import figure_of, report_of
 from tutorsim.analysis.pages.document import Document
-from tutorsim.analysis.report.html import to_html
-from tutorsim.analysis.report.markdown import to_markdown
+from tutorsim.analysis.pages.html import to_html
+from tutorsim.analysis.pages.markdown import to_markdown
 from tutorsim.analysis.systems.panel.page import provenance_of
 from tutorsim.records import Branch, BranchPoint
 

@@ -6,10 +6,10 @@ import time
 import pytest
 
 from tests.analysis.made import report_of
-from tests.analysis.report.test_html import HOSTILE, with_hostile_text
+from tests.analysis.pages.test_html import HOSTILE, with_hostile_text
 from tests.tutorsim.chat.browser import CHROMIUM, Browser
+from tutorsim.analysis.pages.html import to_html
 from tutorsim.analysis.pages.words import shown
-from tutorsim.analysis.report.html import to_html
 
 pytestmark = [pytest.mark.costly, pytest.mark.loopback]
 

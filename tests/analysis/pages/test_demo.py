@@ -9,7 +9,7 @@ from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.claims.claims_file import to_text
 from tutorsim.analysis.claims.claims_of_printed_numbers import drawn_as
 from tutorsim.analysis.pages.document_as_json import document_parts
-from tutorsim.analysis.report.html import to_html
+from tutorsim.analysis.pages.html import to_html
 from tutorsim.cli.claims_of_commands import Options, claims_of
 from tutorsim.runner.open_recording import bundled_recording
 from tutorsim.runner.replay import replay

@@ -1,1 +1,0 @@
-"""The report of a run: one page, one text, or one of its charts."""

@@ -1,6 +1,8 @@
 """`tutorsim import` and `tutorsim export`: logs of other programs, and tables for them."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final, Literal
 
 import click
 
@@ -87,28 +89,45 @@ def export(run: Path, output: Path, format_: ExportFormat, hints: Hints, as_json
     type=click.Path(path_type=Path, file_okay=False),
     help="Run folder to write.",
 )
+@click.option(
+    "--spelling",
+    type=click.Choice(["one", "apart"]),
+    help="Members named otherwise in one step than in another: one member, or two.",
+)
 @json_option
-def import_logs(program: str, files: tuple[Path, ...], output: Path, as_json: bool) -> None:
+def import_logs(
+    program: str,
+    files: tuple[Path, ...],
+    output: Path,
+    spelling: Literal["one", "apart"] | None,
+    as_json: bool,
+) -> None:
     """Make a run folder of the logs of PROGRAM in FILES, or in folders of them.
 
     PROGRAM is `mallm`, or `council` for several models that answer, rank one another's answers and
     have one of them write the reply. Summary, report, show, recount, compare and export then work
-    on the run. A file that is no log, a second copy of one, or a vote that is garbled is named and
-    left out; the exit code is then 1.
+    on the run. A file that is no log, a second copy of a file or of a vote in it, or a vote that is
+    garbled is named and left out; the exit code is then 1.
 
     \b
     --json gives:
-      written, episodes, skipped: [path and reason], notes: {fault of the program: episodes}
+      written, episodes, skipped: [path and reason]
+      notes: {fault of the program: [file, and vote in it]}
     """
     from tutorsim.runner import run_log as log_import
 
     system, form = _format(program)
+    if spelling is not None and not form.asks_spelling:
+        raise UsageError(
+            f"--spelling says nothing of logs of {form.program}.", hint="Leave it out."
+        )
     with counted("files read") as count:
         found = log_import.import_logs(
-            system, form, log_import.log_files(files), output, on_progress=count
+            system, form, log_import.log_files(files), output, spelling=spelling, on_progress=count
         )
-    for note, votes in found.notes.items():
-        err().print(safe(f"Note: {note}: in {votes} of {found.episodes}."), soft_wrap=True)
+    for note, places in found.notes.items():
+        of = f"in {len(places)} of {found.episodes}"
+        err().print(safe(f"Note: {note}: {of}: {_first(places)}."), soft_wrap=True)
     for error in found.skipped:
         show_error(error)
     if as_json:
@@ -120,6 +139,17 @@ def import_logs(program: str, files: tuple[Path, ...], output: Path, as_json: bo
         out().print(safe(f"{written} written to {output}."), soft_wrap=True)
     if found.skipped:
         raise click.exceptions.Exit(1)
+
+
+_NAMED: Final = 3
+"""Places that a note names; `--json` and `show` have the others."""
+
+
+def _first(places: Sequence[str]) -> str:
+    """Where a fault stands, the first places by name."""
+    more = len(places) - _NAMED
+    named = "; ".join(places[:_NAMED])
+    return named if more <= 0 else f"{named}; and {more:,} more"
 
 
 def _format(program: str) -> tuple[System, LogFormat]:

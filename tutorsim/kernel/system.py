@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Final, Literal, NamedTuple, Self, TypeVar
 
 from tutorsim.catalog import BaseCatalog, WordingNames, Wordings, overlaid
 from tutorsim.errors import LogError, UsageError
@@ -453,6 +453,21 @@ class Imported(NamedTuple):
     """Models that the log names."""
     notes: tuple[str, ...] = ()
     """Known faults of the program that the episode shows."""
+    place: str = ""
+    """Where in its file it stands; empty where the file has one."""
+    said: str | None = None
+    """What two copies of it have in common, whatever they are named; `None`: nothing is known of
+    copies."""
+
+
+class LogReading(NamedTuple):
+    """What a reader of logs is given besides the file."""
+
+    repeat_of: Callable[[str], int]
+    """From an episode's name without repeat to the number of the repeat."""
+    spelling: Literal["one", "apart"] | None = None
+    """Whether names that look like one another are one, or stand apart, as the user says; `None`:
+    nobody says, so that an episode with such names is left out."""
 
 
 class LogFormat(NamedTuple):
@@ -460,11 +475,13 @@ class LogFormat(NamedTuple):
 
     program: str
     """The program's name."""
-    read: Callable[[Path, Callable[[str], int]], Iterator[Imported | LogError]]
-    """From a file, and from an episode's name without repeat to the number of the repeat, to the
-    episodes in it, and to why one is left out; raises `LogError` for a file that is no such log."""
+    read: Callable[[Path, LogReading], Iterator[Imported | LogError]]
+    """From a file to the episodes in it, and to why one is left out; raises `LogError` for a file
+    that is no such log."""
     voting: VotingSettings | None = None
     """What a recount needs to know of the votes; `None` where nobody votes."""
+    asks_spelling: bool = False
+    """Whether it may have to be said which names are one."""
 
 
 class Auditing(NamedTuple):

@@ -145,6 +145,8 @@ class CouncilVote(Record):
     right answer is known."""
     told: tuple[str, ...] = ()
     """What the log leaves open or garbles, each kind once."""
+    file: str = ""
+    """The log's name, and where in it the vote stands."""
 
 
 class DebateRecord(BaseRecord):

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, NamedTuple
 
 from tutorsim.errors import FolderError, LogError
 from tutorsim.files_given_by_user import open_named
-from tutorsim.kernel.system import Imported, LoadedStudy, LogFormat, System
+from tutorsim.kernel.system import Imported, LoadedStudy, LogFormat, LogReading, System
 from tutorsim.records import (
     EPISODES_FILE,
     RETEST_FILE,
@@ -231,8 +231,8 @@ class ImportResult(NamedTuple):
     episodes: int
     skipped: tuple[LogError, ...]
     """Why files, and episodes in files, were left out, in their order."""
-    notes: dict[str, int]
-    """Known fault of the program → episodes that show it."""
+    notes: dict[str, tuple[str, ...]]
+    """Known fault of the program → where the episodes stand that show it: file, and place in it."""
 
 
 def log_files(paths: Iterable[Path]) -> list[Path]:
@@ -255,6 +255,7 @@ def import_logs(
     files: Iterable[Path],
     folder: Path,
     *,
+    spelling: Literal["one", "apart"] | None = None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> ImportResult:
     """Write the episodes of logs into a run folder.
@@ -267,15 +268,17 @@ def import_logs(
     digest = hashlib.sha256(b"".join(digests.values())).hexdigest()
     check_log_folder(folder, digest)
     gathering = _Gathering()
+    reading = LogReading(gathering.repeat_of, spelling)
     skipped: list[LogError] = []
     with LogWriter(folder) as log:
         first: dict[bytes, Path] = {}
+        stands: dict[str, str] = {}
         for done, file in enumerate(files, start=1):
             on_progress(done, len(files))
             try:
                 said = _content_of(file, digests[file])
                 _refuse_twice(file, first.setdefault(said, file))
-                found = list(form.read(file, gathering.repeat_of))
+                found = list(form.read(file, reading))
             except LogError as error:
                 skipped.append(error)
                 continue
@@ -283,13 +286,19 @@ def import_logs(
                 if isinstance(one, LogError):
                     skipped.append(one)
                     continue
-                gathering.add(one)
+                where = f"{file}, {one.place}" if one.place else str(file)
+                before = where if one.said is None else stands.setdefault(one.said, where)
+                if before != where:
+                    skipped.append(_said_before(where, before))
+                    continue
+                gathering.add(one, where)
                 log.add(to_line(one.record), one.record.episode_id, 0.0)
         if log.count == 0:
             raise _nothing_read(skipped)
         head = gathering.head(system, form, folder.resolve().name, digest)
         log.finish(head.model_copy(update={"episodes_sha256": log.sha256}), {})
-    return ImportResult(log.count, tuple(skipped), dict(gathering.notes))
+    notes = {note: tuple(places) for note, places in gathering.notes.items()}
+    return ImportResult(log.count, tuple(skipped), notes)
 
 
 def _nothing_read(skipped: list[LogError]) -> LogError:
@@ -307,7 +316,7 @@ class _Gathering:
     """What the head of the run says of its episodes."""
 
     def __init__(self) -> None:
-        self.notes: Counter[str] = Counter()
+        self.notes: dict[str, list[str]] = {}
         self._names: Counter[str] = Counter()
         self._models: set[str] = set()
         self._conditions: dict[str, None] = {}
@@ -320,8 +329,9 @@ class _Gathering:
         self._names[name] += 1
         return self._names[name]
 
-    def add(self, one: Imported) -> None:
-        self.notes.update(one.notes)
+    def add(self, one: Imported, where: str) -> None:
+        for note in one.notes:
+            self.notes.setdefault(note, []).append(where)
         self._models.update(one.models)
         self._conditions[one.record.condition] = None
         self._benchmarks[one.record.benchmark] = None
@@ -369,6 +379,14 @@ def _refuse_twice(path: Path, first: Path) -> None:
             why=f"It says the same as {first}.",
             hint="Leave it out, or give the two runs of one question different files.",
         )
+
+
+def _said_before(where: str, before: str) -> LogError:
+    return LogError(
+        f"{where} is left out.",
+        why=f"It says the same as {before}, word for word.",
+        hint="It was copied, or pasted twice; the first one counts.",
+    )
 
 
 def _digest_of(path: Path) -> bytes:

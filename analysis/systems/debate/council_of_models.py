@@ -157,12 +157,15 @@ class Councils:
         return pl.DataFrame(rows, schema=list(names), orient="row")
 
     @cached_property
-    def told(self) -> dict[str, int]:
-        """What logs leave open or garble → votes that do."""
-        every = chain.from_iterable(r.council.told for r in self.records if r.council is not None)
-        found: dict[str, int] = {}
-        for note in every:
-            found[note] = found.get(note, 0) + 1
+    def told(self) -> dict[str, list[str]]:
+        """What logs leave open or garble → the votes that do, by file."""
+        found: dict[str, list[str]] = {}
+        for record in self.records:
+            if record.council is None:
+                continue
+            for note in record.council.told:
+                place = record.council.file or record.episode_id
+                found.setdefault(note, []).append(place)
         return found
 
 
@@ -455,8 +458,18 @@ def labels(of: Councils) -> Rows:
 @table("told", "What the logs leave open")
 def told(of: Councils) -> Rows:
     """As read; nothing was guessed."""
-    for note, votes in of.told.items():
-        yield {"note": note, "votes": votes}
+    for note, places in of.told.items():
+        yield {"note": note, "votes": len(places), "files": _first(places)}
+
+
+_NAMED: Final = 3
+"""Files that a note names; `show` of an episode has its own."""
+
+
+def _first(places: Sequence[str]) -> str:
+    """The first places by name, and how many more there are."""
+    more = len(places) - _NAMED
+    return "; ".join((*places[:_NAMED], *([f"{more:,} more"] if more > 0 else ())))
 
 
 # --- The page -------------------------------------------------------------------------------------
@@ -493,7 +506,8 @@ def council_document(run: SystemRun, brief: bool) -> Document:
 def council_recount(run: SystemRun) -> Document:
     """What other rules make of a council: winners kept, and how many of them are right."""
     of = Councils(run)
-    return framed(run, summary=_summary(of), answers=(), sections=_sections(of, ("rules", "right")))
+    sections = _sections(of, ("rules", "right", "told"))
+    return framed(run, summary=_summary(of), answers=(), sections=sections)
 
 
 class CouncilOutcome(NamedTuple):
@@ -555,10 +569,12 @@ def _summary(of: Councils) -> str:
 def _left_open(of: Councils) -> str:
     """What logs leave open, in a sentence; empty where they leave nothing open."""
     notes = [
-        f"{note.replace('; ', ', so ')} ({counted(votes, 'vote')})"
-        for note, votes in of.told.items()
+        f"{note.replace('; ', ', so ')} ({counted(len(places), 'vote')})"
+        for note, places in of.told.items()
     ]
-    return f" Told, not guessed: {', and '.join(notes)}." if notes else ""
+    if not notes:
+        return ""
+    return f" Told, not guessed: {', and '.join(notes)}; “What was read” names the files."
 
 
 def _answers(of: Councils) -> Iterator[Answer]:

@@ -60,19 +60,24 @@ def _facts(record: DebateRecord) -> Iterator[tuple[str, str]]:
     yield "Question", record.question
     if record.options:
         yield "Options", " · ".join(record.options)
-    yield "Right", ", ".join(record.gold) or "no answer"
+    if record.council is None:
+        yield "Right", ", ".join(record.gold) or "no answer"
+    else:
+        yield "File", record.council.file or "not named"
+        yield "Right", record.council.expected or "not known"
+        for note in record.council.told:
+            yield "Told, not guessed", note
     if record.failure is not None:
         yield "Failed", f"{record.failure.key}: {record.failure.error}"
         return
     if record.ended_by is not None:
-        decided = {True: "decided", False: "undecided", None: "nothing to decide"}
-        yield (
-            "Ended by",
-            f"{record.ended_by} in turn {record.turns_taken}, {decided[record.decided]}",
-        )
+        decided = {True: ", decided", False: ", undecided", None: ", nothing to decide"}
+        how = "" if record.council else decided[record.decided]
+        yield "Ended by", f"{record.ended_by} in turn {record.turns_taken}{how}"
     if record.answer is not None:
-        unread = "" if record.readable else ", could not be read as an option"
-        yield "Answer", f"{record.answer} (of {record.answer_of}{unread})"
+        unread = "" if record.readable or record.council else ", could not be read as an option"
+        whose = record.answer_of or "nobody that the log names"
+        yield "Answer", f"{record.answer} (of {whose}{unread})"
     elif record.ended_by != "full":
         yield "Answer", "nothing was delivered"
     if record.score is not None:

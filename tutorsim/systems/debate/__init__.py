@@ -56,6 +56,7 @@ DEBATE: Final = System(
             "a council",
             read_council,
             VotingSettings(fallback_order=(), cumulative_budget=None, label_order=None),
+            asks_spelling=True,
         ),
         "mallm": LogFormat(
             "MALLM",

@@ -8,6 +8,7 @@ different answers are the candidates. Nothing is guessed: what a ranking repeats
 leaves out is told, and what it leaves out stays open.
 """
 
+import hashlib
 import json
 import re
 from collections import Counter
@@ -16,11 +17,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from statistics import fmean
+from typing import Any, Final, Literal, NamedTuple
 
 from tutorsim.errors import LogError
 from tutorsim.files_given_by_user import read_named
-from tutorsim.kernel.system import Imported
+from tutorsim.kernel.system import Imported, LogReading
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import (
     AnswerRecord,
@@ -39,10 +41,14 @@ LEFT_OUT: Final = "a ranking leaves answers out; they stand below, in an order t
 EMPTY: Final = "a ranking is empty or cannot be read; its voter abstains"
 NO_ANSWER: Final = "a member gave no answer that can be read; it abstains"
 FAILED: Final = "a member gave no answer; it is no candidate"
-NO_VOTE: Final = "a member failed to rank; it is no voter"
+NO_VOTE: Final = "a member that was asked cast no vote; it is no voter"
 NO_STEP: Final = "nobody ranked or voted"
 OUTSIDER: Final = "a voter is none of the members that were asked; its ranking counts"
 NO_LABEL: Final = "an answer has no label, so that no ranking can name it; it is no candidate"
+SOME_SCORES: Final = "scores leave answers out; those may have any"
+OTHER_MEANS: Final = (
+    "the mean places that the file states are not those of its rankings; the rankings count"
+)
 CONTRADICTED: Final = "scores contradict the ranking beside them; the ranking counts"
 BAD_SCORES: Final = "scores are no whole numbers; they are left out"
 OTHER_TEXT: Final = "a text ends in another ranking than its parsed form; the parsed form counts"
@@ -55,6 +61,8 @@ _ONE_NUMBER: Final = re.compile(
     r"(?:[a-z]\s*=\s*)?[$€£]?\s*([-+−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)\s*%?(?:\s+[a-z]+)*",
     re.IGNORECASE | re.ASCII,
 )
+_ROUNDED: Final = 0.06
+"""A mean place that is stated may be rounded to one digit."""
 _DIGITS: Final = 300
 """A longer number is compared as a text."""
 _CHOICE: Final = re.compile(r"([A-J])[).:]\s.*", re.IGNORECASE | re.DOTALL)
@@ -70,12 +78,16 @@ _LABEL: Final = re.compile(r"(?:Response\s+)?([A-Z]|\d{1,3})", _FLAGS)
 Namer = Callable[[str], int]
 
 
-def read_council(path: Path, repeat_of: Namer) -> Iterator[Imported | LogError]:
+class _LooksAlike(ValueError):
+    """A name in one step that looks like a member's in another."""
+
+
+def read_council(path: Path, reading: LogReading) -> Iterator[Imported | LogError]:
     """The votes of a file, each with what it leaves open or garbles, or why it is left out.
 
     Args:
         path: A JSON file of a conversation, or of trials.
-        repeat_of: Numbers votes of one name.
+        reading: Numbers votes of one name, and says which names are one.
 
     Raises:
         LogError: If the file is damaged, or holds nothing that a council wrote.
@@ -91,13 +103,18 @@ def read_council(path: Path, repeat_of: Namer) -> Iterator[Imported | LogError]:
         raise _foreign(path, "Nothing in it has the answers of several members (`stage1`).")
     for number, (vote, question) in enumerate(votes, start=1):
         try:
-            read = _trial(vote) if "stage1_responses" in vote else _message(vote, question)
-            yield _imported(read, path, number, repeat_of)
+            if "stage1_responses" in vote:
+                read = _trial(vote, reading.spelling)
+            else:
+                read = _message(vote, question, reading.spelling)
+            yield _imported(read, path, number, reading.repeat_of)
         except ValueError as error:
+            asked = "Say which: --spelling one or --spelling apart."
+            on = "Mend it, or go on without it: the other votes of the file are read."
             yield LogError(
                 f"Vote {number} of {path} is left out.",
                 why=f"{error}.",
-                hint="Mend it, or go on without it: the other votes of the file are read.",
+                hint=asked if isinstance(error, _LooksAlike) else on,
             )
 
 
@@ -173,6 +190,11 @@ def _listed(value: Any, of: str) -> dict[str, Mapping[str, Any]]:
     return dict(zip(names, entries, strict=True))
 
 
+def _bare_name(name: str) -> str:
+    """A model's name without case, blanks, hyphens and what stands before a slash."""
+    return re.sub(r"[\s_-]+", "", name.rpartition("/")[2]).casefold()
+
+
 def _shown(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
@@ -202,6 +224,8 @@ class _Vote:
     responses: dict[str, str]
     """Member → its first answer."""
     structure: str
+    spelling: Literal["one", "apart"] | None = None
+    """Whether names that look like members' are theirs; `None`: the user does not say."""
     rankings: dict[str, _Ranking] | None = None
     """Voter → ranking; `None` where nobody ranked."""
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -230,16 +254,21 @@ class _Vote:
             maps: Label → member, wherever the file has such a map.
             of: What the file calls the rankings.
         """
-        stated = [_label_map(one) for one in maps if one]
+        stated = [self._respelt(_label_map(one), members) for one in maps if one]
         if any(one != stated[0] for one in stated):
             raise ValueError("Two maps of labels differ, so whose answer a label is is open")
-        by_voter = _listed(entries, of) if not isinstance(entries, Mapping) else entries
+        pairs = (entries if isinstance(entries, Mapping) else _listed(entries, of)).items()
+        by_voter = {self.named(_text(name, of), members): one for name, one in pairs}
+        if len(by_voter) < len(pairs):
+            raise ValueError(f"{of} has a member twice, under names that look alike")
         outsider = [name for name in by_voter if name not in members]
-        if outsider and by_voter is entries:
+        if outsider and isinstance(entries, Mapping):
             raise ValueError(f"{of} is by member, and {_shown(outsider[0])} is none")
-        read = {_text(voter, of): _ranking(one) for voter, one in by_voter.items()}
+        read = {voter: _ranking(one) for voter, one in by_voter.items()}
         self.rankings = {voter: one for voter, one in read.items() if one is not None}
-        self.notes += [NO_VOTE] * (len(read) - len(self.rankings))
+        silent = [member for member in self.responses if member not in self.rankings]
+        failed = any(voter not in self.rankings for voter in read)
+        self.notes += [NO_VOTE] * bool(self.rankings and (silent or failed))
         self.notes += [OUTSIDER] * sum(voter not in members for voter in self.rankings)
         answered = [member in self.responses for member in members]
         if stated:
@@ -249,6 +278,23 @@ class _Vote:
                 raise ValueError("No map of labels, and a member failed before one that answered")
             self.labels = {chr(ord("A") + at): member for at, member in enumerate(self.responses)}
             self._refuse_labels_of_nobody()
+
+    def _respelt(self, labels: Mapping[str, str], members: Sequence[str]) -> dict[str, str]:
+        return {label: self.named(name, members) for label, name in labels.items()}
+
+    def named(self, name: str, members: Sequence[str]) -> str:
+        """The member that a name stands for; the name itself where it looks like nobody's."""
+        if name in members or self.spelling == "apart":
+            return name
+        alike = [member for member in members if _bare_name(member) == _bare_name(name)]
+        if not alike:
+            return name
+        if self.spelling is None or len(alike) > 1:
+            raise _LooksAlike(
+                f"{_shown(name)} in one step and {_shown(alike[0])} in another may be one member, "
+                "or two"
+            )
+        return alike[0]
 
     def _refuse_labels_of_nobody(self) -> None:
         """Refuse labels that several rankings name and no answer has: which answer is lost?"""
@@ -264,13 +310,28 @@ class _Vote:
                 "answers, so whose answer a label is is open"
             )
 
+    def has_means(self, stated: Any) -> bool:
+        """Whether stated mean places are those of the rankings; also where none can be read."""
+        places: dict[str, list[int]] = {}
+        for one in (self.rankings or {}).values():
+            for place, named in enumerate(one.order, start=1):
+                member = self.member(named, one.labels or self.labels)
+                places.setdefault(member or "", []).append(place)
+        return all(
+            abs(mean - fmean(places[member])) < _ROUNDED
+            for one in (stated if isinstance(stated, list) else ())
+            if isinstance(one, Mapping)
+            for member, mean in [(one.get("model"), one.get("average_rank"))]
+            if isinstance(mean, int | float) and member in places
+        )
+
     def member(self, named: str, labels: Mapping[str, str]) -> str | None:
         """Whose answer a label, or a member's own name, stands for; `None` for nobody's."""
         whose = labels.get(_label(named), named)
         return whose if whose in self.responses else None
 
 
-def _trial(trial: Mapping[str, Any]) -> _Vote:
+def _trial(trial: Mapping[str, Any], spelling: Literal["one", "apart"] | None) -> _Vote:
     responses = _object(trial["stage1_responses"], "`stage1_responses`")
     said = {_name(m, "`stage1_responses`"): _answer(one) for m, one in responses.items()}
     data = _object(trial.get("stage2_data"), "`stage2_data`")
@@ -283,6 +344,7 @@ def _trial(trial: Mapping[str, Any]) -> _Vote:
     vote = _Vote(
         responses={model: text for model, text in said.items() if text},
         structure="-".join(word for word in words if word != "independent") or "council",
+        spelling=spelling,
         reply=_text(end.get("synthesis") or trial.get("final_answer"), "The reply") or None,
         expected=_text(trial.get("expected"), "`expected`") or None,
         right=right,
@@ -294,14 +356,20 @@ def _trial(trial: Mapping[str, Any]) -> _Vote:
         vote.rank(data["rankings"], list(said), [data.get("label_to_model")], "`rankings`")
     if "deliberation_responses" in data:
         later = _object(data["deliberation_responses"], "`deliberation_responses`")
-        vote.revised = {model: _answer(one) for model, one in later.items()}
+        vote.revised = {vote.named(m, list(said)): _answer(one) for m, one in later.items()}
     if "extracted_answers" in data:
         answers = _object(data["extracted_answers"], "`extracted_answers`")
-        vote.extracted = {m: _bare(_text(one, "An answer")) or None for m, one in answers.items()}
+        vote.extracted = {
+            vote.named(m, list(said)): _bare(_text(one, "An answer")) or None
+            for m, one in answers.items()
+        }
+        vote.notes += [NO_VOTE] * any(member not in vote.extracted for member in vote.responses)
     return vote
 
 
-def _message(message: Mapping[str, Any], question: Any) -> _Vote:
+def _message(
+    message: Mapping[str, Any], question: Any, spelling: Literal["one", "apart"] | None
+) -> _Vote:
     said = {model: _answer(one) for model, one in _listed(message["stage1"], "`stage1`").items()}
     last = message.get("stage3")
     last = last if isinstance(last, Mapping) else {"response": last}
@@ -309,6 +377,7 @@ def _message(message: Mapping[str, Any], question: Any) -> _Vote:
     vote = _Vote(
         responses={model: text for model, text in said.items() if text},
         structure="rank-synthesize" if reply else "rank",
+        spelling=spelling,
         reply=reply or None,
         chairman=_text(last.get("model"), "The chairman's name") or None,
         question=_text(question, "The question"),
@@ -321,6 +390,8 @@ def _message(message: Mapping[str, Any], question: Any) -> _Vote:
         ranked = ranked["rankings"]
     if ranked is not None:
         vote.rank(ranked, list(said), [one.get("label_to_model") for one in holders], "`stage2`")
+        stated = next((means for one in holders if (means := one.get("aggregate_rankings"))), None)
+        vote.notes += [OTHER_MEANS] * (not vote.has_means(stated))
     else:
         vote.notes.append(NO_STEP)
     return vote
@@ -330,7 +401,8 @@ def _answer(said: Any) -> str:
     """What a member said: a text, or an object that has it; empty if the member failed."""
     if isinstance(said, Mapping):
         said = None if said.get("error") else said.get("response") or said.get("content")
-    return _text(said, "An answer")
+    text = _text(said, "An answer")
+    return text if text.strip() else ""
 
 
 def _ranking(said: Any) -> _Ranking | None:
@@ -460,6 +532,7 @@ def _imported(vote: _Vote, path: Path, number: int, repeat_of: Namer) -> Importe
         expected=vote.expected,
         right=_right(vote, candidates, known),
         told=tuple(dict.fromkeys(vote.notes)),
+        file=f"{path.name}, vote {number}",
     )
     record = DebateRecord(
         episode_id=name if repeat == 1 else f"{name}.r{repeat:02d}",
@@ -479,7 +552,15 @@ def _imported(vote: _Vote, path: Path, number: int, repeat_of: Namer) -> Importe
         score=None if vote.right is None else float(vote.right),
         council=council,
     )
-    return Imported(record, members, council.told)
+    return Imported(record, members, council.told, f"vote {number}", _said(vote))
+
+
+def _said(vote: _Vote) -> str:
+    """A digest of the question, the answers and the votes; of the copies of a vote one and the
+    same."""
+    asked = (vote.benchmark, vote.task, vote.question, vote.structure, vote.reply)
+    said = (vote.responses, vote.revised, vote.extracted, vote.rankings)
+    return hashlib.sha256(repr((asked, said)).encode()).hexdigest()
 
 
 def _right(
@@ -553,6 +634,7 @@ def _ranked(vote: _Vote, voter: str, ranking: _Ranking, candidates: Sequence[str
     scores = {member: n for member, n in given.items() if member in candidates and n is not None}
     if None in given.values():
         faults[BAD_SCORES], scores = True, {}
+    faults[SOME_SCORES] = 0 < len(scores) < len(candidates)
     scored = [scores[member] for member in order if member in scores]
     faults[CONTRADICTED] = any(later > earlier for earlier, later in pairwise(scored))
     vote.notes += [note for note, shown in faults.items() if shown]

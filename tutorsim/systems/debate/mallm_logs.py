@@ -16,7 +16,7 @@ import orjson
 
 from tutorsim.errors import LogError
 from tutorsim.files_given_by_user import read_named
-from tutorsim.kernel.system import Imported
+from tutorsim.kernel.system import Imported, LogReading
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import (
     AnswerRecord,
@@ -72,11 +72,10 @@ Namer = Callable[[str], int]
 """From an episode's name without repeat to the number of this repeat, from 1."""
 
 
-def read_mallm(path: Path, repeat_of: Namer) -> Iterator[Imported]:
+def read_mallm(path: Path, reading: LogReading) -> Iterator[Imported]:
     """The discussions of a file, each with the program's faults that it shows.
 
-    `repeat_of`: numbers discussions of one task, paradigm and protocol. Raises `LogError` if the
-    file is truncated or no log of the program.
+    Raises `LogError` if the file is truncated or no log of the program.
     """
     try:
         value = orjson.loads(read_named(path))
@@ -88,7 +87,7 @@ def read_mallm(path: Path, repeat_of: Namer) -> Iterator[Imported]:
     for log in logs:
         try:
             models = {str(one["model"]) for one in log["personas"]}
-            record = _record(log, path, repeat_of)
+            record = _record(log, path, reading.repeat_of)
             yield Imported(record, tuple(sorted(models)), tuple(_faults(log, record)))
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise _foreign(path, f"A discussion lacks or garbles {error}.") from error

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tutorsim.errors import LogError
+from tutorsim.kernel.system import LogReading
 from tutorsim.runner.run_log import import_logs, log_files
 from tutorsim.systems.debate import DEBATE
 from tutorsim.systems.debate.council_logs import (
@@ -20,9 +21,11 @@ from tutorsim.systems.debate.council_logs import (
     NO_LABEL,
     NO_STEP,
     NO_VOTE,
+    OTHER_MEANS,
     OTHER_TEXT,
     OUTSIDER,
     REPEATED,
+    SOME_SCORES,
     UNKNOWN,
     read_council,
 )
@@ -53,10 +56,10 @@ def ranking(model, parsed, text=""):
     return {"model": model, "ranking": text, "parsed_ranking": parsed}
 
 
-def read(tmp_path, value, name="talk.json"):
+def read(tmp_path, value, name="talk.json", spelling=None):
     path = tmp_path / name
     path.write_text(json.dumps(value))
-    return list(read_council(path, lambda _: 1))
+    return list(read_council(path, LogReading(lambda _: 1, spelling)))
 
 
 def orders(one):
@@ -87,7 +90,7 @@ def orders(one):
 def test_a_conversation_of_any_fork_is_one_vote(tmp_path, value):
     [one] = read(tmp_path, value)
     assert orders(one) == {A: (C, A, B)}
-    assert one.notes == ()
+    assert one.notes == (NO_VOTE,)
     assert one.record.episode_id == "council.talk-1.council.rank-synthesize"
     assert (one.record.answer, one.record.answer_of) == ("So it is.", A)
 
@@ -118,14 +121,14 @@ ABC = ["A", "B", "C"]
 def test_a_damaged_ranking_is_told_and_never_guessed(tmp_path, parsed, order, told):
     [one] = read(tmp_path, conversation([ranking(A, parsed), ranking(B, ABC)]))
     assert orders(one) == {A: order, B: MODELS}
-    assert one.notes == ((told,) if order or told == EMPTY else (told, EMPTY))
+    assert one.notes == (NO_VOTE, *((told,) if order or told == EMPTY else (told, EMPTY)))
 
 
 @pytest.mark.parametrize("parsed", [{"Response A": 2, "Response C": 1}, "C > A > B"])
 def test_a_parsed_form_that_is_no_list_is_not_replaced_by_the_text(tmp_path, parsed):
     [one] = read(tmp_path, conversation([ranking(A, parsed, "FINAL RANKING\n1. C\n2. B\n3. A")]))
     assert orders(one) == {A: None}
-    assert one.notes == (EMPTY,)
+    assert one.notes == (NO_VOTE, EMPTY)
 
 
 def test_labels_that_slid_as_an_answer_is_lost_are_given_to_nobody(tmp_path):
@@ -134,13 +137,98 @@ def test_labels_that_slid_as_an_answer_is_lost_are_given_to_nobody(tmp_path):
     [left] = read(tmp_path, conversation(four))
     assert "rankings name 'D' beside those of the answers" in left.why
     [one] = read(tmp_path, conversation([four[0], ranking(B, ABC)]))
-    assert one.notes == (UNKNOWN,)
+    assert one.notes == (NO_VOTE, UNKNOWN)
 
 
 def test_a_voter_who_was_not_asked_is_told(tmp_path):
     [one] = read(tmp_path, conversation([ranking("maker/delta", ABC), ranking(B, ABC)]))
     assert orders(one) == {"maker/delta": MODELS, B: MODELS}
-    assert one.notes == (OUTSIDER,)
+    assert one.notes == (NO_VOTE, OUTSIDER)
+
+
+ALL_VOTE = [ranking(m, ABC) for m in MODELS]
+
+
+def test_a_vote_of_all_members_says_nothing_open(tmp_path):
+    [one] = read(tmp_path, conversation(ALL_VOTE))
+    assert (one.notes, one.place, one.record.council.file) == ((), "vote 1", "talk.json, vote 1")
+
+
+def test_an_answer_of_blanks_is_none(tmp_path):
+    labels = {"label_to_model": dict(zip(ABC, MODELS, strict=True))}
+    blank = said("I say A", "I say B", " \n")
+    [one] = read(tmp_path, conversation(ALL_VOTE, stage1=blank, meta=labels))
+    assert one.record.turns[0].candidates == (A, B)
+    assert FAILED in one.notes
+
+
+@pytest.mark.parametrize(
+    "name", ["Maker/Alpha", "alpha", "maker/alpha ", "other/alpha", "maker/al-pha"]
+)
+def test_a_voter_spelled_otherwise_than_a_member_is_asked_about(tmp_path, name):
+    talk = conversation([ranking(name, ["C", "A", "B"]), *ALL_VOTE[1:]])
+    [asked] = read(tmp_path, talk)
+    assert asked.why == f"{name!r} in one step and {A!r} in another may be one member, or two."
+    assert asked.hint == "Say which: --spelling one or --spelling apart."
+    [one] = read(tmp_path, talk, spelling="one")
+    assert (orders(one)[A], one.notes) == ((C, A, B), ())
+    [apart] = read(tmp_path, talk, spelling="apart")
+    assert (orders(apart)[name], apart.notes) == ((C, A, B), (NO_VOTE, OUTSIDER))
+
+
+def test_labels_of_a_member_spelled_otherwise_are_asked_about(tmp_path):
+    labels = {"Response A": "alpha", "Response B": B, "Response C": C}
+    talk = conversation(ALL_VOTE, meta={"label_to_model": labels})
+    [asked] = read(tmp_path, talk)
+    assert "'alpha' in one step" in asked.why
+    [one] = read(tmp_path, talk, spelling="one")
+    assert (orders(one)[A], one.notes) == (MODELS, ())
+
+
+def test_two_votes_of_one_member_under_two_names_are_not_one(tmp_path):
+    talk = conversation([ranking("alpha", ABC), *ALL_VOTE])
+    [left] = read(tmp_path, talk, spelling="one")
+    assert "has a member twice, under names that look alike" in left.why
+
+
+def test_mean_places_that_the_rankings_do_not_give_are_told(tmp_path):
+    def means(*places):
+        stated = [{"model": m, "average_rank": p} for m, p in zip(MODELS, places, strict=True)]
+        return conversation(ALL_VOTE, meta={"aggregate_rankings": stated})
+
+    [fits] = read(tmp_path, means(1.0, 2, 3.04))
+    [other] = read(tmp_path, means(3.0, 2.0, 1.0))
+    assert (fits.notes, other.notes) == ((), (OTHER_MEANS,))
+
+
+def test_scores_that_leave_an_answer_out_are_told_and_open(tmp_path):
+    scored = {"ranking": ABC, "scores": {"A": 9, "B": 4}}
+    [one] = read(tmp_path, conversation([ranking(A, scored), *ALL_VOTE[1:]]))
+    [ballot] = one.record.turns[0].ballots_as["score"]
+    assert (one.notes, ballot.mass) == ((SOME_SCORES,), {A: 9, B: 4})
+
+
+def test_a_vote_that_stands_twice_counts_once_and_is_named(tmp_path):
+    """Pasted twice into one conversation, or kept in an older copy of it."""
+    talk, folder = conversation(ALL_VOTE), tmp_path / "logs"
+    folder.mkdir()
+    (folder / "a.json").write_text(json.dumps(talk))
+    talk["messages"] += [talk["messages"][0], talk["messages"][1] | {"metadata": {"seconds": 3}}]
+    (folder / "b.json").write_text(json.dumps(talk))
+    found = import_logs(DEBATE, DEBATE.logs["council"], log_files([folder]), tmp_path / "run")
+    assert found.episodes == 1
+    first = f"It says the same as {folder / 'a.json'}, vote 1, word for word."
+    assert [(e.what, e.why) for e in found.skipped] == [
+        (f"{folder / 'b.json'}, vote {number} is left out.", first) for number in (1, 2)
+    ]
+
+
+def test_a_note_names_every_file_and_vote_that_it_is_about(tmp_path):
+    files = [tmp_path / "a.json", tmp_path / "b.json"]
+    for file, voter in zip(files, (A, B), strict=True):
+        file.write_text(json.dumps(conversation([ranking(voter, ABC)])))
+    found = import_logs(DEBATE, DEBATE.logs["council"], files, tmp_path / "run")
+    assert found.notes == {NO_VOTE: tuple(f"{file}, vote 1" for file in files)}
 
 
 def test_a_conversation_without_rankings_is_told(tmp_path):
@@ -169,7 +257,7 @@ def test_only_a_numbered_list_under_its_head_is_a_texts_ranking(tmp_path, text, 
     [
         ([ranking(A, ["c", "response a", " b "])], {}, {A: (C, A, B)}, ()),
         ([ranking(A, [C, A, B])], {}, {A: (C, A, B)}, ()),
-        ({A: {"parsed_ranking": ["C", "A", "B"]}, B: None}, {}, {A: (C, A, B)}, (NO_VOTE,)),
+        ({A: {"parsed_ranking": ["C", "A", "B"]}, B: None}, {}, {A: (C, A, B)}, ()),
         (
             {"rankings": {A: ABC}, "label_to_model": {"A": B, "B": A, "C": C}},
             {},
@@ -177,7 +265,7 @@ def test_only_a_numbered_list_under_its_head_is_a_texts_ranking(tmp_path, text, 
             (),
         ),
         ([ranking(A, ABC, "FINAL RANKING\n1. C\n2. B\n3. A")], {}, {A: MODELS}, (OTHER_TEXT,)),
-        ([{"model": A, "error": "timeout"}, ranking(B, ABC)], {}, {B: MODELS}, (NO_VOTE,)),
+        ([{"model": A, "error": "timeout"}, ranking(B, ABC)], {}, {B: MODELS}, ()),
         (
             [ranking(A, [3, "1", "Response 2"])],
             {"meta": {"label_to_model": {"1": A, "2": B, "3": C}}},
@@ -206,7 +294,7 @@ def test_what_is_written_in_another_way_is_read_if_it_is_clear(
     tmp_path, rankings, more, found, told
 ):
     [one] = read(tmp_path, conversation(rankings, **more))
-    assert (orders(one), one.notes) == (found, told)
+    assert (orders(one), one.notes) == (found, (NO_VOTE, *told))  # no case has all three vote
 
 
 def said(*texts):
@@ -289,7 +377,7 @@ def test_a_member_that_failed_is_no_voter(tmp_path):
     said = [{"model": m, "response": None if m == C else f"I say {m}"} for m in MODELS]
     [one] = read(tmp_path, conversation([ranking(A, ["B", "A"])], stage1=said))
     assert one.record.turns[0].candidates == (A, B)
-    assert one.notes == (FAILED,)
+    assert one.notes == (FAILED, NO_VOTE)
 
 
 def trial(**more):
@@ -332,7 +420,7 @@ def test_what_is_no_council_is_refused_by_name(tmp_path, text, why):
     path = tmp_path / "other.json"
     path.write_text(text)
     with pytest.raises(LogError) as told:
-        list(read_council(path, lambda _: 1))
+        list(read_council(path, LogReading(lambda _: 1)))
     assert "other.json" in told.value.what
     assert why in told.value.why
 
@@ -398,7 +486,9 @@ def test_a_folder_is_read_past_what_is_no_council_and_past_what_was_read(tmp_pat
 @pytest.mark.skipif(not REAL.is_dir(), reason="the published trials are not here")
 def test_the_published_trials_are_read_whole(tmp_path):
     names = ("frontier_test", "hard_frontier", "mmlu_pro_frontier", "test")
-    every = [one for n in names for one in read_council(REAL / f"{n}.json", lambda _: 1)]
+    every = [
+        one for n in names for one in read_council(REAL / f"{n}.json", LogReading(lambda _: 1))
+    ]
     ranked = [one for one in every if one.record.council.over == "members"]
     ranked = [one for one in ranked if one.record.turns[0].ballots_final]
     ballots = [b for one in ranked for b in one.record.turns[0].ballots_final]

@@ -379,29 +379,37 @@ def answer_panels(
     return _searched(panels, found, budget, winners if breakdown else _no_winners())
 
 
-def table_ends(panels: DistinctPanels, targets: Sequence[Rule], *, budget: int) -> dict[Rule, Ends]:
-    """Target → what panels may end in, shape (voters + 1, panels), where they have a table.
+def table_ends(
+    panels: DistinctPanels, targets: Sequence[Rule], *, budget: int, exempt: int | None = None
+) -> dict[Rule, Ends]:
+    """Target → what panels may end in, shape (exempt + 1, panels), where they have a table.
 
     `budget`: points of a cumulative ballot; under any other target the end of the scale of scores.
+    `exempt`: most exempt voters to answer for, by default all.
     """
     rows, ballots, protocol, m, _ = panels
     anywhere = FORMATS[protocol].left_out == "anywhere"
     if anywhere and any(LEFT_OUT in ballot for ballot in ballots):
         return {}
     n = rows.shape[1]
+    exempt = n if exempt is None else min(exempt, n)
     scored = [t for t in targets if scores_tabled(t, ballots, protocol, m, n)]
     if scored:
-        return {t: score_ends(rows, ballots, protocol, t, m=m, top=budget) for t in scored}  # type: ignore[arg-type]
+        return {
+            t: score_ends(rows, ballots, protocol, t, m=m, top=budget, exempt=exempt)  # type: ignore[arg-type]
+            for t in scored
+        }
     if "cumulative" in targets:
         fits = points_tabled(ballots, protocol, m, n, budget=budget)
-        return (
-            {"cumulative": point_ends(rows, ballots, protocol, m=m, budget=budget)} if fits else {}
-        )
+        if not fits:
+            return {}
+        points = point_ends(rows, ballots, protocol, m=m, budget=budget, exempt=exempt)
+        return {"cumulative": points}
     fit = [target for target in targets if n and tabled(target, m, n)]
     found: dict[Rule, Ends] = {}
     for alike in _alike(fit):
         labels = labels_of(ballots, protocol, alike[0], m)
-        ends = panel_ends(np.append(labels.of, -1)[rows], labels, alike, m)
+        ends = panel_ends(np.append(labels.of, -1)[rows], labels, alike, m, exempt)
         found |= {target: np.ascontiguousarray(ends[:, :, i]) for i, target in enumerate(alike)}
     return found
 

@@ -180,8 +180,8 @@ def labels_of(ballots: Sequence[Masses], protocol: Protocol, target: Rule, m: in
     return Labels(of, tuple(map(np.array, numbers)), len(ballots_of(form, m)))
 
 
-def panel_ends(panels: Ints, labels: Labels, targets: Sequence[Rule], m: int) -> Ends:
-    """Shape (exempt + 1, panels, targets), exempt up to all voters: what panels may end in.
+def panel_ends(panels: Ints, labels: Labels, targets: Sequence[Rule], m: int, exempt: int) -> Ends:
+    """Shape (exempt + 1, panels, targets): what panels may end in with at most so many exempt.
 
     An exempt voter is one whose label is `ANY`. So panels with one exempt voter more are the
     panels in which some voter's label is replaced, and these are answered once each.
@@ -191,7 +191,7 @@ def panel_ends(panels: Ints, labels: Labels, targets: Sequence[Rule], m: int) ->
     first, number = distinct_rows(np.sort(panels, axis=1).T)
     levels = [np.sort(panels[first], axis=1)]
     children: list[Ints] = []
-    for _ in range(panels.shape[1]):
+    for _ in range(exempt):
         rows, child = _with_one_exempt(levels[-1])
         levels.append(rows)
         children.append(child)
@@ -296,14 +296,19 @@ def points_tabled(
 
 
 def point_ends(
-    panels: Ints, ballots: Sequence[Masses], protocol: Protocol, *, m: int, budget: int
+    panels: Ints,
+    ballots: Sequence[Masses],
+    protocol: Protocol,
+    *,
+    m: int,
+    budget: int,
+    exempt: int,
 ) -> Ends:
-    """Shape (exempt + 1, panels), exempt up to all voters: what panels may end in.
+    """Shape (exempt + 1, panels): what panels may end in with at most so many exempt voters.
 
     `panels`: shape (panels, voters): numbers of ballots, -1 for an abstention. `ballots`: what the
     numbers stand for.
     """
-    exempt = panels.shape[1]
     if protocol == ballot_format("cumulative"):
         points = np.array([*ballots, (0,) * m], dtype=np.int32)
         return _ends_of_points(points.T[:, panels.T], budget, exempt)
@@ -452,23 +457,23 @@ def score_ends(
     *,
     m: int,
     top: int,
+    exempt: int,
 ) -> Ends:
-    """Shape (voters + 1, panels): what panels may end in when scores are summed, or medians taken.
+    """Shape (exempt + 1, panels): what panels may end in when scores are summed, or medians taken.
 
     `panels`: shape (panels, voters): numbers of ballots, -1 for an abstention. `ballots`: what the
     numbers stand for; scores of all candidates, or of another format.
     """
     rows, domains, number = _by_domain(panels, ballots, protocol, target)
-    n = rows.shape[1]
-    ends = np.zeros((n + 1, len(rows)), dtype=np.uint16)
+    ends = np.zeros((exempt + 1, len(rows)), dtype=np.uint16)
     for c in range(m):
         for shift, ahead in ((c + 1, frozenset(range(c))), (c + 9, frozenset[int]())):
-            least = np.full(len(rows), n + 1)
+            least = np.full(len(rows), exempt + 1)
             for options, all_in, need in _score_sums(target, domains, c, ahead, m, top):
-                np.minimum(least, _least_exempt(rows, options, all_in, need, n), out=least)
+                np.minimum(least, _least_exempt(rows, options, all_in, need, exempt), out=least)
             if not ahead:
                 least[(rows < 0).all(axis=1)] = 0  # nobody voted, and everybody is tied
-            ends |= (least <= np.arange(n + 1)[:, None]).astype(np.uint16) << np.uint16(shift)
+            ends |= (least <= np.arange(exempt + 1)[:, None]).astype(np.uint16) << np.uint16(shift)
     return ends[:, number]
 
 

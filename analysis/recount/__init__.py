@@ -303,6 +303,7 @@ def _each_turn(
         plan,
         targets=plan.targets if targets is None else targets,
         exempt=plan.exempt if exempt is None else exempt,
+        tables=("rules",),
     )
     yield PER_TURN_SCHEMA.to_frame()
     for part in source.parts(together=_TOLD_TOGETHER):
@@ -330,7 +331,7 @@ def _of_groups(
                 voters={group.protocol: few(named)},
             )
         tick(len(group.logged))
-        if "rules" in plan.tables:
+        if not {"rules", "kept"}.isdisjoint(plan.tables):
             rules, flips, agreed = rule_counts(group, plan, tick)
             approved = numbers_approved(group) if plan.dial else {}
             counts = replace(counts, rules=rules, flips=flips, agreed=agreed, approved=approved)

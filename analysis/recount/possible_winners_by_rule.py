@@ -107,7 +107,8 @@ def answer_rules(group: TurnGroup, plan: Plan) -> Iterator[RuleAnswers]:
     bounded += plan.dialled
     for form in dict.fromkeys(map(plan.form, bounded)):
         targets = [target for target in bounded if plan.form(target) == form]
-        parts = [group.panels(form), *(first.panels(form) for first in group.firsts)]
+        before_it = group.firsts if plan.whole else ()
+        parts = [group.panels(form), *(first.panels(form) for first in before_it)]
         final, *firsts = _tabled(parts, targets, plan)
         for target in targets:
             m = final.panels.m
@@ -120,7 +121,8 @@ def answer_rules(group: TurnGroup, plan: Plan) -> Iterator[RuleAnswers]:
             before = [_answers_of_panels(first, target, plan, breakdown=False) for first in firsts]
             yield from _by_reading(group, plan, target, last, before)
     for target, function in plan.functions.items():
-        last, *before = (_answers_of_function(v, function, plan) for v in named_votes(group))
+        votes = named_votes(group)[: None if plan.whole else 1]
+        last, *before = (_answers_of_function(v, function, plan) for v in votes)
         yield from _by_reading(group, plan, target, last, before)
 
 
@@ -147,7 +149,7 @@ def _decides(rule: Rule, protocol: Protocol, m: int) -> bool:
 
 
 class _TabledPanels(NamedTuple):
-    """(exempt + 1, panels): different panels, with what a table says of them under each rule."""
+    """Different panels, with what a table says of them under each rule."""
 
     panels: DistinctPanels
     outcomes: dict[Rule, Ends]
@@ -165,7 +167,8 @@ def _tabled(
     for first, *others in same.values():
         joint, places = parts[first].union([parts[i] for i in others])
         rules = list(dict.fromkeys(plan.rule(target, joint.m) for target in targets))
-        outcomes = table_ends(joint, rules, budget=plan.points(targets[0]))
+        most = None if plan.whole else plan.exempt[-1]
+        outcomes = table_ends(joint, rules, budget=plan.points(targets[0]), exempt=most)
         for i, place in zip((first, *others), places, strict=True):
             of_part = {rule: every[:, place] for rule, every in outcomes.items()}
             found[i] = _TabledPanels(parts[i], of_part)
@@ -210,7 +213,7 @@ def _answers_of_panels(
     tabled: _TabledPanels, target: str, plan: Plan, *, breakdown: bool = True
 ) -> _VoteAnswers:
     """Of panels that another rule decided, or of first votes, whose winner nothing can lose."""
-    panels = tabled.panels
+    panels, breakdown = tabled.panels, breakdown and plan.whole
     answers = _asked(tabled, target, plan, None, breakdown=breakdown)
     points = answers.breakdown if breakdown else np.zeros((2, len(panels.panels)), dtype=np.int64)
     projected = ProjectedPanels(
@@ -256,7 +259,8 @@ def _answers_of_own_rule(
     voters that winner stays possible, and ties of other ballots are read as under any other
     target. A tie that no logged order decides stays one, and nobody can be lost in it.
     """
-    answers = _asked(tabled, target, plan, PanelWinners(decided.panel, decided.winner))
+    winners = PanelWinners(decided.panel, decided.winner)
+    answers = _asked(tabled, target, plan, winners, breakdown=plan.whole)
     alone = only(decided.winner, decided.tied.shape[1])
     stands = np.where(decided.undecided[:, None], decided.tied, alone)
     possible, settled = answers.possible[:, :, decided.panel], answers.settled[:, :, decided.panel]
@@ -264,7 +268,8 @@ def _answers_of_own_rule(
         if exempt == 0:
             possible[:, k], settled[:, k] = False, True
         possible[:, k, :, 1:] |= stands
-    points = np.where(decided.undecided, 0, answers.breakdown)
+    lost = answers.breakdown if plan.whole else 0
+    points = np.where(decided.undecided, 0, np.broadcast_to(lost, (2, len(decided.winner))))
     winner = np.where(decided.undecided, -1, decided.winner)
     return _VoteAnswers(possible, settled, points, decided.tied, winner, decided.case_of_turn)
 
@@ -275,7 +280,7 @@ def _asked(
     plan: Plan,
     winners: PanelWinners | None,
     *,
-    breakdown: bool = True,
+    breakdown: bool,
 ) -> PanelAnswers:
     rule = plan.rule(target, tabled.panels.m)
     return answer_panels(
@@ -355,7 +360,7 @@ def rule_counts(
         for (turn, answer), n in count_rows([fixed, final.number]):
             counts.answers[key][AnswerCount(*turns[turn], _untied(final.answers[answer]))] += n
         counts.flips[key] = Counter[FlipCount]()
-        for votes, answers in zip(group.firsts, firsts, strict=True):
+        for votes, answers in zip(group.firsts, firsts, strict=plan.whole):
             counts.flips[key].update(_flips(group, final, votes, answers))
         if (key.reading, key.exempt) == (plan.readings[-1], plan.exempt[-1]):
             tick(len(group.logged))

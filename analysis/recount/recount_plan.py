@@ -294,9 +294,10 @@ def _listed(scores: Sequence[str]) -> str:
 NOBODY_NAME: Final = "none"
 """The outcome "no Condorcet winner" in lists of winners."""
 
-RecountTable = Literal["orders", "policies", "electorates", "readings", "rules"]
-TABLES: Final[tuple[RecountTable, ...]] = get_args(RecountTable)
-"""Tables of a recount, in the order of the questions."""
+RecountTable = Literal["orders", "policies", "electorates", "readings", "rules", "kept"]
+"""Tables of a recount; `kept` is what `rules` have without breakdown points and flips."""
+TABLES: Final[tuple[RecountTable, ...]] = tuple(t for t in get_args(RecountTable) if t != "kept")
+"""All of them, in the order of the questions."""
 
 Progress = Callable[[int, int], None]
 """Is told how many of how many units of work are done."""
@@ -326,6 +327,12 @@ class Plan:
     """How many candidates each voter approves of under the rule `approval`."""
     dial: tuple[Approvals, ...] = ()
     """Numbers along which approval voting is answered besides."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether breakdown points and flips are asked for, which need every exempt voter and the
+        first votes."""
+        return "rules" in self.tables
 
     @property
     def units(self) -> int:

@@ -41,7 +41,9 @@ def told_rules(found: RecountResult) -> tuple[str, ...]:
 
 
 def _asks_every_rule(found: RecountResult) -> bool:
-    return not found.rules or {row.target for row in found.rules}.issuperset(TARGETS)
+    """Whether no rule in particular was asked: of those shipped all, or the protocols alone."""
+    shipped = {row.target for row in found.rules}.intersection(TARGETS)
+    return not found.rules or shipped in (set(TARGETS), set(PROTOCOLS))
 
 
 def _other_than_logged(found: RecountResult, target: str) -> list[RuleRow]:

@@ -57,6 +57,7 @@ from tutorsim.cli.terminal_documents import document_shown, parts_shown, system_
 from tutorsim.dask_cluster import Engine, connect, parse_engine, scattered
 from tutorsim.errors import UsageError
 from tutorsim.records import RUN_FILE
+from tutorsim.vocabularies import PROTOCOLS
 
 
 def _rank_scores(
@@ -275,27 +276,28 @@ def recount(
     of_whole, of_votes = _sections_of(whole, sections)
     every = tuple(SECTIONS) if full else ()
     refuse_shadowed(targets or ())
+    tables = _tables(of_votes, every=full)
+    brief = turns is None and tables == _FIRST_SCREEN
     asked: _Asked = {
-        "targets": targets or TARGETS,
+        "targets": targets or (PROTOCOLS if brief else TARGETS),
         "rules": rules,
-        "exempt": exempt,
+        "exempt": _told_exempt(exempt) if brief else exempt,
         "approves": approves,
         "order": fallback_order,
-        "tables": _tables(of_votes, every=full),
+        "tables": tables,
     }
     opened, found = _counted(source, system, hints, panel, engine, turns, asked)
     at = {threshold: at_threshold(opened, threshold) for threshold in thresholds}
     formats = format_invariance(opened)
     shown = _shown(opened, found, of_votes or every, full, at, formats)
-    value = _value(found, at, formats)
     if whole is None or system is None:
-        publish_claimed(source, shown, lambda: value)
+        publish_claimed(source, shown, lambda: _value(found, at, formats))
         return
     shown = chain(document_shown(whole, of_whole, full=full), shown)
     publish_claimed(
         source,
         shown,
-        lambda: {"episodes": _value_of_whole(whole, system, changes), **value},
+        lambda: {"episodes": _value_of_whole(whole, system, changes), **_value(found, at, formats)},
     )
 
 
@@ -304,11 +306,17 @@ def _tables(sections: Sequence[str], *, every: bool) -> tuple[RecountTable, ...]
     asked = click.get_current_context().params
     output: Path | None = asked["output"]
     every |= asked["as_json"] or (output is not None and output.suffix == ".json")
-    shown = sections or (TABLES if every else _FIRST_SCREEN)
-    return tuple(table for table in TABLES if table in shown)
+    if not sections and not every:
+        return _FIRST_SCREEN
+    return tuple(table for table in TABLES if not sections or table in sections)
 
 
-_FIRST_SCREEN: Final = ("orders", "rules")
+_FIRST_SCREEN: Final[tuple[RecountTable, ...]] = ("orders", "kept")
+
+
+def _told_exempt(exempt: Sequence[int]) -> tuple[int, ...]:
+    """Of numbers of exempt voters those that a first screen tells of."""
+    return tuple(sorted({min(exempt), *[k for k in sorted(exempt) if k][:1]}))
 
 
 def _value_of_whole(

@@ -46,9 +46,9 @@ def test_many_voters_are_united_too(protocol, m, n, random_profile, answers_of):
 def test_several_rules_are_asked_at_once():
     labels = labels_of([(2, 1, 0), (1, 2, 0)], "ranked", "schulze", 3)
     panels = labels.of[np.array([[0, 0, 1], [1, 1, 0]])]
-    together = panel_ends(panels, labels, ["schulze", "bucklin"], 3)
+    together = panel_ends(panels, labels, ["schulze", "bucklin"], 3, panels.shape[1])
     for i, rule in enumerate(("schulze", "bucklin")):
-        assert (together[:, :, [i]] == panel_ends(panels, labels, [rule], 3)).all()
+        assert (together[:, :, [i]] == panel_ends(panels, labels, [rule], 3, panels.shape[1])).all()
 
 
 def test_panels_too_large_have_no_table():

@@ -12,7 +12,8 @@ from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.all_voting_turns import turn_table
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.identify import TieReading
-from tutorsim.analysis.pages.cells import Table, estimate, number, plain, sum_of, table
+from tutorsim.analysis.pages.cells import Table, estimate, number, plain, sum_of
+from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.pages.published_figures import Printed, printed
 from tutorsim.analysis.pages.words import WARNINGS
 from tutorsim.analysis.recount import (
@@ -43,8 +44,6 @@ from tutorsim.analysis.systems.panel.shifts_flips_and_ties import (
     Diagnostics,
     chance_baselines,
     diagnostics,
-    diagnostics_table,
-    winners_table,
     winning_roles,
 )
 from tutorsim.analysis.systems.panel.student_outcomes import (
@@ -54,9 +53,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     Success,
     SuccessRate,
     episode_counts,
-    few_tasks_words,
     gains,
-    gains_table,
     rounds,
     scores_by_turn,
     success_rates,
@@ -69,7 +66,6 @@ from tutorsim.vocabularies import (
     BALLOT_STATUSES,
     MAX_ROLES,
     PROTOCOLS,
-    ProvenanceKind,
 )
 
 # --- Noise floor ---------------------------------------------------------------------------------
@@ -93,28 +89,21 @@ def noise_told(found: NoiseFloor | NotEstimable) -> str:
     return "How much of it re-asking alone gives stands in a table of its own."
 
 
-def beside_floor_table(found: NoiseFloor | NotEstimable) -> Table | None:
-    """Each quantity as logged, re-asked, and what is left; `None` without a retest."""
-    if isinstance(found, NotEstimable):
-        return None
-    return table(
-        "noise",
-        "Beside the noise floor",
-        "Re-asked: two panels that answer one and the same prompt, each voter with two different "
-        "askings of its own, ties to the fallback order. Left: logged less re-asked, turn by "
-        "turn. A flip as logged may come from a tie round, which nobody was asked again; “no tie "
-        "round” compares the leaders of both votes. 95 % intervals in brackets: over "
-        f"tasks. {_how(found)}",
-        ["protocol", "what", "turns asked again", "logged", "re-asked", "left"],
-        [
-            (
-                *(row.form, _QUANTITIES[row.quantity], row.turns),
-                *map(estimate, (row.logged, row.floor)),
-                estimate(row.left, signed=True),
-            )
-            for row in found.beside
-        ],
-    )
+@table("noise", "Beside the noise floor", how=lambda found: _how(found))
+def beside_floor_table(found: NoiseFloor | NotEstimable) -> Iterator[Row]:
+    """Re-asked: two panels that answer one and the same prompt, each voter with two different
+    askings of its own, ties to the fallback order. Left: logged less re-asked, turn by turn. A flip
+    as logged may come from a tie round, which nobody was asked again; “no tie round” compares the
+    leaders of both votes. 95 % intervals in brackets: over tasks. {how}"""
+    for row in () if isinstance(found, NotEstimable) else found.beside:
+        yield {
+            "protocol": row.form,
+            "what": _QUANTITIES[row.quantity],
+            "turns asked again": row.turns,
+            "logged": estimate(row.logged),
+            "re-asked": estimate(row.floor),
+            "left": estimate(row.left, signed=True),
+        }
 
 
 def _how(found: NoiseFloor) -> str:
@@ -136,33 +125,31 @@ def _drawn(rows: list[BesideFloor]) -> str:
     return f" Panels of {drawn} turns were drawn by a seed, all others enumerated." * bool(drawn)
 
 
-def askings_table(found: NoiseFloor | NotEstimable) -> Table | None:
-    """Agreement of single ballots and stability of winners; `None` without a retest."""
+@table(
+    "askings",
+    "One prompt, asked several times",
+    secondary=("same by chance", "pairs with abstentions"),
+)
+def askings_table(found: NoiseFloor | NotEstimable) -> Iterator[Row]:
+    """Pairs: two askings of one voter's prompt, logged or re-asked; same: share of them with one
+    ballot, or with the same candidates first; by chance: two ballots of one voter in different
+    turns. Pairs with one abstention + with two are in no share. Panels: one answer of each voter,
+    logged or re-asked; how often their leader is that of the logged ballots, and how often two of
+    them agree. A tie goes to the fallback order."""
     if isinstance(found, NotEstimable):
-        return None
-    return table(
-        "askings",
-        "One prompt, asked several times",
-        "Pairs: two askings of one voter's prompt, logged or re-asked; same: share of them with "
-        "one ballot, or with the same candidates first; by chance: two ballots of one voter in "
-        "different turns. Pairs with one abstention + with two are in no share. Panels: one "
-        "answer of each voter, logged or re-asked; how often their leader is that of the logged "
-        "ballots, and how often two of them agree. A tie goes to the fallback order.",
-        [
-            *("protocol", "vote", "pairs", "same ballot", "same first", "same by chance"),
-            *("pairs with abstentions", "panels with the logged leader", "two panels agree"),
-        ],
-        [
-            (
-                *(own.form, _VOTES.get(own.stage, own.stage), own.pairs),
-                *(estimate(own.same), estimate(own.same_top), plain(own.chance)),
-                sum_of(one=own.one_abstained, both=own.both_abstained),
-                *(estimate(panels.elects_logged), estimate(panels.agree)),
-            )
-            for own, panels in zip(found.ballots, found.winners, strict=True)
-        ],
-        secondary=("same by chance", "pairs with abstentions"),
-    )
+        return
+    for own, panels in zip(found.ballots, found.winners, strict=True):
+        yield {
+            "protocol": own.form,
+            "vote": _VOTES.get(own.stage, own.stage),
+            "pairs": own.pairs,
+            "same ballot": estimate(own.same),
+            "same first": estimate(own.same_top),
+            "same by chance": plain(own.chance),
+            "pairs with abstentions": sum_of(one=own.one_abstained, both=own.both_abstained),
+            "panels with the logged leader": estimate(panels.elects_logged),
+            "two panels agree": estimate(panels.agree),
+        }
 
 
 # --- Beside published ----------------------------------------------------------------------------
@@ -172,97 +159,72 @@ PUBLISHED: Final = "tutorsim.analysis:data/published.toml"
 
 _UNKNOWN: Final = "nothing is known of what answered it."
 
-_Row = tuple[str, str, str, str, str, str]
+_Printed = tuple[str, str, str, str, Printed, str]
+"""Quantity, what it is of, condition, the run's figure, the printed one, and that in words."""
 
-_SHARES: Final = ("shift", "flip", "tie_rate", "fallback_rate")
+
+def _label(of: "Evidence") -> str:
+    """What answered the run means for its figures."""
+    return " ".join(WARNINGS[kind] for kind in of.source.kinds) or _UNKNOWN
 
 
-def beside_published(
-    diagnostics: Sequence[Diagnostics],
-    winners: Sequence[Mapping[str, Any]],
-    gains: Sequence[Gain],
-    *,
-    figures: Sequence[Printed],
-    kinds: Sequence[ProvenanceKind],
-    label: str,
-) -> Table | None:
-    """Every cell that is both in the run and in print; `None` without any.
-
-    `kinds`: what answered the run; part of its column's name. `label`: what that means for figures;
-    part of the caption.
-    """
+@table("published", "Beside the published study", secondary=("where",), label=_label)
+def beside_published(of: "Evidence") -> Iterator[Row]:
+    """This run's figures, with 95 % intervals, and the printed ones. This run: {label} Shift, flip
+    and fallback are per turn; wins are shares of the turns of a protocol; scores and tests are
+    means over tutored episodes. The published fallback rate may mean ties, or ties that the order
+    decided."""
+    figures = printed(PUBLISHED) if of.asked.published is None else of.asked.published
     places = ("benchmark", "condition", "role")
-    printed = {(f.quantity, *map(f.cell.get, places)): f for f in figures}
-    rows = [
-        *_decision_rows(diagnostics, printed),
-        *_win_rows(winners, printed),
-        *_gain_rows(gains, printed),
-    ]
-    return table(
-        "published",
-        "Beside the published study",
-        "This run's figures, with 95 % intervals, and the printed ones. This run: "
-        f"{label or _UNKNOWN} Shift, flip and fallback are per turn; wins are shares of the turns "
-        "of a protocol; scores "
-        "and tests are means over tutored episodes. The published fallback rate may mean ties, or "
-        "ties that the order decided.",
-        [
-            "quantity",
-            "of",
-            "condition",
-            f"this run ({', '.join(kinds) or 'unknown'})",
-            "published",
-            "where",
-        ],
-        rows,
-        secondary=("where",),
-    )
+    known = {(f.quantity, *map(f.cell.get, places)): f for f in figures}
+    rows = (*_decision_rows(of, known), *_win_rows(of, known), *_gain_rows(of, known))
+    for quantity, what, condition, own, found, theirs in rows:
+        yield {
+            "quantity": quantity.replace("_", " "),
+            "of": what,
+            "condition": condition,
+            f"this run ({', '.join(of.source.kinds) or 'unknown'})": own,
+            "published": theirs,
+            "where": found.where,
+        }
 
 
 _Figures = Mapping[tuple[str | None, ...], Printed]
 
 
-def _decision_rows(diagnostics: Sequence[Diagnostics], printed: _Figures) -> Iterator[_Row]:
-    for row in diagnostics:
-        own = dict(
-            zip(_SHARES, (row.shift, row.flip, row.tie_rate, row.fallback_rate), strict=True)
-        )
-        for quantity in _SHARES:
-            found = printed.get((quantity, None, row.protocol, None))
+def _decision_rows(of: "Evidence", known: _Figures) -> Iterator[_Printed]:
+    for row in of.diagnostics:
+        for quantity in ("shift", "flip", "tie_rate", "fallback_rate"):
+            found = known.get((quantity, None, row.protocol, None))
             if found is not None:
-                yield _row(quantity, "", row.protocol, estimate(own[quantity]), found)
+                own = estimate(getattr(row, quantity))
+                yield quantity, "", row.protocol, own, found, number(found.value, digits=2)
 
 
-def _win_rows(winners: Sequence[Mapping[str, Any]], printed: _Figures) -> Iterator[_Row]:
-    turns = Counter[str]()
-    for row in winners:
-        turns[row["protocol"]] += row["wins"]
-    for row in winners:
-        protocol, role = row["protocol"], row["role"]
-        found = printed.get(("wins", None, protocol, role))
-        of = printed.get(("turns", None, protocol, None))
-        if found is not None and of is not None:
-            own = f"{row['wins']} of {turns[protocol]}, {_percent(row['wins'], turns[protocol])}"
-            theirs = f"{found.value:g} of {of.value:g}, {_percent(found.value, of.value)}"
-            yield ("wins", role, protocol, own, theirs, found.where)
+def _win_rows(of: "Evidence", known: _Figures) -> Iterator[_Printed]:
+    turns = dict(of.winners.group_by("protocol").agg(pl.col("wins").sum()).iter_rows())
+    for row in of.winners.iter_rows(named=True):
+        protocol, role, wins = row["protocol"], row["role"], row["wins"]
+        found = known.get(("wins", None, protocol, role))
+        whole = known.get(("turns", None, protocol, None))
+        if found is not None and whole is not None:
+            own = f"{wins} of {turns[protocol]}, {_percent(wins, turns[protocol])}"
+            theirs = f"{found.value:g} of {whole.value:g}, {_percent(found.value, whole.value)}"
+            yield "wins", role, protocol, own, found, theirs
 
 
 def _percent(part: float, whole: float) -> str:
     return f"{100 * part / whole:.0f} %" if whole else "–"
 
 
-def _gain_rows(gains: Sequence[Gain], printed: _Figures) -> Iterator[_Row]:
-    for row in gains:
-        for part, own in (("initial", row.initial), ("final", row.final), ("gain", row.gain)):
+def _gain_rows(of: "Evidence", known: _Figures) -> Iterator[_Printed]:
+    for row in of.gains:
+        for part in ("initial", "final", "gain"):
             quantity = f"{row.measure}_{part}"
-            found = printed.get((quantity, row.benchmark, row.condition, None))
+            found = known.get((quantity, row.benchmark, row.condition, None))
             if found is not None:
-                yield _row(quantity, row.benchmark, row.condition, estimate(own), found)
-
-
-def _row(quantity: str, of: str, condition: str, own: str, found: Printed) -> _Row:
-    theirs = number(found.value, digits=2)
-    return (quantity.replace("_", " "), of, condition, own, theirs, found.where)
+                own, theirs = estimate(getattr(row, part)), number(found.value, digits=2)
+                yield quantity, row.benchmark, row.condition, own, found, theirs
 
 
 # --- Report inputs -------------------------------------------------------------------------------
@@ -358,24 +320,10 @@ class Evidence:
         return winning_roles(self.source)
 
     @property
-    def gains_table(self) -> Table | None:
-        """Scores before and after tutoring."""
-        return gains_table(self.gains, few_tasks_words(self.source.episodes))
-
-    @property
-    def diagnostics_table(self) -> Table | None:
-        """Shift, flip, ties and fallback per protocol, beside what is known of their floor."""
-        notes = [noise_told(self.noise)]
-        if self.published_table is None:
-            notes.append("The published study's figures for this table are not in the package.")
-        return diagnostics_table(self.diagnostics, notes, ordered=not self.unordered)
-
-    @property
-    def winners_table(self) -> Table | None:
-        """Wins per role and protocol."""
-        protocols = [row.protocol for row in self.diagnostics]
-        rows, ordered = self.winners.to_dicts(), not self.unordered
-        return winners_table(rows, self.candidates, protocols, ordered=ordered)
+    def diagnostics_notes(self) -> list[str]:
+        """What is known of the floor of shift and flips, and of figures to set beside them."""
+        absent = "The published study's figures for this table are not in the package."
+        return [noise_told(self.noise), *([absent] if self.published_table is None else [])]
 
     @cached_property
     def published_table(self) -> Table | None:
@@ -385,14 +333,7 @@ class Evidence:
         """
         if self.source.run is None and self.asked.published is None:
             return None
-        return beside_published(
-            self.diagnostics,
-            self.winners.to_dicts(),
-            self.gains,
-            figures=printed(PUBLISHED) if self.asked.published is None else self.asked.published,
-            kinds=self.source.kinds,
-            label=" ".join(WARNINGS[kind] for kind in self.source.kinds),
-        )
+        return beside_published(self)
 
     @cached_property
     def episodes(self) -> dict[str, int]:

@@ -51,9 +51,14 @@ from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
     panel_table,
     self_support_table,
 )
-from tutorsim.analysis.systems.panel.shifts_flips_and_ties import ballots_table, chance_table
+from tutorsim.analysis.systems.panel.shifts_flips_and_ties import (
+    ballots_table,
+    chance_table,
+    diagnostics_table,
+    winners_table,
+)
 from tutorsim.analysis.systems.panel.student_outcomes import (
-    few_tasks_words,
+    gains_table,
     persona_tables,
     success_table,
 )
@@ -388,7 +393,7 @@ OUTCOMES: Final = section(
     ),
     _figure("scores"),
     _figure("personas"),
-    lambda of: of.gains_table,
+    gains_table,
     lambda of: threshold_table(of.thresholds, of.threshold),
 )
 DECISIONS: Final = section(
@@ -401,12 +406,12 @@ DECISIONS: Final = section(
     _figure("decided-by"),
     _figure("movement"),
     _figure("noise"),
-    lambda of: of.diagnostics_table,
+    diagnostics_table,
     lambda of: of.published_table,
-    lambda of: chance_table(of.chance),
+    chance_table,
     lambda of: beside_floor_table(of.noise),
     lambda of: askings_table(of.noise),
-    lambda of: of.winners_table,
+    winners_table,
 )
 ORDERS: Final = section(
     "orders",
@@ -489,10 +494,6 @@ def failures_table(of: Evidence) -> Iterator[Row]:
             }
 
 
-def _success(of: Evidence) -> Table | None:
-    return success_table(of.success, of.rounds, few_tasks_words(of.source.episodes))
-
-
 @table(
     "cost",
     "Calls, tokens and cost",
@@ -523,9 +524,9 @@ BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
         "outcomes",
         "What became of the students",
         _mixed_words,
-        _success,
-        lambda of: of.gains_table if of.source.run else None,
-        lambda of: persona_tables(of.successes),
+        success_table,
+        lambda of: gains_table(of) if of.source.run else None,
+        persona_tables,
     ),
     section(
         "contrasts",
@@ -538,13 +539,13 @@ BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
         "decisions",
         "How the panels decided",
         _mixed_words,
-        lambda of: of.diagnostics_table,
-        lambda of: None if of.unordered else chance_table(of.chance),
+        diagnostics_table,
+        lambda of: None if of.unordered else chance_table(of),
         lambda of: beside_floor_table(of.noise),
         lambda of: askings_table(of.noise),
-        lambda of: of.winners_table,
+        winners_table,
     ),
-    section("ballots", "The ballots", "", lambda of: ballots_table(of.ballots)),
+    section("ballots", "The ballots", "", ballots_table),
     section("published", "Beside the published study", "", lambda of: of.published_table),
     section(
         "cost",
@@ -574,7 +575,7 @@ def document(opened: Opened, brief: bool) -> Document:
     evidence = Evidence(opened.source, opened.asked, brief)
     source, run = evidence.source, evidence.source.run
     declared = [one for one in (BRIEF if brief else WHOLE) if _is_there(one.id, evidence)]
-    tables = (_success, lambda of: of.winners_table) if brief else ()
+    tables = (success_table, winners_table) if brief else ()
     return Document(
         title=f"Report of {run.study.name if run else source.name}",
         summary=_summary(evidence),

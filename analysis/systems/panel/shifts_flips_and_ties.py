@@ -1,6 +1,6 @@
 """Vote shift, winner flips, ties and fallback per protocol, beside what chance alone gives."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import fsum
@@ -18,7 +18,8 @@ from tutorsim.analysis.counting.all_voting_turns import (
     turn_table,
 )
 from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns, largest, leaders_of
-from tutorsim.analysis.pages.cells import Table, Written, absent, estimate, part_of, plain, table
+from tutorsim.analysis.pages.cells import Table, Written, absent, estimate, part_of, plain
+from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
@@ -442,109 +443,105 @@ def _mean_gap(first: Floats, second: Floats) -> float:
 
 _SHIFT: Final = (
     "Vote shift: half the distance between the vote shares of the first and the final vote "
-    "(0 to 1). "
+    "(0 to 1)."
 )
 _INTERVALS: Final = "95 % intervals in brackets: over tasks."
 
 
-def diagnostics_table(
-    found: Sequence[Diagnostics], notes: Sequence[str], *, ordered: bool
-) -> Table | None:
-    """Shift, flip, ties and fallback per protocol.
-
-    `ordered`: an order is logged; without one, what counting leaves tied has no winner.
-    """
-    if not ordered:
-        return _unordered_table(found, notes)
-    return table(
-        "diagnostics",
-        "How the panels decided",
-        f"{_SHIFT}Flip: the first vote's leader did not win; a tied lead goes to the "
-        "fallback order, or, in the next column, to all who lead. Fallback: decided by the "
-        f"fallback order. {' '.join((_INTERVALS, *notes))}",
-        [
-            *("protocol", "turns", "episodes", "vote shift", "flip", "flip outside the leaders"),
-            *("final vote tied", "fallback", "abstentions"),
-        ],
-        [
-            (
-                *(d.protocol, d.turns, d.episodes, estimate(d.shift)),
-                *map(estimate, (d.flip, d.flip_set, d.tie_rate, d.fallback_rate)),
-                part_of(d.abstentions, d.ballots),
-            )
-            for d in found
-        ],
-        secondary=("episodes", "abstentions"),
-    )
+def _decided(row: Diagnostics, **shares: Estimate | NotEstimable) -> Row:
+    return {
+        "protocol": row.protocol,
+        "turns": row.turns,
+        "episodes": row.episodes,
+        "vote shift": estimate(row.shift),
+        **{name.replace("_", " "): estimate(share) for name, share in shares.items()},
+        "abstentions": part_of(row.abstentions, row.ballots),
+    }
 
 
-def _unordered_table(found: Sequence[Diagnostics], notes: Sequence[str]) -> Table | None:
-    return table(
-        "diagnostics",
-        "How the votes went",
-        f"{_SHIFT}Flip: the winner was not among those who led the first vote, of turns that "
-        "counting decided. Left tied: no order is logged, so that such a turn has no winner. "
-        f"{' '.join((_INTERVALS, *notes))}",
-        [
-            *("protocol", "turns", "episodes", "vote shift", "flip outside the leaders"),
-            *("final vote tied", "left tied", "abstentions"),
-        ],
-        [
-            (
-                *(d.protocol, d.turns, d.episodes, estimate(d.shift)),
-                *map(estimate, (d.flip_set, d.tie_rate, d.left_tied)),
-                part_of(d.abstentions, d.ballots),
-            )
-            for d in found
-        ],
-        secondary=("episodes", "abstentions"),
-    )
+_DECIDED: Final[dict[str, Any]] = {
+    "secondary": ("episodes", "abstentions"),
+    "shift": _SHIFT,
+    "notes": lambda of: " ".join((_INTERVALS, *of.diagnostics_notes)),
+}
 
 
-def chance_table(found: Iterable[ChanceBaseline]) -> Table | None:
-    """Flip and shift beside what independent votes would give."""
-    cells = [
-        (c, (c.flip, c.flip_expected, c.kappa, c.shift, c.shift_expected)) for c in found if c.turns
-    ]
-    return table(
-        "chance",
-        "Flip and shift beside chance",
-        "By chance: first and final votes drawn independently from those of the protocol's turns. "
-        "κ is 1 where the first leader always wins, 0 where it wins as often as by chance."
-        + absent(figure for _, figures in cells for figure in figures),
-        ["protocol", "turns", "flip", "flip by chance", "κ", "vote shift", "shift by chance"],
-        [(c.protocol, c.turns, *map(plain, figures)) for c, figures in cells],
-    )
-
-
-def winners_table(
-    winners: Sequence[Mapping[str, Any]],
-    candidates: Iterable[str],
-    protocols: Sequence[str],
-    *,
-    ordered: bool,
-) -> Table | None:
-    """Wins per role and protocol, by the step that decided.
-
-    `winners`: one row a protocol and role, as `winning_roles` has them. `ordered`: an order is
-    logged, which may have decided.
-    """
-    cells = {(row["role"], row["protocol"]): row for row in winners}
-    rows = []
-    names = (*candidates, LEFT_TIED)
-    for role in (c for c in names if any((c, p) in cells for p in protocols)):
-        own = [cells.get((role, p)) for p in protocols]
-        rows.append(
-            (role, sum(c["wins"] for c in own if c), *(_wins(cell, ordered) for cell in own))
+@table("diagnostics", "How the panels decided", **_DECIDED)
+def _ordered_table(of: Any) -> Iterator[Row]:
+    """{shift} Flip: the first vote's leader did not win; a tied lead goes to the fallback order,
+    or, in the next column, to all who lead. Fallback: decided by the fallback order. {notes}"""
+    for d in of.diagnostics:
+        yield _decided(
+            d,
+            flip=d.flip,
+            flip_outside_the_leaders=d.flip_set,
+            final_vote_tied=d.tie_rate,
+            fallback=d.fallback_rate,
         )
-    return table(
-        "winners",
-        "Who won, and the step that made them win",
-        "Turns won, as logged; in brackets by final vote + tie round"
-        f"{' + fallback order' * ordered}.",
-        ["winner", "all", *protocols],
-        rows,
-    )
+
+
+@table("diagnostics", "How the votes went", **_DECIDED)
+def _unordered_table(of: Any) -> Iterator[Row]:
+    """{shift} Flip: the winner was not among those who led the first vote, of turns that counting
+    decided. Left tied: no order is logged, so that such a turn has no winner. {notes}"""
+    for d in of.diagnostics:
+        yield _decided(
+            d,
+            flip_outside_the_leaders=d.flip_set,
+            final_vote_tied=d.tie_rate,
+            left_tied=d.left_tied,
+        )
+
+
+def diagnostics_table(of: Any) -> Table | None:
+    """Shift, flip, ties and fallback per protocol; without a logged order, what counting leaves
+    tied has no winner."""
+    return (_unordered_table if of.unordered else _ordered_table)(of)
+
+
+def _chances(found: ChanceBaseline) -> dict[str, float | NotEstimable]:
+    return {
+        "flip": found.flip,
+        "flip by chance": found.flip_expected,
+        "κ": found.kappa,
+        "vote shift": found.shift,
+        "shift by chance": found.shift_expected,
+    }
+
+
+@table(
+    "chance",
+    "Flip and shift beside chance",
+    absent=lambda of: absent(
+        figure for one in of.chance if one.turns for figure in _chances(one).values()
+    ),
+)
+def chance_table(of: Any) -> Iterator[Row]:
+    """By chance: first and final votes drawn independently from those of the protocol's turns. κ is
+    1 where the first leader always wins, 0 where it wins as often as by chance.{absent}"""
+    for one in of.chance:
+        if one.turns:
+            cells = {name: plain(figure) for name, figure in _chances(one).items()}
+            yield {"protocol": one.protocol, "turns": one.turns, **cells}
+
+
+@table(
+    "winners",
+    "Who won, and the step that made them win",
+    order=lambda of: "" if of.unordered else " + fallback order",
+)
+def winners_table(of: Any) -> Iterator[Row]:
+    """Turns won, as logged; in brackets by final vote + tie round{order}."""
+    cells = {(row["role"], row["protocol"]): row for row in of.winners.iter_rows(named=True)}
+    protocols = [row.protocol for row in of.diagnostics]
+    for role in (*of.candidates, LEFT_TIED):
+        own = {protocol: cells.get((role, protocol)) for protocol in protocols}
+        if any(own.values()):
+            yield {
+                "winner": role,
+                "all": sum(cell["wins"] for cell in own.values() if cell),
+                **{protocol: _wins(cell, not of.unordered) for protocol, cell in own.items()},
+            }
 
 
 def _wins(cell: Mapping[str, int] | None, ordered: bool) -> str | Written:
@@ -558,20 +555,10 @@ def _wins(cell: Mapping[str, int] | None, ordered: bool) -> str | Written:
     return Written(text, {"wins": cell["wins"], **steps})
 
 
-def ballots_table(counts: Sequence[Mapping[str, Any]]) -> Table | None:
-    """Ballots of all rounds by protocol and status.
-
-    `counts`: one row a protocol and stage, with a column for each status.
-    """
-    rows = []
-    for protocol in dict.fromkeys(row["protocol"] for row in counts):
-        own = [row for row in counts if row["protocol"] == protocol]
-        each = [sum(row[status] for row in own) for status in BALLOT_STATUSES]
-        rows.append((protocol, sum(each), *each))
-    return table(
-        "ballots",
-        "Ballots",
-        "Of all rounds. Repaired: read although the reply was not to the letter.",
-        ["protocol", "ballots", *BALLOT_STATUSES],
-        rows,
-    )
+@table("ballots", "Ballots")
+def ballots_table(of: Any) -> Iterator[Row]:
+    """Of all rounds. Repaired: read although the reply was not to the letter."""
+    for protocol in dict.fromkeys(row["protocol"] for row in of.ballots):
+        own = [row for row in of.ballots if row["protocol"] == protocol]
+        each: dict[str, int] = {s: sum(row[s] for row in own) for s in BALLOT_STATUSES}
+        yield {"protocol": protocol, "ballots": sum(each.values()), **each}

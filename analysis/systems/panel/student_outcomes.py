@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum, inf
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 import polars as pl
 
@@ -17,9 +17,10 @@ from tutorsim.analysis.pages.cells import (
     absent,
     bar,
     estimate,
+    of_rows,
     present,
-    table,
 )
+from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.runs.branch_continuations import by_origin
 from tutorsim.analysis.statistics.intervals_and_tests import (
@@ -338,84 +339,65 @@ def few_tasks_words(episodes: Iterable[EpisodeRecord]) -> str:
     return f"Intervals are over tasks ({each})."
 
 
-def success_table(
-    rates: Sequence[SuccessRate], rounds: Sequence[Rounds], note: str
-) -> Table | None:
-    """Success and turns by benchmark and condition; `None` without episodes.
-
-    `note`: on the intervals, from `few_tasks_words`.
-    """
-    turns = {(row.benchmark, row.condition): row for row in rounds}
-    rows = []
-    for row in rates:
+@table(
+    "success",
+    "Success by condition",
+    secondary=("unscored", "tutored"),
+    few=lambda of: few_tasks_words(of.source.episodes),
+    absent=lambda of: absent(row.rate for row in of.success),
+)
+def success_table(of: Any) -> Iterator[Row]:
+    """Share of complete episodes with a last score [95 % interval]. Tutored: episodes whose first
+    attempt did not succeed. Turns: mean over all episodes. {few}{absent}"""
+    turns = {(row.benchmark, row.condition): row for row in of.rounds}
+    for row in of.success:
         own = turns[row.benchmark, row.condition]
-        rows.append(
-            (
-                *(row.benchmark, row.condition, bar(row.rate), estimate(row.rate)),
-                *(row.episodes, row.unscored, own.fired, estimate(own.mean)),
-            )
-        )
-    return table(
-        "success",
-        "Success by condition",
-        "Share of complete episodes with a last score [95 % interval]. Tutored: episodes whose "
-        f"first attempt did not succeed. Turns: mean over all episodes. {note}"
-        + absent(row.rate for row in rates),
-        [
-            *("benchmark", "condition", " ", "success", "episodes", "unscored", "tutored"),
-            "tutoring turns",
-        ],
-        rows,
-        secondary=("unscored", "tutored"),
-    )
+        yield {
+            "benchmark": row.benchmark,
+            "condition": row.condition,
+            " ": bar(row.rate),
+            "success": estimate(row.rate),
+            "episodes": row.episodes,
+            "unscored": row.unscored,
+            "tutored": own.fired,
+            "tutoring turns": estimate(own.mean),
+        }
 
 
-def gains_table(gains: Iterable[Gain], note: str) -> Table | None:
-    """Scores and code verdicts before and after tutoring; `None` without episodes.
-
-    `note`: on the intervals, from `few_tasks_words`.
-    """
-    ordered = sorted(gains, key=lambda g: (g.benchmark != "sciq", g.measure != "score"))
-    return table(
-        "gains",
-        "Before and after tutoring",
-        "Mean [95 % interval] over tutored episodes with both values; n counts them. Code is the "
-        f"share of programs that pass. {note}",
-        ["what", "condition", "n", "first attempt", "last attempt", "gain"],
-        [
-            (
-                f"{BENCHMARKS.get(g.benchmark, g.benchmark)}, {g.measure}",
-                *(g.condition, g.n, estimate(g.initial), estimate(g.final)),
-                estimate(g.gain, signed=True),
-            )
-            for g in ordered
-        ],
-    )
+@table("gains", "Before and after tutoring", few=lambda of: few_tasks_words(of.source.episodes))
+def gains_table(of: Any) -> Iterator[Row]:
+    """Mean [95 % interval] over tutored episodes with both values; n counts them. Code is the share
+    of programs that pass. {few}"""
+    for row in sorted(of.gains, key=lambda g: (g.benchmark != "sciq", g.measure != "score")):
+        yield {
+            "what": f"{BENCHMARKS.get(row.benchmark, row.benchmark)}, {row.measure}",
+            "condition": row.condition,
+            "n": row.n,
+            "first attempt": estimate(row.initial),
+            "last attempt": estimate(row.final),
+            "gain": estimate(row.gain, signed=True),
+        }
 
 
-def persona_tables(successes: Sequence[Success]) -> tuple[Table, ...]:
+def persona_tables(of: Any) -> tuple[Table, ...]:
     """Successes of scored episodes, persona by condition, one table a benchmark."""
-    return present(*_persona_tables(successes))
+    return present(*_persona_tables(of.successes))
 
 
 def _persona_tables(successes: Sequence[Success]) -> Iterator[Table | None]:
     for benchmark in dict.fromkeys(row.benchmark for row in successes):
+        rows: dict[str, dict[str, Written | str]] = {}
         own = [row for row in successes if row.benchmark == benchmark]
-        conditions = list(dict.fromkeys(row.condition for row in own))
-        cells = {
-            (row.persona, row.condition): Written(f"{row.successes}/{n}", Share(row.successes, n))
-            for row in own
-            for n in [row.rate.n if isinstance(row.rate, Estimate) else 0]
-        }
-        yield table(
+        empty = dict.fromkeys((row.condition for row in own), "")
+        for row in own:
+            n = row.rate.n if isinstance(row.rate, Estimate) else 0
+            cells = rows.setdefault(row.persona, {"persona": row.persona, **empty})
+            cells[row.condition] = Written(f"{row.successes}/{n}", Share(row.successes, n))
+        yield of_rows(
             f"personas-{benchmark}",
             f"Success by persona, {BENCHMARKS.get(benchmark, benchmark)}",
             "Successful episodes / episodes with a last score.",
-            ["persona", *conditions],
-            [
-                (persona, *(cells.get((persona, c), "") for c in conditions))
-                for persona in dict.fromkeys(row.persona for row in own)
-            ],
+            list(rows.values()),
         )
 
 

@@ -5,13 +5,11 @@ from dataclasses import replace
 from tests.analysis.made import report_of
 from tutorsim.analysis.pages.cells import DASH
 from tutorsim.analysis.recount.other_success_thresholds import at_threshold, threshold_table
+from tutorsim.analysis.systems.panel.evidence import Evidence
 from tutorsim.analysis.systems.panel.student_outcomes import (
     few_tasks_words,
     persona_tables,
-    rounds,
-    success_rates,
     success_table,
-    successes,
 )
 from tutorsim.kernel.cost_plan import PriceTable
 from tutorsim.records import CallRecord
@@ -21,20 +19,20 @@ S, MI, *_ = DEFAULT_ROLES
 
 
 def test_success_has_a_bar_and_the_turns_that_it_took(two_votes):
-    table = success_table(success_rates(two_votes), rounds(two_votes), "Few.")
+    table = success_table(Evidence(two_votes))
     row = ("sciq", "simple", "█" * 10, "1.00", 1, 0, 1, "2.00")
     assert table.data.rows() == [row]
 
 
 def test_success_of_unscored_episodes_is_not_estimable_and_says_why(panel_episode, panel_source):
     source = panel_source(panel_episode(scores=(None,)))
-    table = success_table(success_rates(source), rounds(source), "")
+    table = success_table(Evidence(source))
     assert table.data.row(0)[2:6] == ("", DASH, 1, 1)
     assert " Not estimable: no observations. Without an interval: too few tasks." in table.caption
 
 
 def test_personas_have_a_table_for_each_benchmark(two_votes):
-    [table] = persona_tables(successes(two_votes))
+    [table] = persona_tables(Evidence(two_votes))
     assert table.data.rows() == [("novice", "1/1")]
 
 

@@ -307,3 +307,21 @@ def two_votes(panel_turn, panel_episode, panel_source):
     tied = {S: S, MI: S, MO: MI, ME: MI}
     turns = panel_turn("simple", clear), panel_turn("simple", tied, tie=tied, turn=2)
     return panel_source(panel_episode(*turns, scores=(0.2, 0.4, 0.8)))
+
+
+S, MI, MO, ME = DEFAULT_ROLES
+
+
+@pytest.fixture
+def decided_and_tied(panel_turn, panel_episode, panel_source):
+    """A turn that voting decides and one that the order does, in two episodes of one run."""
+
+    def votes(*choices):
+        return dict(zip(DEFAULT_ROLES, choices, strict=True))
+
+    clear = panel_turn("simple", votes(MI, MI, MI, S))
+    tied = panel_turn("simple", votes(S, S, MI, MI), tie=votes(S, S, MI, MI))
+    return panel_source(
+        panel_episode(clear, task="t1", scores=(0.1, 0.8)),
+        panel_episode(tied, task="t2", scores=(0.1, 0.4)),
+    )

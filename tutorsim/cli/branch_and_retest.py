@@ -15,7 +15,7 @@ from rich.text import Text
 from tutorsim.analysis.ballots.recount_source import Source, open_source
 from tutorsim.analysis.systems.system_view import Ballots, Leaving, view_of
 from tutorsim.cli.console import Count, counted, err, safe, working
-from tutorsim.cli.options import json_option, names, order_option
+from tutorsim.cli.options import json_option, names, order_option, recording_option
 from tutorsim.cli.output_elements import Prose, caption, heading, number, publish, table
 from tutorsim.cli.recording import (
     check_may_record,
@@ -58,11 +58,7 @@ if TYPE_CHECKING:
     "--sample", type=click.IntRange(min=1), help="Ask again in so many turns, drawn by --seed."
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="What --sample draws by.")
-@click.option(
-    "--cassette-dir",
-    type=click.Path(path_type=Path),
-    help="The recording of RUN, where it is not found by itself.",
-)
+@recording_option
 @click.option(
     "--plan", "--dry-run", "only_plan", is_flag=True, help="Show what it takes; send nothing."
 )
@@ -317,11 +313,7 @@ def _amounts(least: float | None, most: float | None) -> str:
     type=click.IntRange(min=1),
     help="Take up so many episodes, those first that shrink the bounds most per dollar.",
 )
-@click.option(
-    "--cassette-dir",
-    type=click.Path(path_type=Path),
-    help="The recording of RUN, where it is not found by itself.",
-)
+@recording_option
 @recording_options
 def branch(
     source: Path,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tutorsim.cli.console import emit_json, err, out, safe
+from tutorsim.cli.options import folder_option
 from tutorsim.cli.output_elements import table
 from tutorsim.errors import CheckFailed, MissingCallError, TutorsimError
 from tutorsim.replay import MANIFEST_FILE, Cassette, Manifest, read_cassette, read_manifest
@@ -442,13 +443,7 @@ def _day_before(age: str) -> str:
     required=True,
     help="Form of the cassettes written.",
 )
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder to write; new or empty.",
-)
+@folder_option("Folder to write; new or empty.")
 def convert_command(folder: Path, form: CassetteForm, output: Path) -> None:
     """Write the recording in FOLDER again, its cassettes as text or compressed.
 

@@ -13,7 +13,7 @@ from tutorsim.analysis.runs.write_tables import EXPORT_FORMATS, ExportFormat, ex
 from tutorsim.analysis.runs.write_tables import export as write_tables
 from tutorsim.cli.ballot_options import ballot_options
 from tutorsim.cli.console import counted, emit_json, err, out, safe, show_error
-from tutorsim.cli.options import json_option
+from tutorsim.cli.options import folder_option, json_option
 from tutorsim.cli.sources import RunPath, check_logs
 from tutorsim.errors import UsageError
 from tutorsim.kernel.load import system_named
@@ -24,13 +24,7 @@ from tutorsim.system_registry import system_names
 
 @click.command()
 @click.argument("run", type=RunPath())
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder to write to; made where it does not exist.",
-)
+@folder_option("Folder to write to; made where it does not exist.")
 @click.option(
     "--format",
     "format_",
@@ -82,13 +76,7 @@ def export(run: Path, output: Path, format_: ExportFormat, hints: Hints, as_json
 @click.command("import")
 @click.argument("program")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Run folder to write.",
-)
+@folder_option("Run folder to write.")
 @click.option(
     "--spelling",
     type=click.Choice(["one", "apart"]),

@@ -5,17 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from tutorsim.cli.console import err, safe
 from tutorsim.cli.output_elements import listing
 from tutorsim.errors import FolderError, UsageError
-
-if TYPE_CHECKING:
-    pass
-
 
 # --- Options -------------------------------------------------------------------------------------
 
@@ -105,6 +101,21 @@ def table_option(name: str, rows: str) -> Callable[[Command], Command]:
         metavar="FILE",
         help=f"Also write {rows} to FILE, {listing(TABLES, last='or')}.",
     )
+
+
+def recording_option(command: Command) -> Command:
+    """Adds `--cassette-dir` to a command that looks a run's recording up."""
+    return click.option(
+        "--cassette-dir",
+        type=click.Path(path_type=Path),
+        help="The recording of RUN, where it is not found by itself.",
+    )(command)
+
+
+def folder_option(told: str) -> Callable[[Command], Command]:
+    """Adds `-o FOLDER`, which must be given, with what it is for in this command."""
+    folder = click.Path(path_type=Path, file_okay=False)
+    return click.option("-o", "--output", required=True, type=folder, help=told)
 
 
 def tell_rows(rows: int, path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from tutorsim.cli.console import emit_json, err, out, safe
-from tutorsim.cli.options import json_option
+from tutorsim.cli.options import json_option, recording_option
 from tutorsim.cli.output_elements import listing
 from tutorsim.cli.sources import RunPath, check_logs
 from tutorsim.errors import FolderError, UsageError
@@ -79,11 +79,7 @@ FORMS: Final = (".html", ".csv")
 @click.option(
     "--scripted", is_flag=True, help="A program filled in the files; figures then say so."
 )
-@click.option(
-    "--cassette-dir",
-    type=click.Path(path_type=Path),
-    help="The recording of RUN, where it is not found by itself.",
-)
+@recording_option
 @json_option
 def rate(
     source: Path,

@@ -18,7 +18,6 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, cont
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Generic, TypeVar
 
 import httpx2
@@ -491,12 +490,7 @@ class BoundCassette(ABC, Generic[S, A]):
             self._leave(session)
             raise
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._client is not None:
             self._client.__exit__(None, None, None)
         self._end(error)
@@ -510,12 +504,7 @@ class BoundCassette(ABC, Generic[S, A]):
             raise
         return self._async_client
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._async_client is not None:
             await self._async_client.__aexit__(None, None, None)
         self.__exit__(kind, error, trace)

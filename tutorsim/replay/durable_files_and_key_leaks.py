@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final
 
 from tutorsim.errors import FolderError, RecordingRefused
@@ -205,12 +204,7 @@ class FolderLock:
             raise folder_error(self._path.parent, error) from error
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._handle is None:
             return
         if _flock():  # before the lock goes, so that nobody waits for a file that will go too

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -12,14 +12,88 @@ from tutorsim.kernel.flow import CodeResult, CodeRun, Listen, PersonInput
 from tutorsim.records import VerdictRecord, to_line
 from tutorsim.replay.durable_files_and_key_leaks import AppendFile, write_atomic
 
+K = TypeVar("K", str, tuple[str, int])
+L = TypeVar("L", bound="_Line")
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def unchanged(self) -> bool:
+        """Whether the digest fits the content."""
+        raise NotImplementedError
+
+
+class _LineStore(Generic[K, L]):
+    """A file of lines that are appended as they come, and sorted when the recording ends."""
+
+    file: ClassVar[str]
+    line: type[L]
+    of: ClassVar[tuple[str, str]]
+    """What the lines are, and what is recorded again if they are damaged."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = AppendFile(folder / self.file)
+        try:
+            lines = self._file.read()
+        except OSError as error:
+            raise self._refused(error.strerror or str(error)) from error
+        parsed = [self._parsed(line, number) for number, line in enumerate(lines, start=1)]
+        self._entries: dict[K, L] = {self._key(entry): entry for entry in parsed}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def finish(self) -> str | None:
+        """Rewrite the file sorted, one line an entry.
+
+        The file's SHA-256; `None`, and no file, where there is no entry.
+        """
+        self._file.close()
+        if not self._entries:
+            return None
+        lines = [to_line(self._entries[key]) for key in sorted(self._entries)]
+        data = "".join(f"{line}\n" for line in lines).encode()
+        write_atomic(self._file.path, data)
+        return hashlib.sha256(data).hexdigest()
+
+    def close(self) -> None:
+        """Release the file."""
+        self._file.close()
+
+    def _key(self, entry: L) -> K:
+        raise NotImplementedError
+
+    def _keep(self, entry: L) -> None:
+        """Keep an entry; it survives a kill of this process from here on."""
+        self._file.append(to_line(entry).encode())
+        self._entries[self._key(entry)] = entry
+
+    def _parsed(self, line: bytes, number: int) -> L:
+        try:
+            entry = self.line.model_validate_json(line)
+        except ValidationError as error:
+            raise self._refused(f"Line {number}: {error.errors()[0]['msg']}.") from error
+        if not entry.unchanged():
+            raise self._refused(f"Line {number}: its digest does not fit its content.")
+        return entry
+
+    def _refused(self, why: str) -> RecordingError:
+        lines, recorded = self.of
+        return RecordingError(
+            f"{self._file.path} is not a whole file of {lines}.",
+            why=why,
+            hint=f"Restore the file from version control, or record the {recorded} into a new "
+            "folder.",
+        )
+
+
 # --- Code verdicts -------------------------------------------------------------------------------
 
 VERDICTS_FILE: Final = "verdicts.jsonl"
 
 
-class _VerdictLine(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class _VerdictLine(_Line):
     program: str
     """Digest of what was judged."""
     digest: str
@@ -31,6 +105,9 @@ class _VerdictLine(BaseModel):
     reason: str
     near_limit: bool
     unsafe: bool
+
+    def unchanged(self) -> bool:
+        return self.digest == _program_digest(self.program, self.fingerprint)
 
     def result(self) -> CodeResult:
         return CodeResult(
@@ -44,19 +121,22 @@ class _VerdictLine(BaseModel):
         )
 
 
-class VerdictStore:
+class VerdictStore(_LineStore[str, _VerdictLine]):
     """The verdict file of a recording.
 
     `fingerprint` is what would judge a program now; `None` in a replay, which takes any verdict.
     """
 
-    def __init__(self, folder: Path, *, fingerprint: str | None = None) -> None:
-        self._file = AppendFile(folder / VERDICTS_FILE)
-        self._fingerprint = fingerprint
-        self._entries = {entry.program: entry for entry in self._read()}
+    file = VERDICTS_FILE
+    line = _VerdictLine
+    of = ("verdicts", "study")
 
-    def __len__(self) -> int:
-        return len(self._entries)
+    def __init__(self, folder: Path, *, fingerprint: str | None = None) -> None:
+        super().__init__(folder)
+        self._fingerprint = fingerprint
+
+    def _key(self, entry: _VerdictLine) -> str:
+        return entry.program
 
     def find(self, run: CodeRun) -> CodeResult | None:
         """The kept verdict on a program; `None` where it has to be judged."""
@@ -75,8 +155,7 @@ class VerdictStore:
             code=result.code,
             **result.verdict.model_dump(),
         )
-        self._file.append(to_line(entry).encode())
-        self._entries[program] = entry
+        self._keep(entry)
 
     def adopt(self, run: CodeRun, other: "VerdictStore") -> CodeResult | None:
         """Keep another recording's verdict on a program as it is; `None` where it has none."""
@@ -84,50 +163,8 @@ class VerdictStore:
         if entry is None:
             return None
         if self._entries.get(entry.program) != entry:
-            self._file.append(to_line(entry).encode())
-            self._entries[entry.program] = entry
+            self._keep(entry)
         return entry.result()
-
-    def finish(self) -> str | None:
-        """Rewrite the file sorted, one line a program.
-
-        The file's SHA-256; `None`, and no file, when no program was judged.
-        """
-        self._file.close()
-        if not self._entries:
-            return None
-        lines = [to_line(self._entries[program]) for program in sorted(self._entries)]
-        data = "".join(f"{line}\n" for line in lines).encode()
-        write_atomic(self._file.path, data)
-        return hashlib.sha256(data).hexdigest()
-
-    def close(self) -> None:
-        """Release the file."""
-        self._file.close()
-
-    def _read(self) -> list[_VerdictLine]:
-        try:
-            lines = self._file.read()
-        except OSError as error:
-            raise self._refused(error.strerror or str(error)) from error
-        return [self._parsed(line, number) for number, line in enumerate(lines, start=1)]
-
-    def _parsed(self, line: bytes, number: int) -> _VerdictLine:
-        try:
-            entry = _VerdictLine.model_validate_json(line)
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise self._refused(f"Line {number}: {first['msg']}.") from error
-        if entry.digest != _program_digest(entry.program, entry.fingerprint):
-            raise self._refused(f"Line {number}: its digest does not fit its content.")
-        return entry
-
-    def _refused(self, why: str) -> RecordingError:
-        return RecordingError(
-            f"{self._file.path} is not a whole file of verdicts.",
-            why=why,
-            hint="Restore the file from version control, or record the study into a new folder.",
-        )
 
 
 def program_digest(run: CodeRun) -> str:
@@ -145,9 +182,7 @@ def _program_digest(program: str, fingerprint: str) -> str:
 INPUTS_FILE: Final = "inputs.jsonl"
 
 
-class _InputLine(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class _InputLine(_Line):
     episode_id: str
     number: int = Field(ge=1)
     """From 1: how often the episode's flow had listened."""
@@ -168,18 +203,15 @@ class _InputLine(BaseModel):
         return PersonInput(self.text, self.waited_ms, self.ended, self.message_id)
 
 
-class InputStore:
+class InputStore(_LineStore[tuple[str, int], _InputLine]):
     """The inputs of a recording."""
 
-    def __init__(self, folder: Path) -> None:
-        self._file = AppendFile(folder / INPUTS_FILE)
-        self._entries: dict[tuple[str, int], _InputLine] = {}
-        for number, line in enumerate(self._lines(), start=1):
-            entry = self._parsed(line, number)
-            self._entries[entry.episode_id, entry.number] = entry
+    file = INPUTS_FILE
+    line = _InputLine
+    of = ("inputs", "lesson")
 
-    def __len__(self) -> int:
-        return len(self._entries)
+    def _key(self, entry: _InputLine) -> tuple[str, int]:
+        return entry.episode_id, entry.number
 
     def find(self, episode_id: str, number: int, listen: Listen) -> PersonInput | None:
         """What was heard the `number`-th time that an episode listened; `None` if not recorded.
@@ -222,48 +254,7 @@ class InputStore:
             message_id=heard.message_id,
             digest="",
         )
-        entry = entry.model_copy(update={"digest": _inputs_digest(entry)})
-        self._file.append(to_line(entry).encode())
-        self._entries[episode_id, number] = entry
-
-    def finish(self) -> str | None:
-        """Rewrite the file sorted by episode and number.
-
-        The file's SHA-256; `None`, and no file, if nobody was listened to.
-        """
-        self._file.close()
-        if not self._entries:
-            return None
-        lines = [to_line(self._entries[key]) for key in sorted(self._entries)]
-        data = "".join(f"{line}\n" for line in lines).encode()
-        write_atomic(self._file.path, data)
-        return hashlib.sha256(data).hexdigest()
-
-    def close(self) -> None:
-        """Release the file."""
-        self._file.close()
-
-    def _lines(self) -> list[bytes]:
-        try:
-            return self._file.read()
-        except OSError as error:
-            raise self._refused(error.strerror or str(error)) from error
-
-    def _parsed(self, line: bytes, number: int) -> _InputLine:
-        try:
-            entry = _InputLine.model_validate_json(line)
-        except ValidationError as error:
-            raise self._refused(f"Line {number}: {error.errors()[0]['msg']}.") from error
-        if not entry.unchanged():
-            raise self._refused(f"Line {number}: its digest does not fit its content.")
-        return entry
-
-    def _refused(self, why: str) -> RecordingError:
-        return RecordingError(
-            f"{self._file.path} is not a whole file of inputs.",
-            why=why,
-            hint="Restore the file from version control, or record the lesson into a new folder.",
-        )
+        self._keep(entry.model_copy(update={"digest": _inputs_digest(entry)}))
 
 
 def inputs_digest(folder: Path) -> str | None:

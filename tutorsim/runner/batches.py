@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, TypeVar
 
 import httpx2
@@ -349,12 +348,7 @@ class BatchModel:
         self._conductor = asyncio.create_task(self._conduct())
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._conductor.cancel()
         await asyncio.gather(self._conductor, return_exceptions=True)
         if error is None:

@@ -1,55 +1,21 @@
 """What a recount says first: its sentences, and a row for every rule."""
 
 import re
-from dataclasses import replace
 
-from tests.analysis.made import report_of
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.verdict import recount_verdict, verdict_table
-from tutorsim.analysis.systems.panel.contrasts import compare_runs, comparison_words
-from tutorsim.vocabularies import DEFAULT_ROLES, PROTOCOLS
-
-S, MI, MO, ME = DEFAULT_ROLES
+from tutorsim.vocabularies import PROTOCOLS
 
 
 def split(text):
     return text.split(". ")
 
 
-def votes(*choices):
-    return dict(zip(DEFAULT_ROLES, choices, strict=True))
-
-
-def run_of(panel_turn, panel_episode, panel_source, *, last=0.8):
-    """A turn that voting decides and one that the order does."""
-    clear = panel_turn("simple", votes(MI, MI, MI, S))
-    tied = panel_turn("simple", votes(S, S, MI, MI), tie=votes(S, S, MI, MI))
-    return panel_source(
-        panel_episode(clear, task="t1", scores=(0.1, last)),
-        panel_episode(tied, task="t2", scores=(0.1, 0.4)),
-    )
-
-
-def test_a_summary_says_what_was_run_and_what_the_order_decided(
-    panel_turn, panel_episode, panel_source
-):
-    source = run_of(panel_turn, panel_episode, panel_source)
-    made = report_of(source, brief=True)
-    assert made.summary.startswith("2 episodes of 2 tasks under simple. Models: ")
-    decided, not_identified = made.answers[-2:]
-    assert decided.question == "What did the fallback order decide?"
-    assert decided.headline == "1 of 2 turns"
-    assert not_identified.headline == "Who would have won under another ballot format"
-    assert "What a student would have said" in not_identified.detail
-    assert report_of(panel_source(), brief=True).summary == "The run has no episode."
-
-
-def test_a_recount_says_what_is_sure_and_what_stays_open(panel_turn, panel_episode, panel_source):
-    source = run_of(panel_turn, panel_episode, panel_source)
-    found = recount(source, exempt=(0, 1))
+def test_a_recount_says_what_is_sure_and_what_stays_open(decided_and_tied):
+    found = recount(decided_and_tied, exempt=(0, 1))
     order, *rules, untested = recount_verdict(found)
     assert order.startswith("The fallback order decided 1 of 2 turns")
     ranked = next(text for text in rules if text.startswith("Ranked"))
@@ -62,12 +28,9 @@ def test_a_recount_says_what_is_sure_and_what_stays_open(panel_turn, panel_episo
     assert "which these ballots do not test" in untested
 
 
-def test_every_rule_that_is_asked_is_answered_in_a_sentence_and_no_other(
-    panel_turn, panel_episode, panel_source
-):
-    source = run_of(panel_turn, panel_episode, panel_source)
+def test_every_rule_that_is_asked_is_answered_in_a_sentence_and_no_other(decided_and_tied):
     for target in TARGETS:
-        said = recount_verdict(recount(source, targets=[target], exempt=(0,)))
+        said = recount_verdict(recount(decided_and_tied, targets=[target], exempt=(0,)))
         if target == "simple":  # both votes were simple already
             assert said[0].startswith("Simple voting: every turn was logged under it")
             continue
@@ -78,30 +41,9 @@ def test_every_rule_that_is_asked_is_answered_in_a_sentence_and_no_other(
         ]
 
 
-def test_a_run_does_not_differ_from_itself(panel_turn, panel_episode, panel_source):
-    source = run_of(panel_turn, panel_episode, panel_source)
-    headline, words = comparison_words(compare_runs(source, source))
-    assert headline == "Nothing differs"
-    assert words.startswith("Every paired outcome is equal")
-
-
-def test_opposite_differences_are_no_equality(panel_turn, panel_episode, panel_source):
-    """One pair up and one down by as much: the mean is 0, and still they differ."""
-    one = run_of(panel_turn, panel_episode, panel_source)
-    up, down = one.episodes
-    moved = (
-        up.model_copy(update={"final_correctness": 0.6}),
-        down.model_copy(update={"final_correctness": 0.6}),
-    )
-    headline, words = comparison_words(compare_runs(one, replace(one, episodes=moved)))
-    assert headline != "Nothing differs"
-    assert "cannot show a difference between runs" in words
-
-
-def test_nothing_stays_sure_of_nothing(panel_turn, panel_episode, panel_source):
+def test_nothing_stays_sure_of_nothing(decided_and_tied):
     """Everybody may approve of everybody, so no winner is surely kept."""
-    source = run_of(panel_turn, panel_episode, panel_source)
-    untested = recount_verdict(recount(source, targets=["approval"], exempt=(0, 1)))[-1]
+    untested = recount_verdict(recount(decided_and_tied, targets=["approval"], exempt=(0, 1)))[-1]
     assert untested.endswith("which these ballots do not test.")
 
 

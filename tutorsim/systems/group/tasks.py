@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -32,7 +32,7 @@ ScenarioKind = Literal[
 ]
 """What leads to the tenth message."""
 KINDS: Final[tuple[ScenarioKind, ...]] = get_args(ScenarioKind)
-T = TypeVar("T", bound="_Part")
+T = TypeVar("T", bound="_GroupTask")
 N_STAGES: Final = 4
 N_MESSAGES: Final = 9
 
@@ -64,10 +64,23 @@ class StagePlan(_Part):
 Checklist = tuple[StagePlan, ...]
 
 
-class Lesson(_Part):
+class _GroupTask(_Part):
+    benchmark: ClassVar[str]
+    id: Id
+
+    @property
+    def task_id(self) -> str:
+        return self.id
+
+    def published(self) -> dict[str, Any]:
+        """The task in the form that its reader takes."""
+        return self.model_dump(mode="json")
+
+
+class Lesson(_GroupTask):
     """A problem with its stages."""
 
-    id: Id
+    benchmark = "lesson"
     problem: Text
     solution: Text
     """No agent sees it; raters and readers do."""
@@ -83,18 +96,6 @@ class Lesson(_Part):
             raise ValueError(f"task id {twice[0]!r} is there twice")
         return self
 
-    @property
-    def task_id(self) -> str:
-        return self.id
-
-    @property
-    def benchmark(self) -> str:
-        return "lesson"
-
-    def published(self) -> dict[str, Any]:
-        """The task in the form that its reader takes."""
-        return self.model_dump(mode="json")
-
 
 class ScriptedMessage(_Part):
     """One of the nine messages before the duel."""
@@ -109,10 +110,10 @@ class _Expected(_Part):
     act: Text
 
 
-class Scenario(_Part):
+class Scenario(_GroupTask):
     """Nine messages, and who should say what in the tenth."""
 
-    id: Id
+    benchmark = "scenario"
     kind: ScenarioKind
     difficulty: Literal["easy", "medium", "hard"]
     problem: Text
@@ -132,21 +133,9 @@ class Scenario(_Part):
         return self
 
     @property
-    def task_id(self) -> str:
-        return self.id
-
-    @property
-    def benchmark(self) -> str:
-        return "scenario"
-
-    @property
     def speakers(self) -> set[str]:
         """Everybody that the scenario names."""
         return {message.name for message in self.messages} | {self.expected.speaker}
-
-    def published(self) -> dict[str, Any]:
-        """The task in the form that its reader takes."""
-        return self.model_dump(mode="json")
 
 
 def read_lessons(path: Path) -> tuple[Lesson, ...]:
@@ -154,7 +143,7 @@ def read_lessons(path: Path) -> tuple[Lesson, ...]:
 
     Raises `TaskFileError` naming file, entry and field.
     """
-    return _lessons(_read(path), str(path))
+    return _tasks(Lesson, _read(path), str(path))
 
 
 def read_scenarios(path: Path) -> tuple[Scenario, ...]:
@@ -162,21 +151,21 @@ def read_scenarios(path: Path) -> tuple[Scenario, ...]:
 
     Raises `TaskFileError` naming file, entry and field.
     """
-    return _scenarios(_read(path), str(path))
+    return _tasks(Scenario, _read(path), str(path))
 
 
 @cache
 def builtin_lessons() -> tuple[Lesson, ...]:
     """The original lessons that come with the package."""
     name = "lessons.toml"
-    return _lessons(tomllib.loads(_shipped(name)), name)
+    return _tasks(Lesson, tomllib.loads(_shipped(name)), name)
 
 
 @cache
 def builtin_scenarios() -> tuple[Scenario, ...]:
     """The original scenarios that come with the package, two of each kind."""
     name = "scenarios.json"
-    return _scenarios(json.loads(_shipped(name)), name)
+    return _tasks(Scenario, json.loads(_shipped(name)), name)
 
 
 def tasks_text(tasks: Sequence[Task]) -> str:
@@ -202,18 +191,11 @@ def _read(path: Path) -> object:
         ) from error
 
 
-def _lessons(value: object, file: str) -> tuple[Lesson, ...]:
-    entries = _entries(value, "lesson", file)
-    lessons = tuple(_entry(Lesson, entry, i, file) for i, entry in enumerate(entries, start=1))
-    _check_ids([lesson.id for lesson in lessons], file)
-    return lessons
-
-
-def _scenarios(value: object, file: str) -> tuple[Scenario, ...]:
-    entries = _entries(value, "scenario", file)
-    scenarios = tuple(_entry(Scenario, entry, i, file) for i, entry in enumerate(entries, start=1))
-    _check_ids([scenario.id for scenario in scenarios], file)
-    return scenarios
+def _tasks(kind: type[T], value: object, file: str) -> tuple[T, ...]:
+    entries = _entries(value, kind.benchmark, file)
+    tasks = tuple(_entry(kind, entry, i, file) for i, entry in enumerate(entries, start=1))
+    _check_ids([task.id for task in tasks], file)
+    return tasks
 
 
 def _entries(value: object, name: str, file: str) -> Sequence[object]:

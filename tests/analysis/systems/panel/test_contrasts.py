@@ -1,4 +1,6 @@
-"""None"""
+"""Contrasts of conditions and of two runs, in pairs."""
+
+from dataclasses import replace
 
 import pytest
 
@@ -233,3 +235,23 @@ def test_runs_that_share_nothing_are_refused(panel_episode, panel_source):
     for second in (other, panel_source()):
         with pytest.raises(UsageError, match="share no episode that both have complete"):
             compare_runs(one, second)
+
+
+def test_a_run_does_not_differ_from_itself(decided_and_tied):
+    headline, words = comparison_words(compare_runs(decided_and_tied, decided_and_tied))
+    assert headline == "Nothing differs"
+    assert words.startswith("Every paired outcome is equal")
+
+
+def test_opposite_differences_are_no_equality(decided_and_tied):
+    """One pair up and one down by as much: the mean is 0, and still they differ."""
+    up, down = decided_and_tied.episodes
+    moved = (
+        up.model_copy(update={"final_correctness": 0.6}),
+        down.model_copy(update={"final_correctness": 0.6}),
+    )
+    headline, words = comparison_words(
+        compare_runs(decided_and_tied, replace(decided_and_tied, episodes=moved))
+    )
+    assert headline != "Nothing differs"
+    assert "cannot show a difference between runs" in words

@@ -115,13 +115,15 @@ def import_logs(
         )
     for note, places in found.notes.items():
         of = f"in {len(places)} of {found.episodes}"
-        err().print(safe(f"Note: {note}: {of}: {_first(places)}."), soft_wrap=True)
+        console = err()
+        told = safe(f"Note: {note}: {of}: {_first(places)}.")
+        console.print(told, soft_wrap=not console.is_terminal)
     for error in found.skipped:
         show_error(error)
     if as_json:
         skipped = [" ".join(filter(None, (e.what, e.why))) for e in found.skipped]
-        told = {"written": str(output), "episodes": found.episodes, "skipped": skipped}
-        emit_json({**told, "notes": found.notes})
+        value = {"written": str(output), "episodes": found.episodes, "skipped": skipped}
+        emit_json({**value, "notes": found.notes})
     else:
         written = f"{found.episodes} episode{'' if found.episodes == 1 else 's'}"
         out().print(safe(f"{written} written to {output}."), soft_wrap=True)

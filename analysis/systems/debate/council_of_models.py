@@ -455,9 +455,15 @@ def labels(of: Councils) -> Rows:
         yield {"label": one.label, "rankings": rankings, "from_middle": from_middle}
 
 
-@table("told", "What the logs leave open")
+@table(
+    "told",
+    "What the logs leave open",
+    secondary=("files",),
+    first=lambda of: "; ".join(f"({n}) {p[0]}" for n, p in enumerate(of.told.values(), start=1)),
+)
 def told(of: Councils) -> Rows:
-    """As read; nothing was guessed."""
+    """As read; nothing was guessed. The first of each, from the top: {first}. `tutorsim show` of a
+    vote says what it leaves open."""
     for note, places in of.told.items():
         yield {"note": note, "votes": len(places), "files": _first(places)}
 
@@ -568,13 +574,13 @@ def _summary(of: Councils) -> str:
 
 def _left_open(of: Councils) -> str:
     """What logs leave open, in a sentence; empty where they leave nothing open."""
+    if not of.told:
+        return ""
     notes = [
-        f"{note.replace('; ', ', so ')} ({counted(len(places), 'vote')})"
+        f"{counted(len(places), 'vote')}: {note.replace('; ', ', so ')}."
         for note, places in of.told.items()
     ]
-    if not notes:
-        return ""
-    return f" Told, not guessed: {', and '.join(notes)}; “What was read” names the files."
+    return f" Left open, told and not guessed (“What was read” names the files): {' '.join(notes)}"
 
 
 def _answers(of: Councils) -> Iterator[Answer]:
@@ -606,6 +612,7 @@ def _other_rule(of: Councils, over: str) -> Answer:
     unsure = [one.rule for one in kept if one.open and not one.changes and one.keeps < one.votes]
     if unsure:
         told += f" The ballots leave some open under {listed(unsure)}."
+    told += "".join(f" {one.rule} chooses nobody in {one.nobody}." for one in kept if one.nobody)
     along = _kept_along(of, over)
     for number in (next(iter(along)), next(reversed(along))) if along else ():
         keeps = along[number].keeps

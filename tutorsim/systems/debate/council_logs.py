@@ -41,6 +41,7 @@ LEFT_OUT: Final = "a ranking leaves answers out; they stand below, in an order t
 EMPTY: Final = "a ranking is empty or cannot be read; its voter abstains"
 NO_ANSWER: Final = "a member gave no answer that can be read; it abstains"
 FAILED: Final = "a member gave no answer; it is no candidate"
+BLANK: Final = "an answer is blank; it is a candidate, as it was shown"
 NO_VOTE: Final = "a member that was asked cast no vote; it is no voter"
 NO_STEP: Final = "nobody ranked or voted"
 OUTSIDER: Final = "a voter is none of the members that were asked; its ranking counts"
@@ -352,6 +353,7 @@ def _trial(trial: Mapping[str, Any], spelling: Literal["one", "apart"] | None) -
         task=_text(trial.get("question_id"), "`question_id`"),
     )
     vote.notes += [FAILED] * (len(said) - len(vote.responses))
+    vote.notes += [BLANK] * any(text.isspace() for text in said.values())
     if "rankings" in data:
         vote.rank(data["rankings"], list(said), [data.get("label_to_model")], "`rankings`")
     if "deliberation_responses" in data:
@@ -383,6 +385,7 @@ def _message(
         question=_text(question, "The question"),
     )
     vote.notes += [FAILED] * (len(said) - len(vote.responses))
+    vote.notes += [BLANK] * any(text.isspace() for text in said.values())
     ranked = message.get("stage2")
     holders = [message, *(_object(message.get(key), f"`{key}`") for key in ("metadata", "meta"))]
     if isinstance(ranked, Mapping) and "rankings" in ranked:
@@ -401,8 +404,7 @@ def _answer(said: Any) -> str:
     """What a member said: a text, or an object that has it; empty if the member failed."""
     if isinstance(said, Mapping):
         said = None if said.get("error") else said.get("response") or said.get("content")
-    text = _text(said, "An answer")
-    return text if text.strip() else ""
+    return _text(said, "An answer")
 
 
 def _ranking(said: Any) -> _Ranking | None:

@@ -13,6 +13,7 @@ from tutorsim.runner.run_log import import_logs, log_files
 from tutorsim.systems.debate import DEBATE
 from tutorsim.systems.debate.council_logs import (
     BAD_SCORES,
+    BLANK,
     CONTRADICTED,
     EMPTY,
     FAILED,
@@ -154,12 +155,10 @@ def test_a_vote_of_all_members_says_nothing_open(tmp_path):
     assert (one.notes, one.place, one.record.council.file) == ((), "vote 1", "talk.json, vote 1")
 
 
-def test_an_answer_of_blanks_is_none(tmp_path):
-    labels = {"label_to_model": dict(zip(ABC, MODELS, strict=True))}
-    blank = said("I say A", "I say B", " \n")
-    [one] = read(tmp_path, conversation(ALL_VOTE, stage1=blank, meta=labels))
-    assert one.record.turns[0].candidates == (A, B)
-    assert FAILED in one.notes
+def test_a_blank_answer_is_told_and_stands_as_it_was_shown(tmp_path):
+    [one] = read(tmp_path, conversation(ALL_VOTE, stage1=said("I say A", "I say B", " \n")))
+    assert one.record.turns[0].candidates == MODELS
+    assert one.notes == (BLANK,)
 
 
 @pytest.mark.parametrize(
@@ -495,4 +494,5 @@ def test_the_published_trials_are_read_whole(tmp_path):
     assert (len(every), len(ranked), len(ballots)) == (60, 15, 60)
     [short] = [b for b in ballots if len(b.parsed) < 4]
     assert short.voter == "mistralai/mistral-7b-instruct"
-    assert Counter(note for one in every for note in one.notes) == {LEFT_OUT: 1, NO_ANSWER: 3}
+    told = Counter(note for one in every for note in one.notes)
+    assert told == {LEFT_OUT: 1, NO_ANSWER: 3, BLANK: 8}

@@ -14,7 +14,6 @@ from tutorsim.analysis.pages.words import counted, warning_of_run
 from tutorsim.analysis.statistics.intervals_and_tests import (
     ALPHA,
     Estimate,
-    Interval,
     NotEstimable,
     PermutationTest,
     corrected,
@@ -101,22 +100,17 @@ def compare_system_runs(
             why="Runs are compared in pairs of the same benchmark, task, variant and condition.",
             hint="Compare runs over the same tasks, or read the two with `tutorsim summary`.",
         )
-    same = all(not row.difference for row in rows)
+    same = all(not row.difference.value for row in rows)
     words = "Nothing differs" if same else _beyond(rows)
     chance = chance_words(rows, _told, _measured, between="runs", over=over)
-    return framed(
+    return _document(
         second,
+        rows,
         summary=f"{second.name} beside {first.name}.",
-        answers=(Answer("What differs beyond chance?", words, chance, "differences"),),
-        sections=(
-            Section(
-                "differences",
-                "Outcomes of both runs",
-                f"First: {first.name}, {first.provenance}. Second: {second.name}, "
-                f"{second.provenance}.",
-                tables=(Table("differences", "Differences", _CAPTION, _frame(rows)),),
-            ),
-        ),
+        answer=Answer("What differs beyond chance?", words, chance, "differences"),
+        title="Outcomes of both runs",
+        lead=f"First: {first.name}, {first.provenance}. Second: {second.name}, "
+        f"{second.provenance}.",
     )
 
 
@@ -138,26 +132,23 @@ def compare_conditions(
     """
     clusters = _clusters(run, cluster, _place)
     rows = _tested(_of_conditions(run, outcomes), clusters, seed)
-    return framed(
+    chance = chance_words(rows, _told, _measured, over=over)
+    return _document(
         run,
+        rows,
         summary=f"The conditions of {run.name} against one another.",
-        answers=(
-            Answer(
-                "Which differences are beyond chance?",
-                _beyond(rows),
-                chance_words(rows, _told, _measured, over=over),
-                "differences",
-            ),
-        ),
-        sections=(
-            Section(
-                "differences",
-                "One condition against another",
-                "Second minus first, over the tasks that both have.",
-                tables=(Table("differences", "Differences", _CAPTION, _frame(rows)),),
-            ),
-        ),
+        answer=Answer("Which differences are beyond chance?", _beyond(rows), chance, "differences"),
+        title="One condition against another",
+        lead="Second minus first, over the tasks that both have.",
     )
+
+
+def _document(
+    run: SystemRun, rows: Sequence["_Row"], *, summary: str, answer: Answer, title: str, lead: str
+) -> Document:
+    found = Table("differences", "Differences", _CAPTION, _frame(rows))
+    section = Section("differences", title, lead, tables=(found,))
+    return framed(run, summary=summary, answers=(answer,), sections=(section,))
 
 
 _BASELINE = "baseline"
@@ -191,8 +182,7 @@ class _Row:
     pairs: int
     first: float
     second: float
-    difference: float
-    interval: Interval | NotEstimable
+    difference: Estimate
     test: PermutationTest | NotEstimable
     p_holm: float | None = None
 
@@ -202,11 +192,11 @@ def _frame(rows: Sequence[_Row]) -> pl.DataFrame:
 
 
 def _cells(row: _Row) -> tuple[object, ...]:
-    ends = (row.interval.low, row.interval.high) if isinstance(row.interval, Interval) else ()
+    found = row.difference
     tested = row.test if isinstance(row.test, PermutationTest) else None
     return (
         *(row.benchmark, row.condition, row.outcome, row.pairs, tested and tested.tasks),
-        *(row.first, row.second, row.difference, *(ends or (None, None))),
+        *(row.first, row.second, found.value, found.low, found.high),
         *(tested and tested.p_value, row.p_holm),
     )
 
@@ -219,7 +209,7 @@ def _beyond(rows: Sequence[_Row]) -> str:
 
 
 def _told(row: _Row) -> str:
-    return f"{row.condition} {row.difference:+.2f} {_measured(row)}".replace("-", "−")
+    return f"{row.condition} {row.difference.value:+.2f} {_measured(row)}".replace("-", "−")
 
 
 def _measured(row: _Row) -> str:
@@ -277,17 +267,11 @@ def _row(each: _Compared, clusters: Mapping[Key, str], seed: int) -> _Row:
     def cluster(pair: Key) -> str:
         return clusters.get(pair, f"{pair[0]}.{pair[1]}")
 
-    test, estimate = paired_difference(each.one, each.two, cluster=cluster, seed=seed)
-    assert isinstance(estimate, Estimate)
+    test, difference = paired_difference(each.one, each.two, cluster=cluster, seed=seed)
+    assert isinstance(difference, Estimate)
     n = len(each.one)
-    return _Row(
-        *(each.benchmark, each.condition, each.outcome, n),
-        first=fsum(each.one.values()) / n,
-        second=fsum(each.two.values()) / n,
-        difference=estimate.value,
-        interval=estimate.interval,
-        test=test,
-    )
+    one, two = (fsum(side.values()) / n for side in (each.one, each.two))
+    return _Row(each.benchmark, each.condition, each.outcome, n, one, two, difference, test)
 
 
 def _clusters(run: SystemRun, cluster: Cluster | None, key: Callable[[Any], Key]) -> dict[Key, str]:

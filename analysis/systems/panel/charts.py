@@ -287,4 +287,3 @@ FIGURES: Final[Mapping[str, Callable[[Evidence], Figure | None]]] = {
     "labels": labels_figure,
 }
 """Every chart by name, in the report's order. Each says why, if there is nothing to draw."""
-CHART_NAMES: Final = tuple(FIGURES)

@@ -16,7 +16,7 @@ import pytest
 from tests.analysis.made import report_of
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.pages.html import to_html
-from tutorsim.analysis.systems.panel.charts import CHART_NAMES
+from tutorsim.analysis.systems.panel.charts import FIGURES
 
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(2)> {{ 7*7 }} {% raw %} ]]> </style>"
@@ -120,8 +120,8 @@ def test_every_chart_has_a_text_alternative_a_caption_its_data_and_its_specifica
     rich_page, rich_document
 ):
     drawn = [f for f in rich_document.figures() if f.chart is not None]
-    assert [f.name for f in rich_document.figures()] == list(CHART_NAMES)
-    assert len(drawn) == len(CHART_NAMES)
+    assert [f.name for f in rich_document.figures()] == list(FIGURES)
+    assert len(drawn) == len(FIGURES)
     parts = re.findall(r"<figure.*?</figure>", rich_page, re.DOTALL)
     assert len(parts) == len(drawn)
     drawn.sort(key=lambda figure: figure.name != rich_document.lead)  # it stands first
@@ -268,7 +268,7 @@ def test_panels_of_other_sizes_are_drawn(panel_turn, panel_episode, panel_source
     source = panel_source(panel_episode(turn), roles=roles, fallback_order=roles)
     document = report_of(source)
     drawn = {f.name for f in document.figures() if f.chart is not None}
-    assert drawn == set(CHART_NAMES) - {"noise", "contrasts"}  # one condition, asked once
+    assert drawn == set(FIGURES) - {"noise", "contrasts"}  # one condition, asked once
     to_html(document)
 
 
@@ -286,4 +286,4 @@ def test_a_browser_has_nothing_to_complain_about(rich_page, tmp_path):
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     assert "CONSOLE" not in found.stderr
-    assert found.stdout.count('class="drawing"') == 2 * len(CHART_NAMES)
+    assert found.stdout.count('class="drawing"') == 2 * len(FIGURES)

@@ -175,7 +175,7 @@ unchecked = debug_mode(False)
 which takes longer than to draw it; tests check the whole."""
 
 CASCADE: Final = (
-    "Single logged turns with the logged dialogue held fixed: what would have followed another "
+    "Single votes, with all that came before them held fixed: what would have followed another "
     "winner, nobody recorded."
 )
 """The warning that goes with every counterfactual about single turns."""
@@ -310,7 +310,14 @@ def steps(data: pl.DataFrame, *, x: alt.X, y: alt.Y, colours: Mapping[str, str])
 
 
 _TICKS: Final = 8
-"""About how many ticks the axis of a number of turns has."""
+"""About how many ticks an axis of counts has."""
+
+
+def counts_axis(most: float) -> alt.Axis:
+    """An axis of counts up to `most`, without ticks between whole numbers."""
+    if most < _TICKS:  # `tickMinStep` is not kept to where layers share an axis
+        return alt.Axis(values=list(range(_TICKS)), format="d")
+    return alt.Axis(tickCount=_TICKS)
 
 
 @unchecked
@@ -325,9 +332,7 @@ def stacked(data: pl.DataFrame, part: str, *, title: str, parts: Sequence[str] =
     names = list(parts) or names_in(data, part)
     middle = pl.col("turns").cum_sum().over("protocol") - pl.col("turns") / 2
     data = data.with_columns(middle=middle).with_columns(strong=pl.col(part) == names[0])
-    most = data.group_by("protocol").agg(pl.col("turns").sum())["turns"].max()
-    few = isinstance(most, int) and most < _TICKS
-    whole = alt.Axis(values=list(range(_TICKS))) if few else alt.Axis(tickCount=_TICKS)
+    whole = counts_axis(max(data.group_by("protocol").agg(pl.col("turns").sum())["turns"]))
     base = alt.Chart(inline(data)).encode(
         y=alt.Y("protocol:N", sort=protocols, title=None, axis=NAMES)
     )

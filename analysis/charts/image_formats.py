@@ -83,12 +83,14 @@ def to_page_svg(drawing: str, *, name: str, label: str, hovered: bool = True) ->
 
 
 def _without_idle_groups(drawing: str) -> str:
-    """The drawing without groups that neither move nor paint what is in them."""
+    """The drawing without groups that neither move nor paint what is in them, or are empty."""
     idle: list[bool] = []
 
     def kept(found: re.Match[str]) -> str:
         if found[1] is None:
             return "" if idle.pop() else "</g>"
+        if found[1].endswith("/"):
+            return ""
         idle.append(not found[1])
         return "" if idle[-1] else f"<g{found[1]}>"
 

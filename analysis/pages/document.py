@@ -99,6 +99,8 @@ class Document:
     """The episodes, message by message."""
     without_episodes: str = "No episode is shown here; see `tutorsim show`."
     """Why there is none, where there is none."""
+    told_of: str = "What answered the calls"
+    """What `provenance` and `warning` tell of."""
     lead: str = ""
     """Name of the chart that answers the title: it stands on the first screen."""
     digest: str = ""

@@ -30,9 +30,7 @@ def to_markdown(document: Document) -> str:
 def _blocks(document: Document) -> Iterator[str]:
     yield f"# {_plain(document.title)}"
     yield _plain(document.summary)
-    yield (
-        f"**What answered the calls: {_plain(document.provenance)}.** {_plain(document.warning)}"
-    )
+    yield (f"**{document.told_of}: {_plain(document.provenance)}.** {_plain(document.warning)}")
     for answer in document.answers:
         yield (f"**{_plain(answer.question)}** {_plain(answer.headline)}. {_plain(answer.detail)}")
     for section in document.sections:

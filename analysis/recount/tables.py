@@ -29,7 +29,7 @@ from tutorsim.vocabularies import PROTOCOLS
 
 # --- Counterfactual captions ---------------------------------------------------------------------
 
-HELD: Final = "The logged dialogue is held fixed."
+HELD: Final = "All that came before a vote is held fixed."
 """Ends the caption of every counterfactual; the head of a recount says it in full."""
 
 

@@ -18,6 +18,7 @@ from tutorsim.analysis.charts.figure import (
     PERCENT,
     PLAIN,
     Drawing,
+    counts_axis,
     dots,
     faceted,
     inline,
@@ -296,10 +297,10 @@ def _says_of_replies(data: pl.DataFrame, of: Evidence) -> str:
 
 @unchecked
 def _bars_of_replies(data: pl.DataFrame, of: Evidence) -> Drawing:
-    names = list(_DOES)
+    names, most = list(_DOES), max(data.group_by("voted").agg(pl.col("replies").sum())["replies"])
     base = alt.Chart(inline(data)).encode(
         y=alt.Y("voted:N", sort=None, title=None, axis=NAMES),
-        x=alt.X("replies:Q", stack="zero", axis=alt.Axis(tickMinStep=1)),
+        x=alt.X("replies:Q", stack="zero", axis=counts_axis(most)),
         order=alt.Order("place:Q"),
         color=alt.Color(
             "does:N", title=None, scale=alt.Scale(domain=names, range=list(_DOES.values()))

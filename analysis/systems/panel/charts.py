@@ -232,14 +232,13 @@ def _bars(data: pl.DataFrame, of: Evidence) -> str:
 
 @unchecked
 def _about_zero(data: pl.DataFrame, of: Evidence) -> Drawing:
-    scale = alt.Scale(domain=[-1, 1])
-    base = alt.Chart().encode(y=alt.Y("contrast:N", sort=None, title=None))
+    base = alt.Chart().encode(y=alt.Y("contrast:N", sort=None, title=None, axis=NAMES))
     zero = alt.Chart().mark_rule().encode(x=alt.datum(0))
     bar = base.mark_bar(height=6, opacity=0.4, color=ACCENT).encode(
-        x=alt.X("lower:Q", title="difference", scale=scale), x2=alt.X2("upper:Q")
+        x=alt.X("lower:Q", title="difference"), x2=alt.X2("upper:Q")
     )
     dot = base.mark_point(filled=True, size=50, color=INK, opacity=1).encode(
-        x=alt.X("difference:Q", scale=scale),
+        x=alt.X("difference:Q"),
         tooltip=tips("outcome:N", "contrast:N", *(f"{n}:Q|.2f" for n in data.columns[2:])),
     )
     return faceted(zero, bar, dot, data=data, by="outcome")

@@ -21,6 +21,7 @@ from tutorsim.analysis.charts.figure import (
     PLAIN,
     Drawing,
     coloured,
+    counts_axis,
     faceted,
     inline,
     names_in,
@@ -223,6 +224,10 @@ def _span_words(row: Mapping[str, Any]) -> str:
     return f"{row['candidate']}: {logged}from {row['fewest']} to {row['most']}"
 
 
+_NAMES: Final = alt.Axis(domain=False, ticks=False, offset=26)
+"""Names with room before the axis for the number of who wins nothing."""
+
+
 @unchecked
 def _dumbbells(data: pl.DataFrame, of: Evidence) -> Drawing:
     names = data.get_column("candidate").to_list()
@@ -232,13 +237,13 @@ def _dumbbells(data: pl.DataFrame, of: Evidence) -> Drawing:
         *("expected:Q=random order|.4~g", "robust:Q=under every order"),
     )
     base = alt.Chart(inline(data)).encode(
-        y=alt.Y("candidate:N", sort=names, title=None, axis=NAMES)
+        y=alt.Y("candidate:N", sort=names, title=None, axis=_NAMES)
     )
     wins = alt.X(
         "fewest:Q",
         title="wins (turns)",
         scale=alt.Scale(zero=True, nice=True),
-        axis=alt.Axis(tickMinStep=1),
+        axis=counts_axis(max(data["most"])),
     )
     bar = base.mark_bar(height=7, opacity=0.35).encode(
         x=wins, x2=alt.X2("most:Q"), color=colors, tooltip=tooltip

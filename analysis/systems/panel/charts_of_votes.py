@@ -17,6 +17,7 @@ from tutorsim.analysis.charts.figure import (
     Drawing,
     coloured,
     condition_colors,
+    counts_axis,
     faceted,
     inline,
     names_in,
@@ -94,7 +95,7 @@ def _decided(data: pl.DataFrame, of: Evidence) -> Drawing:
         y=alt.Y("protocol:N", sort=protocols, title=None, axis=NAMES)
     )
     bars = base.mark_bar(height=24, stroke=PAPER, strokeWidth=1.5).encode(
-        x=alt.X("turns:Q", title="turns", stack="zero", axis=alt.Axis(tickMinStep=1, tickCount=8)),
+        x=alt.X("turns:Q", title="turns", stack="zero", axis=counts_axis(max(data["all"]))),
         order=alt.Order("place:Q"),
         color=coloured("step", names, shades(len(names)), title="decided by", sort=names),
         tooltip=tips("protocol:N", "step:N=decided by", "turns:Q", "all:Q=of turns"),

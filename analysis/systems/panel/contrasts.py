@@ -212,13 +212,11 @@ def contrast_table(of: Family) -> Iterator[Row]:
     for row in of.rows:
         alone = number(None, digits=3) if row.p_alone is None else p_value(row.p_alone)
         yield {
-            "benchmark": row.benchmark,
-            "outcome": OUTCOME_NAMES[row.outcome],
-            "difference of": f"{row.second} − {row.first}",
-            "pairs": getattr(row.difference, "n", 0),
-            "tasks": getattr(row.test, "tasks", 0),
+            "difference of": f"{row.second} − {row.first} {_measured(row)}",
             "difference": estimate(row.difference, signed=True),
             "p": p_words(row),
+            "pairs": getattr(row.difference, "n", 0),
+            "tasks": getattr(row.test, "tasks", 0),
             **({"these tasks alone": alone} if of.alone else {}),
             "detectable": plain(row.detectable),
         }

@@ -275,6 +275,11 @@ class Evidence:
         return not self.source.ordered
 
     @property
+    def unit(self) -> str:
+        """What a decision is called."""
+        return "vote" if self.source.run is None else "turn"
+
+    @property
     def as_logged(self) -> str:
         """What the figures are of; a branch's are not all logged."""
         run = self.source.run
@@ -323,7 +328,8 @@ class Evidence:
     def diagnostics_notes(self) -> list[str]:
         """What is known of the floor of shift and flips, and of figures to set beside them."""
         absent = "The published study's figures for this table are not in the package."
-        return [noise_told(self.noise), *([absent] if self.published_table is None else [])]
+        missing = self.source.run is not None and self.published_table is None
+        return [noise_told(self.noise), *([absent] if missing else [])]
 
     @cached_property
     def published_table(self) -> Table | None:

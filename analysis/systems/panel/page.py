@@ -80,13 +80,11 @@ def _ran(evidence: Evidence) -> Answer | None:
     if evidence.brief:  # the head of a terminal's summary says it
         return None
     if run is None:
-        episodes = turns.get_column("episode_id").n_unique()
+        formats = listed([d.protocol for d in evidence.diagnostics])
         return Answer(
-            "What was run?",
-            counted(turns.height, "vote"),
-            f"Ballots from elsewhere: {counted(episodes, 'episode')}, "
-            f"{counted(len(evidence.candidates), 'candidate')}, protocols "
-            f"{listed([d.protocol for d in evidence.diagnostics])}.",
+            "What was read?",
+            f"{counted(turns.height, 'vote')} on {counted(len(evidence.candidates), 'candidate')}",
+            " ".join((f"Ballots are {formats}.", *evidence.source.notes)),
             "record",
         )
     counts = evidence.episodes
@@ -124,10 +122,8 @@ def _answered(evidence: Evidence) -> Answer | None:
         told = _KINDS[kinds[0]] if len(kinds) == 1 else "Several"
         detail = f"The ballots were exported from a recording: {'; '.join(evidence.source.stated)}."
         return Answer(question, told, detail, "record")
-    if run is None:
-        return Answer(
-            question, "Unknown", "Ballots from elsewhere do not say who or what voted.", "record"
-        )
+    if run is None:  # the head of the page says that nobody knows
+        return None
     stated = run.provenance
     calls = sum(len(e.calls) for e in evidence.source.episodes)
     return Answer(
@@ -190,19 +186,19 @@ def _agreed(evidence: Evidence) -> Answer | None:
         return None
     if not evidence.voted:
         return _no_votes("What do the rules agree on?", "rules")
-    keeps, changes, n = evidence.recount.agreed("set")
+    unit, (keeps, changes, n) = evidence.unit, evidence.recount.agreed("set")
     detail = (
-        f"A tie under another protocol stays a tie here. In {share(changes, n, 'turn')} at least "
+        f"A tie under another protocol stays a tie here. In {share(changes, n, unit)} at least "
         "one other protocol would surely elect somebody else. In the other "
         f"{n - keeps - changes:,} it depends on what the voters would have cast in the other "
         "formats, which their ballots do not say, or on who breaks a tie."
     )
     if not evidence.unordered:
         given, _, _ = evidence.recount.agreed("fallback")
-        detail += f" With ties given to the fallback order, all agree in {share(given, n, 'turn')}."
+        detail += f" With ties given to the fallback order, all agree in {share(given, n, unit)}."
     return Answer(
         "What do the rules agree on?",
-        f"All four protocols surely agree in {share(keeps, n, 'turn')}",
+        f"All four protocols surely agree in {share(keeps, n, unit)}",
         detail,
         "rules",
     )
@@ -212,32 +208,33 @@ def _decided(evidence: Evidence) -> Answer:
     section = "decisions" if evidence.brief else "orders"
     if not evidence.voted:
         return _no_votes("What did the fallback order decide?", section)
-    found = evidence.orders
+    found, unit = evidence.orders, evidence.unit
     if not found.logged_order and found.decided_by_order:
         return Answer(
             "What would an order decide?",
-            share(found.decided_by_order, found.turns, "turn"),
-            "Counting leaves a tie there, and no order is logged: such a turn has no winner in "
-            "this report, and every order gives it another one.",
+            share(found.decided_by_order, found.turns, unit),
+            f"Counting leaves a tie there, and no order is logged: such a {unit} has no "
+            "winner in this report, and every order gives it another one.",
             section,
         )
     spans = [(c.most - c.least, c) for c in found.candidates]
     _, widest = max(spans, key=lambda pair: pair[0])
     if not found.decided_by_order:
+        ordered = "did the fallback order" if found.logged_order else "would an order"
         return Answer(
-            "What did the fallback order decide?",
+            f"What {ordered} decide?",
             "Nothing",
-            f"Counting left one winner in each of {counted(found.turns, 'turn')}, so all "
+            f"Counting left one winner in each of {counted(found.turns, unit)}, so all "
             f"{found.orders:,} fallback orders elect the same.",
             section,
         )
     drawn = 0.0 if found.changed_expected is None else found.changed_expected.value
     return Answer(
         "What did the fallback order decide?",
-        share(found.decided_by_order, found.turns, "turn"),
+        share(found.decided_by_order, found.turns, unit),
         f"Another fallback order could change these, and a random one would change "
         f"{drawn:.1f} on average. {widest.candidate} wins "
-        f"{widest.least:,} to {counted(widest.most, 'turn')} depending on the order. As logged it "
+        f"{widest.least:,} to {counted(widest.most, unit)} depending on the order. As logged it "
         f"wins {widest.logged:,}.",
         section,
     )
@@ -257,15 +254,15 @@ def _open(evidence: Evidence) -> Answer:
         )
     every = [r for r in evidence.rule_rows if r.target in PROTOCOLS]
     other = [r for r in every if r.target != r.logged_protocol and r.reading == "set"]
-    cases = sum(r.turns for r in other)
+    cases, unit = sum(r.turns for r in other), evidence.unit
     open_ = cases - sum(r.identified for r in other)
     if not cases:
         return Answer(question, "Nothing was recounted", "No other rule was asked for.", "rules")
     return Answer(
         question,
         f"The winner under another protocol, in {share(open_, cases, 'case')}",
-        "A case is a turn and another protocol, under which a tie stays a tie. Several winners are "
-        f"possible there: {_where_open(other)}{_given(evidence, cases)}{said}",
+        f"A case is a {unit} and another protocol, under which a tie stays a tie. Several winners "
+        f"are possible there: {_where_open(other, unit)}{_given(evidence, cases)}{said}",
         "rules",
     )
 
@@ -279,7 +276,7 @@ def _given(evidence: Evidence, cases: int) -> str:
     return f" With ties given to the fallback order it is {share(left, cases, 'case')}."
 
 
-def _where_open(other: Sequence[RuleRow]) -> str:
+def _where_open(other: Sequence[RuleRow], unit: str) -> str:
     """Under which protocols most and fewest turns are open."""
 
     def known(row: RuleRow) -> Fraction:
@@ -288,13 +285,14 @@ def _where_open(other: Sequence[RuleRow]) -> str:
     least, most = min(other, key=known), max(other, key=known)
     if known(least) == known(most):
         return "equally often, whatever ballots are counted as."
-    return f"most often in {_missing(least)}. Least often they are in {_missing(most)}."
+    often, seldom = _missing(least, unit), _missing(most, unit)
+    return f"most often in {often}. Least often they are in {seldom}."
 
 
-def _missing(row: RuleRow) -> str:
+def _missing(row: RuleRow, unit: str) -> str:
     left = row.turns - row.identified
     return (
-        f"{left:,} of {row.turns:,} turns when {row.logged_protocol} ballots are counted as "
+        f"{left:,} of {row.turns:,} {unit}s when {row.logged_protocol} ballots are counted as "
         f"{row.target}"
     )
 
@@ -356,6 +354,10 @@ def _mixed_words(evidence: Evidence) -> str:
     )
 
 
+def _electorates(evidence: Evidence) -> Table | None:
+    return electorates_table(evidence.recount.electorates)
+
+
 def _folded(found: Table | None) -> Table | None:
     """A table whose chart says the same."""
     return None if found is None else replace(found, folded=True)
@@ -398,7 +400,7 @@ OUTCOMES: Final = section(
 )
 DECISIONS: Final = section(
     "decisions",
-    "How the panels decided",
+    "How the votes were decided",
     lambda of: (
         f"{of.as_logged}, except what is headed “re-asked”. The turn is the unit; turns of "
         "one episode are not independent."
@@ -435,7 +437,7 @@ RULES: Final = section(
     lambda of: approvals_table(of.recount),
     lambda of: invariance_table({"": of.invariance}),
     lambda of: askings_by_format_table({"": of.invariance}),
-    lambda of: electorates_table(of.recount.electorates),
+    _electorates,
     lambda of: readings_table(of.recount.readings),
     lambda of: alternatives_table(of.divergences, _logged_success(of)),
 )
@@ -451,6 +453,38 @@ VOTERS: Final = section(
 
 WHOLE: Final = (ORDERS, RULES, CONDITIONS, PANELS, OUTCOMES, DECISIONS, VOTERS)
 """Sections of a report."""
+OF_BALLOTS: Final = (
+    section(
+        "decisions",
+        "Who won",
+        "As the ballots say, by their own format's rule.",
+        winners_table,
+        _figure("decided-by"),
+        diagnostics_table,
+    ),
+    replace(
+        RULES,
+        title="Who else could have won",
+        parts=tuple(part for part in RULES.parts if part is not _electorates),
+    ),
+    replace(ORDERS, title="What an order decides where counting leaves a tie"),
+    section(
+        "voters",
+        "Who decides",
+        "How many ballots each winner hangs on, and whose.",
+        *map(_figure, ("margins", "pivotal")),
+        _electorates,
+    ),
+    section(
+        "agreement",
+        "How the votes agree",
+        "Voters who think alike are fewer than they seem.",
+        panel_table,
+        self_support_table,
+        _figure("labels"),
+    ),
+)
+"""Sections of a report on ballots from elsewhere."""
 
 
 # --- Sections of the summary ----------------------------------------------------------------------
@@ -537,7 +571,7 @@ BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
     PANELS,
     section(
         "decisions",
-        "How the panels decided",
+        "How the votes were decided",
         _mixed_words,
         diagnostics_table,
         lambda of: None if of.unordered else chance_table(of),
@@ -574,13 +608,15 @@ def document(opened: Opened, brief: bool) -> Document:
     """The summary (brief) or the report (whole) of a run, or of ballots from elsewhere."""
     evidence = Evidence(opened.source, opened.asked, brief)
     source, run = evidence.source, evidence.source.run
-    declared = [one for one in (BRIEF if brief else WHOLE) if _is_there(one.id, evidence)]
+    whole = OF_BALLOTS if run is None else WHOLE
+    declared = [one for one in (BRIEF if brief else whole) if _is_there(one.id, evidence)]
     tables = (success_table, winners_table) if brief else ()
     return Document(
         title=f"Report of {run.study.name if run else source.name}",
         summary=_summary(evidence),
         provenance=provenance_of(source),
         warning=warning_of(run.provenance) if run else _warning_elsewhere(source),
+        told_of="What answered the calls" if run else "Where the ballots are from",
         answers=answers(evidence),
         sections=sections_of(evidence, declared),
         episodes=NO_EPISODES if brief else _episodes(evidence),

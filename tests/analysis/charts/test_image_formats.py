@@ -104,3 +104,32 @@ def test_a_page_drawing_says_only_what_a_browser_would_not_take_anyway():
         assert idle not in drawn
     assert drawn.count("<g") == drawn.count("</g>")
     assert not re.search(r"\d\.\d{3}", drawn)
+
+
+def test_marks_stay_in_their_panel_where_another_layer_has_nothing_to_draw():
+    """A layer of bars without ends is an empty group in each panel."""
+    rows = pl.DataFrame({"name": ["a", "b"], "n": [1, 2], "low": [None, None]})
+    base = alt.Chart().encode(y="name:N")
+    layers = alt.layer(
+        base.mark_bar().encode(x="low:Q", x2="n:Q"), base.mark_point().encode(x="n:Q")
+    )
+    chart = layers.properties(data=inline(rows)).facet("name:N", columns=1)
+    made = spec(Figure("f", "", "", "", rows, chart), provenance="", titled=False)
+    raw = drawn([made])[0]
+    assert "/>" in re.findall(r"<g[^<>]*rect[^<>]*>", raw)[0]
+    assert places(to_page_svg(raw, name="f", label="")) == places(raw)
+
+
+def places(drawing):
+    """Where each point is drawn: the moves of all groups around it."""
+    around, found = [], []
+    for node in re.finditer(r"<(/?)(\w+)([^<>]*?)(/?)>", drawing):
+        moved = re.search(r"translate\(([^)]*)\)", node[3])
+        move = [round(float(one), 1) for one in moved[1].split(",")] if moved else [0, 0]
+        if node[2] == "path" and node[3].count("A") > 2 and "translate" in node[3]:
+            found.append([sum(one) for one in zip(move, *around, strict=True)])
+        if node[2] == "g" and node[1]:
+            around.pop()
+        elif node[2] == "g" and not node[4]:
+            around.append(move)
+    return found

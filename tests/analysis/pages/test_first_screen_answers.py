@@ -136,7 +136,7 @@ def test_a_vote_that_ends_tied_without_an_order_is_counted_and_no_figure_denies_
     rows = "e,1,vote_final,a,x,1,simple\ne,1,vote_final,b,y,1,simple\n"
     (tmp_path / "b.csv").write_text(head + rows, encoding="utf-8")
     made = report_of(open_source(tmp_path / "b.csv"))
-    assert made.answers[0].headline == "1 vote"
+    assert made.answers[0].headline == "1 vote on 2 candidates"
     said = {figure.name: f"{figure.finding} {figure.caption}" for figure in made.figures()}
     assert not [name for name, text in said.items() if "No turn was put to a vote" in text]
     assert said["margins"].startswith("Counting left every turn tied, and no order is logged")

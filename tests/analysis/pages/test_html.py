@@ -139,7 +139,7 @@ def test_every_chart_has_a_text_alternative_a_caption_its_data_and_its_specifica
 def test_captions_of_counterfactuals_say_what_is_held_fixed(rich_document):
     for figure in rich_document.figures():
         if figure.name in ("orders", "wins", "kept", "agreement", "identification"):
-            assert "the logged dialogue held fixed" in figure.caption, figure.name
+            assert "with all that came before them held fixed" in figure.caption, figure.name
         else:
             assert "As logged" in figure.caption, figure.name
 

@@ -129,7 +129,8 @@ def test_a_difference_beyond_chance_is_told_with_its_size(panel_episode, panel_s
         "1 contrast was tested over 8 tasks, by flipping signs of tasks, with Holm's correction."
     )
     table = contrasts_shown(found)
-    assert table.data.row(0)[2:5] == ("simple − baseline", 8, 8)
+    assert table.data["difference of"][0] == "simple − baseline in last judge score (sciq)"
+    assert table.data.row(0)[3:5] == (8, 8)
     assert table.data["p"][0] == "0.008"
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
@@ -103,6 +103,26 @@ class TurnTable:
     def flip(self) -> Bools:
         """The first leader did not win; false without a first vote."""
         return np.asarray(self.voted & (self.leader != self.winner))
+
+    @cached_property
+    def places(self) -> pl.DataFrame:
+        """See `places_of`."""
+        return places_of(self.votes)
+
+    @cached_property
+    def task(self) -> Ints:
+        """Shape (turns,): a number for each of `clusters_of`, in the order of their names."""
+        every = self.places.select(_CLUSTER)
+        different = every.unique()
+        names = different.rows()
+        by_name = sorted(range(len(names)), key=lambda row: repr(names[row]))
+        numbers = np.empty(len(names), dtype=np.int64)
+        numbers[by_name] = np.arange(len(names))
+        numbered = different.with_columns(number=numbers)
+        found = every.join(
+            numbered, on=every.columns, how="left", nulls_equal=True, maintain_order="left"
+        )
+        return np.asarray(found.get_column("number"))
 
     def protocols(self) -> Iterator[tuple[BallotFormat, Bools]]:
         """Each format that has turns, in the order of `BALLOT_FORMATS`, and which turns."""
@@ -271,7 +291,12 @@ def places_of(votes: Votes) -> pl.DataFrame:
     return turns.join(votes.episodes, on="episode_id", how="left", maintain_order="left")
 
 
+_CLUSTER: Final = (
+    pl.col("benchmark"),
+    pl.coalesce(pl.col("task").replace("", None), "episode_id").alias("task"),
+)
+
+
 def clusters_of(places: pl.DataFrame) -> list[tuple[str | None, str]]:
     """What intervals are over: benchmark and task, or the episode where no task is named."""
-    cluster = pl.coalesce(pl.col("task").replace("", None), "episode_id")
-    return places.select("benchmark", cluster).rows()
+    return places.select(_CLUSTER).rows()

@@ -17,7 +17,7 @@ from zlib import crc32
 
 import numpy as np
 
-from tutorsim.analysis.statistics.array_types import Floats, Ints
+from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
 
 # --- Intervals and tests -------------------------------------------------------------------------
 
@@ -167,6 +167,13 @@ def share_of_sums(sums: Floats, sizes: Floats, *, over: str = "tasks") -> Estima
     n = float(sizes.sum())
     share = fsum(sums) / n
     return Estimate(share, int(n), _share_interval(share, sums, sizes, over))
+
+
+def share_of_numbered(tasks: Ints, hits: Bools | Ints) -> Estimate:
+    """As `share_over_tasks`, where tasks have numbers and there is an observation."""
+    sizes, sums = np.bincount(tasks), np.bincount(tasks, hits)
+    some = np.flatnonzero(sizes)
+    return share_of_sums(sums[some].astype(np.float64), sizes[some].astype(np.float64))
 
 
 def _share_interval(

@@ -17,9 +17,9 @@ from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.pages.published_figures import Printed, printed
 from tutorsim.analysis.pages.words import WARNINGS
 from tutorsim.analysis.recount import (
-    TABLES,
     OrderTable,
     RecountResult,
+    RecountTable,
     RuleRow,
     recount,
 )
@@ -410,7 +410,7 @@ class Evidence:
     @cached_property
     def recount(self) -> RecountResult:
         """All questions but that of orders, under the four protocols."""
-        tables = tuple(name for name in TABLES if name != "orders")
+        tables: tuple[RecountTable, ...] = ("policies", "electorates", "readings", "kept")
         return recount(self.source, targets=PROTOCOLS, tables=tables)
 
     @property
@@ -422,7 +422,7 @@ class Evidence:
     def rule_rows(self) -> list[RuleRow]:
         """Every logged protocol under every target, nobody exempt, both readings of ties."""
         others = [target for target in TARGETS if target not in PROTOCOLS]
-        further = recount(self.source, targets=others, exempt=(0,), tables=("rules",)).rules
+        further = recount(self.source, targets=others, exempt=(0,), tables=("kept",)).rules
         rows = [r for r in (*self.recount.rules, *further) if r.exempt == 0]
         places = [(r.logged_protocol, r.target) for r in rows]
         order = sorted(

@@ -17,7 +17,7 @@ power there are three measures:
   favour of another tied candidate is enough.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations, product
@@ -39,8 +39,6 @@ from tutorsim.analysis.ballots.vote_arrays import (
 )
 from tutorsim.analysis.counting.all_voting_turns import (
     TurnTable,
-    clusters_of,
-    places_of,
     turn_table,
 )
 from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns
@@ -48,10 +46,9 @@ from tutorsim.analysis.pages.cells import estimate, number, p_value, plain
 from tutorsim.analysis.pages.declared import Row, table
 from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
-    Estimate,
     NotEstimable,
     holm,
-    share_of_sums,
+    share_of_numbered,
 )
 from tutorsim.vocabularies import BallotFormat, Blinding
 
@@ -478,28 +475,22 @@ def effective_votes(source: Source) -> list[EffectiveVotes]:
 def pivotality(source: Source) -> pl.DataFrame:
     """Turns that each voter decides: see `PIVOTALITY_SCHEMA`."""
     table = turn_table(source)
-    tasks = _numbered(clusters_of(places_of(table.votes)))
     found: dict[BallotFormat, list[Ints]] = {protocol: [] for protocol, _ in _kinds(table)}
     for panel in table.panels:
         for seat in range(panel.final.voters.shape[1]):
             hits = _pivotal(panel, seat)
             for protocol, own in _kinds(table):
                 voted = panel.final.cast[:, seat] & own[panel.final.turn]
-                who, task = panel.final.voters[voted, seat], tasks[panel.final.turn[voted]]
+                who, task = panel.final.voters[voted, seat], table.task[panel.final.turn[voted]]
                 found[protocol].append(np.stack([who, task, *(hit[voted] for hit in hits)]))
     rows = []
     for protocol, seats in found.items():
         votes = np.concatenate([np.empty((4, 0), dtype=np.int64), *seats], axis=1)
         for voter, cast in _by_voter(votes, table.votes.voters):
-            share = _share_of(cast[1], cast[2 if source.ordered else 3])
+            share = share_of_numbered(cast[1], cast[2 if source.ordered else 3])
             counts = cast.shape[1], int(cast[2].sum()), int(cast[3].sum())
             rows.append((protocol, voter, *counts, share.low, share.high))
     return pl.DataFrame(rows, schema=PIVOTALITY_SCHEMA, orient="row")
-
-
-def _numbered(clusters: Sequence[Hashable]) -> Ints:
-    numbers: dict[Hashable, int] = {}
-    return np.array([numbers.setdefault(one, len(numbers)) for one in clusters], dtype=np.int64)
 
 
 def _by_voter(votes: Ints, names: Sequence[str]) -> list[tuple[str, Ints]]:
@@ -508,11 +499,6 @@ def _by_voter(votes: Ints, names: Sequence[str]) -> list[tuple[str, Ints]]:
     who, starts = np.unique(ordered[0], return_index=True)
     parts = np.split(ordered, starts[1:], axis=1) if len(who) else []
     return sorted(zip([names[i] for i in who], parts, strict=True), key=lambda found: found[0])
-
-
-def _share_of(tasks: Ints, hits: Ints) -> Estimate:
-    _, which, sizes = np.unique(tasks, return_inverse=True, return_counts=True)
-    return share_of_sums(np.bincount(which, hits).astype(np.float64), sizes.astype(np.float64))
 
 
 def margins(source: Source) -> pl.DataFrame:

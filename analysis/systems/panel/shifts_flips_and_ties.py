@@ -14,7 +14,6 @@ from tutorsim.analysis.ballots.vote_arrays import Rounds
 from tutorsim.analysis.counting.all_voting_turns import (
     TurnTable,
     clusters_of,
-    places_of,
     turn_table,
 )
 from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns, largest, leaders_of
@@ -25,7 +24,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
     mean_over_tasks,
-    share_over_tasks,
+    share_of_numbered,
 )
 from tutorsim.vocabularies import BALLOT_STATUSES, DECIDED_BY, BallotFormat
 
@@ -108,19 +107,18 @@ def diagnostics(source: Source) -> list[Diagnostics]:
     over turns that counting decided, where the winner is outside the set of first leaders.
     """
     table = turn_table(source)
-    places = places_of(table.votes)
-    found = [(_of(protocol, table, own, places), own) for protocol, own in table.protocols()]
-    return [row if source.ordered else _left_open(row, table, own, places) for row, own in found]
+    found = [(_of(protocol, table, own), own) for protocol, own in table.protocols()]
+    return [row if source.ordered else _left_open(row, table, own) for row, own in found]
 
 
-def _left_open(row: Diagnostics, table: TurnTable, own: Bools, places: pl.DataFrame) -> Diagnostics:
+def _left_open(row: Diagnostics, table: TurnTable, own: Bools) -> Diagnostics:
     """The row without what an order by name would decide."""
     decided = own & ~table.fallback & table.voted
     by = dict(row.decided_by)
     return replace(
         row,
         flip=NO_LEADER,
-        flip_set=_share(table.outside, decided, places),
+        flip_set=_share(table.outside, decided, table),
         fallback_rate=_NO_ORDER,
         decided_by={**{k: n for k, n in by.items() if k != "fallback"}, "open": by["fallback"]},
     )
@@ -131,7 +129,7 @@ def turn_diagnostics(source: Source) -> pl.DataFrame:
     table = turn_table(source)
     none = pl.lit(None)
     voted = pl.Series(table.voted)
-    found = places_of(table.votes).with_columns(
+    found = table.places.with_columns(
         initial_leaders=table.lists([(r, _leading(r)) for r in table.votes.initial]),
         initial_leader=table.names(table.leader),
         winner=table.names(table.winner),
@@ -185,32 +183,35 @@ def _with_left_tied(found: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([wins, open_.filter(pl.col("wins") > 0).select(WINNING_ROLES_SCHEMA.names())])
 
 
-def _of(protocol: BallotFormat, table: TurnTable, own: Bools, places: pl.DataFrame) -> Diagnostics:
+def _of(protocol: BallotFormat, table: TurnTable, own: Bools) -> Diagnostics:
     voted = own & table.voted
     by = np.bincount(table.decided_by[own], minlength=len(DECIDED_BY)).tolist()
     casts = [panel.final.cast[own[panel.final.turn]] for panel in table.panels]
     moved = own & ~np.isnan(table.shift)
+    left_tied = _share(table.fallback, own, table)
     return Diagnostics(
         protocol=protocol,
         turns=int(own.sum()),
-        episodes=places.filter(own).get_column("episode_id").n_unique(),
+        episodes=table.places.filter(own).get_column("episode_id").n_unique(),
         shift=mean_over_tasks(
-            table.shift[moved].tolist(), clusters_of(places.filter(moved)), ends=(0, 1)
+            table.shift[moved].tolist(), clusters_of(table.places.filter(moved)), ends=(0, 1)
         ),
-        flip=_share(table.flip, voted, places),
-        flip_set=_share(table.outside, voted, places),
-        tie_rate=_share(table.tied, own, places),
-        fallback_rate=_share(table.fallback, own, places),
-        left_tied=_share(table.fallback, own, places),
+        flip=_share(table.flip, voted, table),
+        flip_set=_share(table.outside, voted, table),
+        tie_rate=_share(table.tied, own, table),
+        fallback_rate=left_tied,
+        left_tied=left_tied,
         decided_by=dict(zip(DECIDED_BY, by, strict=True)),
         abstentions=sum(int((~cast).sum()) for cast in casts),
         ballots=sum(cast.size for cast in casts),
     )
 
 
-def _share(hits: Bools, among: Bools, places: pl.DataFrame) -> Estimate | NotEstimable:
+def _share(hits: Bools, among: Bools, table: TurnTable) -> Estimate | NotEstimable:
     """Share of some turns."""
-    return share_over_tasks(hits[among].tolist(), clusters_of(places.filter(among)))
+    if not among.any():
+        return NotEstimable("no observations")
+    return share_of_numbered(table.task[among], hits[among])
 
 
 def _leading(rounds: Rounds) -> Bools:

@@ -261,7 +261,7 @@ def test_no_modules_import_one_another_in_a_circle():
 
 
 STAND_APART = {
-    "tutorsim.analysis.systems.debate.figures",
+    "tutorsim.analysis.systems.debate.charts",
     "tutorsim.sandbox.inner.judge",
     "tutorsim.sandbox.inner.worker",
 }
@@ -431,10 +431,10 @@ FORMATS_BY_NAME = {
     "tutorsim.analysis.identify.small_panel_winners": "rules",
     "tutorsim.analysis.identify.win_conditions": "rules",
     "tutorsim.analysis.recount.format_invariance": "ballots that a rule's format allows",
-    "tutorsim.analysis.recount.possible_winners_by_rule": "rules, and numbers of approvals",
+    "tutorsim.analysis.recount.possible_winners_by_rule_and_approvals": "rules, numbers approved",
     "tutorsim.analysis.recount.recount_plan": "rules, and numbers of approvals",
     "tutorsim.analysis.recount.tables": "numbers of approvals",
-    "tutorsim.analysis.recount.verdict": "numbers of approvals",
+    "tutorsim.analysis.recount.first_screen": "numbers of approvals",
     "tutorsim.cli.recount": "numbers of approvals",
     "tutorsim.analysis.systems.debate.recounted": "the rules of debates",
     # Closed sets.

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tutorsim.opened_run import CastBallots, RankScores
     from tutorsim.opened_run import open_path as open  # noqa: A004 - `tutorsim.open`, as `gzip.open`
-    from tutorsim.replay.any_sdk_client import keyed, recorded, recorded_http
+    from tutorsim.replay.any_sdk_client_and_streams import keyed, recorded, recorded_http
 
 __version__ = "0.1.0"
 
@@ -35,10 +35,10 @@ if not (_HERE / "analysis").is_dir() and (_HERE.parent / "pyproject.toml").is_fi
 _LOADED_LATER = {
     "CastBallots": ("tutorsim.opened_run", "CastBallots"),
     "RankScores": ("tutorsim.opened_run", "RankScores"),
-    "keyed": ("tutorsim.replay.any_sdk_client", "keyed"),
+    "keyed": ("tutorsim.replay.any_sdk_client_and_streams", "keyed"),
     "open": ("tutorsim.opened_run", "open_path"),
-    "recorded": ("tutorsim.replay.any_sdk_client", "recorded"),
-    "recorded_http": ("tutorsim.replay.any_sdk_client", "recorded_http"),
+    "recorded": ("tutorsim.replay.any_sdk_client_and_streams", "recorded"),
+    "recorded_http": ("tutorsim.replay.any_sdk_client_and_streams", "recorded_http"),
 }
 
 

@@ -32,9 +32,9 @@ from tutorsim.analysis.recount import (
     ScoreFunction,
     recount,
 )
+from tutorsim.analysis.recount.first_screen import recount_verdict
 from tutorsim.analysis.recount.per_turn_table import turns_table
 from tutorsim.analysis.recount.recount_plan import refuse_shadowed
-from tutorsim.analysis.recount.verdict import recount_verdict
 from tutorsim.analysis.runs.write_tables import RATINGS, with_provenance
 from tutorsim.analysis.systems.documents import document_of
 from tutorsim.analysis.systems.system_view import (
@@ -47,7 +47,7 @@ from tutorsim.analysis.systems.system_view import (
 )
 from tutorsim.errors import FolderError, UsageError
 from tutorsim.kernel.load import system_named
-from tutorsim.runner.open_recording import is_recording
+from tutorsim.runner.find_and_check_recording import is_recording
 from tutorsim.runner.replay import replay_into
 
 __all__ = ["CastBallots", "RankScores", "Recount", "Run", "open_path"]

@@ -28,7 +28,7 @@ from tutorsim.errors import TutorsimError
 
 if TYPE_CHECKING:
     from tutorsim.records import EpisodeLine, RunRecord
-    from tutorsim.replay.any_sdk_client import BoundCassette, Recorded, RecordedHttp
+    from tutorsim.replay.any_sdk_client_and_streams import BoundCassette, Recorded, RecordedHttp
 
 __all__ = ["ReplayedStudy", "recorded", "recorded_http", "replayed_episode", "replayed_study"]
 
@@ -74,7 +74,7 @@ def replayed_study(request: pytest.FixtureRequest) -> ReplayedStudy:
 @pytest.fixture
 def replayed_episode(request: pytest.FixtureRequest) -> Any:
     """The record of the episode that the test's marker names."""
-    from tutorsim.runner.open_recording import open_recording
+    from tutorsim.runner.find_and_check_recording import open_recording
     from tutorsim.runner.replay import replay_episode
 
     marker = request.node.get_closest_marker("tutorsim")
@@ -89,7 +89,7 @@ def replayed_episode(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture
 def recorded(request: pytest.FixtureRequest) -> "Iterator[Recorded]":
     """A client of the SDK bound to the test's cassette; enter it with `with` or `async with`."""
-    from tutorsim.replay.any_sdk_client import recorded as bound
+    from tutorsim.replay.any_sdk_client_and_streams import recorded as bound
 
     with _bound(bound, request) as found:
         yield found
@@ -98,7 +98,7 @@ def recorded(request: pytest.FixtureRequest) -> "Iterator[Recorded]":
 @pytest.fixture
 def recorded_http(request: pytest.FixtureRequest) -> "Iterator[RecordedHttp]":
     """An HTTP client bound to the test's cassette; enter it with `with` or `async with`."""
-    from tutorsim.replay.any_sdk_client import recorded_http as bound
+    from tutorsim.replay.any_sdk_client_and_streams import recorded_http as bound
 
     with _bound(bound, request) as found:
         yield found
@@ -107,7 +107,7 @@ def recorded_http(request: pytest.FixtureRequest) -> "Iterator[RecordedHttp]":
 @contextmanager
 def _bound(bound: "Callable[..., B]", request: pytest.FixtureRequest) -> "Iterator[B]":
     """What is bound to the test's cassette; without sockets while it plays."""
-    from tutorsim.replay.any_sdk_client import record_mode
+    from tutorsim.replay.any_sdk_client_and_streams import record_mode
 
     wanted = request.config.getoption("--tutorsim-record")
     with _told_briefly():
@@ -159,7 +159,7 @@ def _replayed(folder: Path, known: dict[Path, ReplayedStudy]) -> ReplayedStudy:
 
 
 def _replay(folder: Path) -> ReplayedStudy:
-    from tutorsim.runner.open_recording import check_drift, open_recording
+    from tutorsim.runner.find_and_check_recording import check_drift, open_recording
     from tutorsim.runner.replay import replay_each
     from tutorsim.runner.run_log import run_record
 

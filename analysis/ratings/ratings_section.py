@@ -23,7 +23,7 @@ from tutorsim.analysis.pages.cells import (
     part_of,
     present,
 )
-from tutorsim.analysis.pages.declared import Row, table
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section, with_section
 from tutorsim.analysis.ratings.agreement import (
     METRICS,
@@ -38,7 +38,7 @@ from tutorsim.analysis.ratings.agreement import (
 )
 from tutorsim.analysis.ratings.items import Place
 from tutorsim.analysis.recount import HELD_FIXED, possible_winners
-from tutorsim.analysis.recount.other_success_thresholds import episode_at_threshold
+from tutorsim.analysis.recount.other_student_score_thresholds import episode_at_threshold
 from tutorsim.analysis.runs.branch_continuations import by_origin
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Bounds,

@@ -66,7 +66,7 @@ from tutorsim.analysis.recount.orders_tie_policies_electorates_and_readings impo
     weighted_counts,
 )
 from tutorsim.analysis.recount.per_turn_table import PER_TURN_SCHEMA, per_turn_frames
-from tutorsim.analysis.recount.possible_winners_by_rule import (
+from tutorsim.analysis.recount.possible_winners_by_rule_and_approvals import (
     approval_rows,
     numbers_approved,
     rule_counts,

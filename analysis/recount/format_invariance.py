@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Masses
-from tutorsim.analysis.counting.all_voting_turns import Cluster
+from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import Cluster
 from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, domain_of
 from tutorsim.analysis.pages.cells import Table, estimate, present, table
 from tutorsim.analysis.pages.document import Section

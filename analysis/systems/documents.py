@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from tutorsim.analysis.pages.cells import estimate, plain, sum_of
-from tutorsim.analysis.pages.declared import Row, table
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section, with_section
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.ratings.ratings_section import with_ratings

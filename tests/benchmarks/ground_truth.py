@@ -19,12 +19,12 @@ from tutorsim.kernel.cost_plan import load_prices
 from tutorsim.kernel.load import load_study
 from tutorsim.records import EpisodeRecord
 from tutorsim.runner.branching import Alternative, Parent
-from tutorsim.runner.open_recording import open_recording
+from tutorsim.runner.find_and_check_recording import open_recording
 from tutorsim.runner.record import RecordingOptions, record
 from tutorsim.runner.stops import Budget
 from tutorsim.sandbox import Sandbox
 from tutorsim.standin import StandIn
-from tutorsim.systems.panel.branch import branch_study
+from tutorsim.systems.panel.branch_study import branch_study
 from tutorsim.vocabularies import BALLOT_FORMATS, PROTOCOLS, Protocol
 from tutorsim.voting import cast_as, leaders, masses_of, tally
 

@@ -17,7 +17,7 @@ from tutorsim.analysis.systems.group.page import recount
 from tutorsim.analysis.systems.group.speakers import cycles_in
 from tutorsim.analysis.systems.system_view import SystemRun, open_run
 from tutorsim.kernel.load import load_study
-from tutorsim.runner.open_recording import open_recording
+from tutorsim.runner.find_and_check_recording import open_recording
 from tutorsim.runner.replay import replay, replay_each
 from tutorsim.sandbox import Sandbox
 from tutorsim.systems.group.tasks import builtin_lessons, tasks_text

@@ -18,7 +18,7 @@ from tests.reference.replay_through_sdk import SdkReader
 from tutorsim.model import CALL_HEADER, Call, CallKey, Request
 from tutorsim.model.sdk import SdkModel
 from tutorsim.replay import read_cassette
-from tutorsim.runner.open_recording import open_recording
+from tutorsim.runner.find_and_check_recording import open_recording
 from tutorsim.runner.replay import replay_each
 from tutorsim.runner.run_log import LogWriter
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tutorsim.runner.open_recording import bundled_recording
+from tutorsim.runner.find_and_check_recording import bundled_recording
 from tutorsim.runner.replay import replay
 
 TUTORSIM = str(Path(sys.executable).with_name("tutorsim"))

@@ -18,10 +18,10 @@ import tomli_w
 from tests.benchmarks.cost import Cost, cost_of
 from tests.benchmarks.making import log_stand_in
 from tutorsim.analysis.systems.oversight.scores import Judged, evaluate
-from tutorsim.cli.audit_replies import possible_in
+from tutorsim.cli.audit_recorded_run import possible_in
 from tutorsim.kernel.load import load_study
 from tutorsim.runner.replay import replay
-from tutorsim.systems.oversight.audit import audit_study
+from tutorsim.systems.oversight.audit_study import audit_study
 from tutorsim.systems.oversight.items import read_mrbench
 
 EPISODES: Final = int(os.environ.get("TUTORSIM_BENCH_EPISODES", "10000"))

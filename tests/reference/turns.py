@@ -1,4 +1,4 @@
-"""Plain oracle, by turns, of the arrays of `analysis.ballots` and `counting.all_voting_turns`.
+"""Plain oracle, by turns, of the arrays of `ballots` and `winners_and_vote_shift_by_turn`.
 
 Rows become the ballots of each turn as plain objects; `voting.decide` decides it.
 """
@@ -22,7 +22,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
     rich_rules,
     standing_order,
 )
-from tutorsim.analysis.counting.all_voting_turns import turn_orders
+from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import turn_orders
 from tutorsim.voting import Decision, decide, first_in_order, leaders, tally
 
 __all__ = ["DecidedTurn", "TurnBallots", "Turns", "decided_turns", "read_turns", "vote_shift"]

@@ -39,10 +39,10 @@ from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.kernel.system import Chat, LoadedStudy
 from tutorsim.replay import write_atomic
 from tutorsim.replay.cassette_file import cassette_file
+from tutorsim.runner.begin_or_resume_recording import Session, recording
 from tutorsim.runner.calls_in_flight import RecordingOptions
 from tutorsim.runner.job import Person, RefusedMessage, run_in_loop
 from tutorsim.runner.record import record, record_episode
-from tutorsim.runner.resume_recording import Session, recording
 from tutorsim.runner.stops import Budget, Stop, stop_on_interrupt
 from tutorsim.sandbox import Sandbox
 from tutorsim.system_registry import named, system_names

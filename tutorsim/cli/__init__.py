@@ -71,7 +71,7 @@ COMMANDS = {
 _FUNCTIONS = {
     "check": "check_ballot_file",
     "diverge": "diverge_under_rule",
-    "audit": "audit_replies",
+    "audit": "audit_recorded_run",
     "import": "import_logs",
     "judge": "judge_program",
 }

@@ -34,7 +34,12 @@ from tutorsim.kernel.system import CallRange, LoadedStudy
 from tutorsim.records import RUN_FILE, Branch
 from tutorsim.replay import MANIFEST_FILE
 from tutorsim.runner.branching import Alternative, Branching, BranchPlan, EpisodePlan, Parent
-from tutorsim.runner.open_recording import Recording, check_log_of, find_recording, open_recording
+from tutorsim.runner.find_and_check_recording import (
+    Recording,
+    check_log_of,
+    find_recording,
+    open_recording,
+)
 from tutorsim.system_registry import named
 from tutorsim.vocabularies import PROTOCOLS, Protocol, TiePolicy
 
@@ -98,7 +103,7 @@ def retest(
     Exit codes: 0 done · 1 done, but calls failed · 2 usage · 3 a call of the recording is missing
     or changed · 4 a folder holds a damaged recording · 5 the cap is reached · 130 interrupted.
     """
-    from tutorsim.runner.open_recording import find_recording
+    from tutorsim.runner.find_and_check_recording import find_recording
     from tutorsim.runner.retest_of_recording import plan_retest, survey
     from tutorsim.runner.stops import Budget
 

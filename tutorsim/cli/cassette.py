@@ -93,7 +93,7 @@ def _study_episodes(found: Sequence[Recording], studies: Sequence[Path]) -> Iter
 
 def _in_words_of(loaded: "LoadedStudy", found: Sequence[Recording]) -> "LoadedStudy":
     """The study in the wordings of the recording that is of it; as it is where none is."""
-    from tutorsim.runner.resume_recording import as_begun
+    from tutorsim.runner.begin_or_resume_recording import as_begun
 
     for recording in found:
         begun = as_begun(loaded, recording.folder)

@@ -11,7 +11,7 @@ from tutorsim.analysis.runs.write_tables import with_provenance, write_frame
 from tutorsim.analysis.systems.paired_comparison import compared
 from tutorsim.analysis.systems.system_view import Asked, Leaving, opened, view_for
 from tutorsim.cli.ballot_options import panel_option
-from tutorsim.cli.claims_of_commands import publish_claimed
+from tutorsim.cli.check_and_write_claims import publish_claimed
 from tutorsim.cli.console import counted
 from tutorsim.cli.options import (
     Remembering,

@@ -42,7 +42,7 @@ def doctor(level: Setting, as_json: bool) -> None:
 def _facts(level: Setting) -> dict[str, Any]:
     from tutorsim.kernel.study import shipped_studies
     from tutorsim.replay import package_versions
-    from tutorsim.runner.open_recording import bundled_recording
+    from tutorsim.runner.find_and_check_recording import bundled_recording
 
     bundled = bundled_recording()
     return {

@@ -195,7 +195,7 @@ def _rubric(
     from tutorsim.analysis.ratings.sheet import judge_rubric, read_rubric, reply_rubric
     from tutorsim.analysis.systems.system_view import view_of
     from tutorsim.kernel.load import load_recorded_study
-    from tutorsim.runner.open_recording import find_recording
+    from tutorsim.runner.find_and_check_recording import find_recording
 
     if rubric_file is not None:
         return read_rubric(rubric_file)

@@ -20,25 +20,25 @@ from tutorsim.analysis.pages.document import Document, section_ids
 from tutorsim.analysis.pages.document_as_json import to_value
 from tutorsim.analysis.recount import NO_ORDER, TABLES, RecountResult, RecountTable
 from tutorsim.analysis.recount import recount as recount_source
+from tutorsim.analysis.recount.first_screen import recount_verdict, told_rules, verdict_table
 from tutorsim.analysis.recount.format_invariance import (
     FormatInvariance,
     format_invariance,
     invariance_words,
 )
-from tutorsim.analysis.recount.other_success_thresholds import (
+from tutorsim.analysis.recount.other_student_score_thresholds import (
     AtThreshold,
     at_threshold,
     threshold_table,
 )
 from tutorsim.analysis.recount.recount_plan import refuse_shadowed
 from tutorsim.analysis.recount.tables import SECTIONS, approvals_table, protocols_table
-from tutorsim.analysis.recount.verdict import recount_verdict, told_rules, verdict_table
 from tutorsim.analysis.runs.run_tables import CountedTable, Table
 from tutorsim.analysis.runs.write_tables import with_provenance, write_frame, write_turns
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
 from tutorsim.analysis.systems.system_view import SystemRun, view_of
 from tutorsim.cli.ballot_options import ballot_options, of_panel_asked, panel_option, refuse_panel
-from tutorsim.cli.claims_of_commands import publish_claimed
+from tutorsim.cli.check_and_write_claims import publish_claimed
 from tutorsim.cli.console import counted
 from tutorsim.cli.options import (
     Remembering,

@@ -171,7 +171,7 @@ def verify(
         )
     if claims is not None or ids:
         _check_fits(cassette_dir, junit, against, wordings)
-        from tutorsim.cli.claims_of_commands import wanted
+        from tutorsim.cli.check_and_write_claims import wanted
 
         asked = wanted(claims, ids, page, second=beside)
         if not (cassette_dir / MANIFEST).is_file():
@@ -200,7 +200,7 @@ def verify(
         write_atomic(junit, junit_xml(result))
     found = None
     if asked is not None and not result.exit_code:
-        from tutorsim.cli.claims_of_commands import claimed_of
+        from tutorsim.cli.check_and_write_claims import claimed_of
 
         found = claimed_of(asked, cassette_dir, workers=workers)
     if markdown is not None:
@@ -243,7 +243,7 @@ def _check_fits(target: Path, junit: Path | None, against: Path | None, wordings
 
 def _without_recording(asked: Any, run: Path, markdown: Path | None, *, as_json: bool) -> None:
     """Claims of a run or of ballots that no recording is named for."""
-    from tutorsim.cli.claims_of_commands import claimed
+    from tutorsim.cli.check_and_write_claims import claimed
 
     found = claimed(asked, run)
     if markdown is not None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tutorsim.analysis.pages.document import Document
     from tutorsim.analysis.pages.published_figures import Printed
     from tutorsim.analysis.systems.system_view import Opened, SystemRun
-    from tutorsim.cli.claims_of_commands import Options
+    from tutorsim.cli.check_and_write_claims import Options
 
 
 DEFAULT_FOLDER: Final = Path("reports")
@@ -104,7 +104,7 @@ def report(
       written, bytes, charts: [name], episodes: [id], claims: the file, or null
     """
     from tutorsim.analysis.systems.system_view import Asked, opened
-    from tutorsim.cli.claims_of_commands import Options
+    from tutorsim.cli.check_and_write_claims import Options
 
     _check_claims(output, claims, no_claims=no_claims, embeddings=embeddings)
     check_logs(run)
@@ -214,7 +214,7 @@ def _claims(
     """Write the claims of a page; `None` where none are wanted."""
     from tutorsim.analysis.claims.claims_of_printed_numbers import drawn_as
     from tutorsim.analysis.pages.document_as_json import document_parts
-    from tutorsim.cli.claims_of_commands import ENDING, claims_of, write_claims
+    from tutorsim.cli.check_and_write_claims import ENDING, claims_of, write_claims
 
     if wanted.no_claims:
         return None
@@ -288,7 +288,7 @@ def _figure(document: Document, chart: str, source: str) -> Figure:
 
 def _with_digest(document: Document, run: Path) -> Document:
     """A document with what a citation of its numbers names."""
-    from tutorsim.cli.claims_of_commands import digest_of
+    from tutorsim.cli.check_and_write_claims import digest_of
 
     return replace(document, digest=digest_of(run)[0])
 

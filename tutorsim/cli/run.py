@@ -119,7 +119,7 @@ def _merge(into: dict[str, Any], more: dict[str, Any]) -> None:
 
 def planned(loaded: LoadedStudy, table: PriceTable) -> Plan:
     """Plan a study, with the usual length of episodes from its system's bundled recording."""
-    from tutorsim.runner.open_recording import usual_length
+    from tutorsim.runner.find_and_check_recording import usual_length
 
     usual = usual_length(loaded.system)
     if usual is None:

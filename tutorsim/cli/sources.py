@@ -42,7 +42,9 @@ class RunPath(click.Path):
         path = Path(str(super().convert(value, param, ctx)))
         if ctx is None or not path.is_dir():
             return path
-        from tutorsim.runner.open_recording import is_recording  # a file of ballots needs none
+        from tutorsim.runner.find_and_check_recording import (
+            is_recording,  # a file of ballots needs none
+        )
 
         return _replayed(path, ctx) if is_recording(path) else path
 
@@ -70,7 +72,7 @@ def check_logs(*paths: Path) -> None:
 
     Raises `LogError` if a log is damaged, or is not what its recording gives.
     """
-    from tutorsim.runner.open_recording import check_tied
+    from tutorsim.runner.find_and_check_recording import check_tied
 
     for path in paths:
         if (path / EPISODES_FILE).is_file() and not (path / RUN_FILE).is_file():

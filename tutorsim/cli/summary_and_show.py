@@ -21,8 +21,7 @@ from tutorsim.analysis.pages.published_figures import Printed
 from tutorsim.analysis.runs.branch_continuations import origin_of
 from tutorsim.analysis.systems.system_view import Asked, opened
 from tutorsim.cli.ballot_options import ballot_options, panel_option
-from tutorsim.cli.claims_of_commands import Options, claims_of, write_claims
-from tutorsim.cli.episode_trace import odd_ends, trace
+from tutorsim.cli.check_and_write_claims import Options, claims_of, write_claims
 from tutorsim.cli.options import (
     add_markdown,
     claims_option,
@@ -31,6 +30,7 @@ from tutorsim.cli.options import (
     report_options,
 )
 from tutorsim.cli.output_elements import Prose, caption, heading, number, provenance, publish, table
+from tutorsim.cli.show_one_episode import odd_ends, trace
 from tutorsim.cli.sources import RunPath, check_logs
 from tutorsim.cli.terminal_documents import document_asked, document_shown
 from tutorsim.errors import UsageError
@@ -165,7 +165,7 @@ def _show_of(
 def _show_beside(
     run: Path, parent: Path, wanted: str, *, as_json: bool, output: Path | None
 ) -> None:
-    from tutorsim.cli.episode_trace import futures
+    from tutorsim.cli.show_one_episode import futures
 
     check_logs(run, parent)
     head = read_run(run)

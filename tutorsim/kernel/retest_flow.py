@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from tutorsim.errors import UsageError
+from tutorsim.kernel.ask_and_vote import ballot_from, ballot_question
 from tutorsim.kernel.flow import Flow, ask_each
-from tutorsim.kernel.scene import ballot_from, ballot_question
 from tutorsim.model import Answer, Call, CallKey, Question, Request
 from tutorsim.records import (
     BallotRecord,

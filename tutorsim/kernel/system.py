@@ -490,7 +490,7 @@ class Auditing(NamedTuple):
     conditions: tuple[str, ...]
     """Who can label."""
     study: Callable[..., LoadedStudy]
-    """From a run folder to the study of its replies; see `tutorsim.systems.oversight.audit`."""
+    """From a run folder to the study of its replies; see `systems.oversight.audit_study`."""
 
 
 class Chat(NamedTuple):

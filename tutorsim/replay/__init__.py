@@ -33,7 +33,7 @@ from tutorsim.replay.manifest import (
     read_manifest,
     write_manifest,
 )
-from tutorsim.replay.verdicts_and_inputs import VERDICTS_FILE, VerdictStore
+from tutorsim.replay.program_verdicts_and_person_inputs import VERDICTS_FILE, VerdictStore
 
 __all__ = [
     "MANIFEST_FILE",

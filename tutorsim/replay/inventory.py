@@ -36,13 +36,13 @@ from tutorsim.replay.manifest import (
     read_retest_manifest,
     retest_folder,
 )
+from tutorsim.replay.program_verdicts_and_person_inputs import VERDICTS_FILE
 from tutorsim.replay.recorded_call import (
     MESSAGES_URI,
     cassette_name,
     is_episode_id,
     response_values,
 )
-from tutorsim.replay.verdicts_and_inputs import VERDICTS_FILE
 
 JOURNAL_SUFFIX = ".journal.jsonl"
 

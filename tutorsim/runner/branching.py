@@ -30,7 +30,7 @@ from tutorsim.replay.cassette_file import (
 )
 from tutorsim.replay.episode_recorder import Tape
 from tutorsim.replay.recorded_call import Interaction, cassette_name, check_same
-from tutorsim.runner.open_recording import Recording
+from tutorsim.runner.find_and_check_recording import Recording
 from tutorsim.vocabularies import Protocol, TiePolicy
 
 RESTORE = "Restore the file from version control."

@@ -21,7 +21,7 @@ from tutorsim.model import Call, CallKey
 from tutorsim.records import EpisodeLine
 from tutorsim.replay import Cassette, EpisodeEntry, episode_entry
 from tutorsim.replay.manifest import Digests
-from tutorsim.replay.verdicts_and_inputs import InputStore
+from tutorsim.replay.program_verdicts_and_person_inputs import InputStore
 
 # --- Job -----------------------------------------------------------------------------------------
 

@@ -54,15 +54,15 @@ from tutorsim.replay.manifest import (
     retest_entry,
     retest_folder,
 )
-from tutorsim.replay.verdicts_and_inputs import InputStore
-from tutorsim.runner.job import Piece
-from tutorsim.runner.open_recording import (
+from tutorsim.replay.program_verdicts_and_person_inputs import InputStore
+from tutorsim.runner.find_and_check_recording import (
     Recording,
     check_fact,
     check_links,
     check_origin,
     check_provenance,
 )
+from tutorsim.runner.job import Piece
 from tutorsim.runner.run_log import RetestLog
 
 if TYPE_CHECKING:

@@ -25,12 +25,12 @@ from tutorsim.replay import (
 from tutorsim.replay.cassette_file import RecordedBy
 from tutorsim.replay.episode_recorder import CassetteStore, Tape
 from tutorsim.replay.manifest import Digests, relay_name
+from tutorsim.replay.program_verdicts_and_person_inputs import InputStore, program_digest
 from tutorsim.replay.recorded_call import Interaction
-from tutorsim.replay.verdicts_and_inputs import InputStore, program_digest
+from tutorsim.runner.begin_or_resume_recording import BaseSession, Session, keep_study, recording
 from tutorsim.runner.branching import Parent, ParentEpisode, check_parent
 from tutorsim.runner.calls_in_flight import CallQueue, RecordingOptions
 from tutorsim.runner.job import Hearing, Lines, Piece, run_in_loop, study_piece
-from tutorsim.runner.resume_recording import BaseSession, Session, keep_study, recording
 from tutorsim.runner.run_log import LogWriter, fingerprint_text, machine_facts, run_record
 from tutorsim.runner.stops import Budget
 from tutorsim.sandbox import Sandbox

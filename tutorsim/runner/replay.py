@@ -19,9 +19,14 @@ from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.records import EpisodeLine, RunRecord, uncollected
 from tutorsim.records.ratings import RATINGS_FILE
 from tutorsim.replay import AnsweredBy, FolderLock, VerdictStore
-from tutorsim.replay.verdicts_and_inputs import InputStore
+from tutorsim.replay.program_verdicts_and_person_inputs import InputStore
+from tutorsim.runner.find_and_check_recording import (
+    Recording,
+    check_drift,
+    check_provenance,
+    open_recording,
+)
 from tutorsim.runner.job import Lines, study_piece
-from tutorsim.runner.open_recording import Recording, check_drift, check_provenance, open_recording
 from tutorsim.runner.playback import Replayed, Source, VerdictChange, open_retest, play, played
 from tutorsim.runner.run_log import (
     LogWriter,

@@ -16,7 +16,7 @@ from tutorsim.records import EPISODES_FILE
 from tutorsim.replay import AnsweredBy, EpisodeEntry, Manifest, VerdictStore
 from tutorsim.replay.manifest import Digests, RetestManifest, retest_folder
 from tutorsim.replay.recorded_call import around, first_difference, first_place
-from tutorsim.runner.open_recording import (
+from tutorsim.runner.find_and_check_recording import (
     Recording,
     check_drift,
     check_entry,

@@ -18,7 +18,7 @@ import polars as pl
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import Approvals, approvals_asked
 from tutorsim.analysis.pages.cells import bounds_of, estimate, part_of, plain, present
-from tutorsim.analysis.pages.declared import Row, table
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words import counted, listed
 from tutorsim.analysis.recount import NOBODY_NAME, recount

@@ -6,7 +6,7 @@ from typing import Final
 
 from tutorsim.analysis.pages.cells import Written
 from tutorsim.analysis.pages.cells import number as written_number
-from tutorsim.analysis.pages.declared import Row
+from tutorsim.analysis.pages.declared_tables_and_charts import Row
 from tutorsim.analysis.pages.published_figures import Printed, printed
 from tutorsim.analysis.pages.words import counted, listed
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable

@@ -5,7 +5,7 @@ from statistics import mean
 from typing import Any, Final, NamedTuple
 
 from tutorsim.analysis.pages.cells import Table, Written, estimate
-from tutorsim.analysis.pages.declared import Row, table
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Document, Section
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
@@ -408,9 +408,9 @@ def _sections(of: Evidence, parts: Iterable[_Part]) -> Iterator[Section]:
 
 
 def _drawn(name: str, of: Evidence) -> tuple[Any, ...]:
-    from tutorsim.analysis.systems.debate import figures  # loads slowly
+    from tutorsim.analysis.systems.debate import charts  # loads slowly
 
-    return (getattr(figures, name)(of),)
+    return (getattr(charts, name)(of),)
 
 
 def document(run: SystemRun, brief: bool) -> Document:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tutorsim.analysis.pages.cells import Written, bounds, p_value
 from tutorsim.analysis.pages.cells import number as signed
-from tutorsim.analysis.pages.declared import DeclaredTable, Row, table
+from tutorsim.analysis.pages.declared_tables_and_charts import DeclaredTable, Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words import counted, listed
 from tutorsim.analysis.runs.run_tables import (

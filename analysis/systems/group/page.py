@@ -9,7 +9,7 @@ from typing import Any, Final
 import polars as pl
 
 from tutorsim.analysis.pages.cells import Table, Written, number, p_value, present
-from tutorsim.analysis.pages.declared import Row, table
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.statistics.intervals_and_tests import (
@@ -559,9 +559,9 @@ def _sections(of: Evidence, brief: bool) -> Iterator[Section]:
 
 
 def _drawn(name: str, of: Evidence) -> tuple[Any, ...]:
-    from tutorsim.analysis.systems.group import figures  # loads slowly
+    from tutorsim.analysis.systems.group import charts  # loads slowly
 
-    return (getattr(figures, name)(of),)
+    return (getattr(charts, name)(of),)
 
 
 # --- Recount --------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import polars as pl
 
 from tutorsim.analysis.pages.cells import estimate, present
-from tutorsim.analysis.pages.declared import Row, table
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Answer, Section
 from tutorsim.analysis.runs.run_tables import (
     CountedTable,

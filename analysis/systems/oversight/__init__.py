@@ -16,7 +16,7 @@ from tutorsim.analysis.runs.run_tables import (
     whole,
     yes,
 )
-from tutorsim.analysis.systems.oversight.audit import (
+from tutorsim.analysis.systems.oversight.guidance_of_audited_replies import (
     delivered_passages,
     proposal_passages,
 )

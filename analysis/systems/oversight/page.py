@@ -6,7 +6,7 @@ from typing import Any, Final, get_args
 from tutorsim.analysis.counting.rule_definitions import TARGETS, conventions_of
 from tutorsim.analysis.pages.cells import Written, bounds, p_value
 from tutorsim.analysis.pages.cells import number as plain_number
-from tutorsim.analysis.pages.declared import Row, number, table
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, number, table
 from tutorsim.analysis.pages.document import Answer, Document, Fact, Section
 from tutorsim.analysis.pages.published_figures import value_printed
 from tutorsim.analysis.pages.words import counted, listed
@@ -27,10 +27,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 )
 from tutorsim.analysis.statistics.noise_floor import AskedVote
 from tutorsim.analysis.systems.documents import noise_section
-from tutorsim.analysis.systems.oversight.audit import (
-    delivered_shares,
-    score_changes,
-)
 from tutorsim.analysis.systems.oversight.effect_of_debate import (
     RULES,
     AdaptiveCurve,
@@ -43,6 +39,10 @@ from tutorsim.analysis.systems.oversight.effect_of_debate import (
     sycophancy,
 )
 from tutorsim.analysis.systems.oversight.evidence import Evidence, reread, reread_label
+from tutorsim.analysis.systems.oversight.guidance_of_audited_replies import (
+    delivered_shares,
+    score_changes,
+)
 from tutorsim.analysis.systems.oversight.scores import (
     BASELINES,
     HEADLINE,
@@ -529,7 +529,7 @@ def document(run: SystemRun, brief: bool) -> Document:
     of = Evidence(run)
     figures: Mapping[str, Any] = {}
     if not brief:
-        from tutorsim.analysis.systems.oversight import figures as drawn  # loads slowly
+        from tutorsim.analysis.systems.oversight import charts as drawn  # loads slowly
 
         figures = drawn.FIGURES
     clusters = {record.episode_id: record.conversation for record in of.records}

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.all_voting_turns import turn_table
+from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import turn_table
 from tutorsim.analysis.pages.cells import (
     Written,
     absent,
@@ -20,7 +20,7 @@ from tutorsim.analysis.pages.cells import (
     plain,
     present,
 )
-from tutorsim.analysis.pages.declared import Row, table
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.recount.format_invariance import (

@@ -22,7 +22,7 @@ from tutorsim.analysis.charts.figure import (
     tips,
     unchecked,
 )
-from tutorsim.analysis.pages.declared import Row, figure
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words import SMALL, counted, extremes, listed, percent
 from tutorsim.analysis.statistics.intervals_and_tests import FEWEST_TASKS, Estimate
 from tutorsim.analysis.systems.paired_comparison import contrast_headline

@@ -27,7 +27,7 @@ from tutorsim.analysis.charts.figure import (
     tips,
     unchecked,
 )
-from tutorsim.analysis.pages.declared import Row, figure
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words import SMALL, counted, extremes, listed, percent, share
 from tutorsim.analysis.statistics.intervals_and_tests import ALPHA, Estimate, NotEstimable
 from tutorsim.analysis.systems.panel.evidence import SEED, Evidence

@@ -11,7 +11,11 @@ from typing import Final, NamedTuple, cast
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.all_voting_turns import clusters_of, places_of, turn_table
+from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import (
+    clusters_of,
+    places_of,
+    turn_table,
+)
 from tutorsim.analysis.pages.cells import (
     Table,
     absent,
@@ -21,7 +25,7 @@ from tutorsim.analysis.pages.cells import (
     plain,
     present,
 )
-from tutorsim.analysis.pages.declared import Row, table
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.recount.format_invariance import (

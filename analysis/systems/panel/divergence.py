@@ -9,12 +9,16 @@ import numpy as np
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.all_voting_turns import TurnTable, places_of, turn_table
 from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns, first_of, only
 from tutorsim.analysis.counting.rule_definitions import Target, conventions_of
+from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import (
+    TurnTable,
+    places_of,
+    turn_table,
+)
 from tutorsim.analysis.pages import cells
 from tutorsim.analysis.pages.cells import Table, Written, bounds, plain
-from tutorsim.analysis.pages.declared import Row, table
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.recount import make_plan, recount
 from tutorsim.analysis.recount.recount_plan import (
     FunctionRule,

@@ -9,11 +9,11 @@ from typing import Any, Final
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.all_voting_turns import turn_table
 from tutorsim.analysis.counting.rule_definitions import TARGETS
+from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import turn_table
 from tutorsim.analysis.identify import TieReading
 from tutorsim.analysis.pages.cells import Table, estimate, number, plain, sum_of
-from tutorsim.analysis.pages.declared import Row, table
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.published_figures import Printed, printed
 from tutorsim.analysis.pages.words import WARNINGS
 from tutorsim.analysis.recount import (
@@ -24,7 +24,7 @@ from tutorsim.analysis.recount import (
     recount,
 )
 from tutorsim.analysis.recount.format_invariance import FormatInvariance, format_invariance
-from tutorsim.analysis.recount.other_success_thresholds import AtThreshold, at_threshold
+from tutorsim.analysis.recount.other_student_score_thresholds import AtThreshold, at_threshold
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.statistics.noise_floor import BesideFloor, NoiseFloor, noise_floor
 from tutorsim.analysis.statistics.text_similarity import role_collapse

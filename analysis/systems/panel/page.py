@@ -10,17 +10,24 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.pages.cells import DASH, Table, Written, number, present
-from tutorsim.analysis.pages.declared import DeclaredSection, Row, section, sections_of, table
+from tutorsim.analysis.pages.declared_tables_and_charts import (
+    DeclaredSection,
+    Row,
+    section,
+    sections_of,
+    table,
+)
 from tutorsim.analysis.pages.document import Answer, Document, Fact, Section
 from tutorsim.analysis.pages.episode_messages import NO_EPISODES, Episodes
 from tutorsim.analysis.pages.words import WARNINGS, counted, listed, share, warning_of
 from tutorsim.analysis.recount import RuleRow
+from tutorsim.analysis.recount.first_screen import verdict_table
 from tutorsim.analysis.recount.format_invariance import (
     askings_by_format_table,
     invariance_table,
     invariance_words,
 )
-from tutorsim.analysis.recount.other_success_thresholds import threshold_table
+from tutorsim.analysis.recount.other_student_score_thresholds import threshold_table
 from tutorsim.analysis.recount.tables import (
     approvals_table,
     dial_table,
@@ -28,7 +35,6 @@ from tutorsim.analysis.recount.tables import (
     policies_table,
     readings_table,
 )
-from tutorsim.analysis.recount.verdict import verdict_table
 from tutorsim.analysis.runs.branch_continuations import branch_changes, branch_counts, branch_words
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, to_json
 from tutorsim.analysis.systems.paired_comparison import contrast_headline

@@ -37,13 +37,13 @@ from tutorsim.analysis.ballots.vote_arrays import (
     rich_rule,
     summed,
 )
-from tutorsim.analysis.counting.all_voting_turns import (
+from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns
+from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import (
     TurnTable,
     turn_table,
 )
-from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns
 from tutorsim.analysis.pages.cells import estimate, number, p_value, plain
-from tutorsim.analysis.pages.declared import Row, table
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,

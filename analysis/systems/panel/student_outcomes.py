@@ -20,7 +20,7 @@ from tutorsim.analysis.pages.cells import (
     of_rows,
     present,
 )
-from tutorsim.analysis.pages.declared import Row, table
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.runs.branch_continuations import by_origin
 from tutorsim.analysis.statistics.intervals_and_tests import (

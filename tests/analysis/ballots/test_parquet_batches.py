@@ -13,7 +13,7 @@ from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.ballots.table_to_arrays import read_votes, whole_turns, without_empty
 from tutorsim.analysis.ballots.vote_arrays import Rounds, joined
-from tutorsim.analysis.counting.all_voting_turns import places_of
+from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import places_of
 from tutorsim.errors import BallotFileError
 from tutorsim.voting import leaders, tally
 

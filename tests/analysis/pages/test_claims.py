@@ -20,7 +20,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
 )
 from tutorsim.analysis.systems.system_view import open_run, view_of
-from tutorsim.runner.open_recording import bundled_recording
+from tutorsim.runner.find_and_check_recording import bundled_recording
 from tutorsim.runner.replay import replay
 
 NAME = re.compile("|".join(NAMES.values()))

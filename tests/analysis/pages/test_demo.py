@@ -10,8 +10,8 @@ from tutorsim.analysis.claims.claims_file import to_text
 from tutorsim.analysis.claims.claims_of_printed_numbers import drawn_as
 from tutorsim.analysis.pages.document_as_json import document_parts
 from tutorsim.analysis.pages.html import to_html
-from tutorsim.cli.claims_of_commands import Options, claims_of
-from tutorsim.runner.open_recording import bundled_recording
+from tutorsim.cli.check_and_write_claims import Options, claims_of
+from tutorsim.runner.find_and_check_recording import bundled_recording
 from tutorsim.runner.replay import replay
 
 BUILT = Path(__file__).parents[3] / "reports" / "demo.html"

@@ -18,7 +18,7 @@ from tutorsim.analysis.systems.documents import document_of
 from tutorsim.analysis.systems.panel.evidence import Evidence
 from tutorsim.analysis.systems.panel.page import answers
 from tutorsim.analysis.systems.system_view import opened
-from tutorsim.runner.open_recording import bundled_recordings
+from tutorsim.runner.find_and_check_recording import bundled_recordings
 from tutorsim.runner.replay import replay_into
 
 RANKINGS = list(permutations((2, 1, 0)))

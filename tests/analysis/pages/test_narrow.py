@@ -4,7 +4,7 @@ import pytest
 
 import tutorsim
 from tests.tutorsim.chat.browser import CHROMIUM, Browser
-from tutorsim.runner.open_recording import bundled_recordings
+from tutorsim.runner.find_and_check_recording import bundled_recordings
 
 pytestmark = [pytest.mark.costly, pytest.mark.loopback]
 

@@ -6,8 +6,8 @@ import pytest
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.rule_definitions import ANY_NUMBER, Approvals
 from tutorsim.analysis.recount import recount
+from tutorsim.analysis.recount.first_screen import recount_verdict, verdict_table
 from tutorsim.analysis.recount.tables import approvals_table
-from tutorsim.analysis.recount.verdict import recount_verdict, verdict_table
 from tutorsim.errors import UsageError
 
 HEAD = ["episode_id", "turn", "stage", "voter", "candidate", "mass", "protocol"]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.reference.turns import decided_turns
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.recount.other_success_thresholds import at_threshold
+from tutorsim.analysis.recount.other_student_score_thresholds import at_threshold
 from tutorsim.analysis.runs.branch_continuations import (
     BranchCounts,
     branch_changes,
@@ -229,7 +229,7 @@ def test_before_the_cursor_a_tied_first_vote_is_led_by_the_logged_order(
 def test_rich_ballots_that_a_branch_counts_otherwise_have_no_first_vote(
     panel_turn, panel_episode, panel_source
 ):
-    from tutorsim.kernel.scene import counted_as
+    from tutorsim.kernel.ask_and_vote import counted_as
     from tutorsim.voting import RichBallot, decide
 
     rich = RichBallot(points={S: 10, MI: 9, MO: 6, ME: 0}, order=(S, MI, MO, ME), approved=(S, MI))

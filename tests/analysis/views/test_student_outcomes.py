@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.analysis.made import report_of
 from tutorsim.analysis.pages.cells import DASH
-from tutorsim.analysis.recount.other_success_thresholds import at_threshold, threshold_table
+from tutorsim.analysis.recount.other_student_score_thresholds import at_threshold, threshold_table
 from tutorsim.analysis.systems.panel.evidence import Evidence
 from tutorsim.analysis.systems.panel.student_outcomes import (
     few_tasks_words,

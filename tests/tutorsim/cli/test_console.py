@@ -8,7 +8,7 @@ import pytest
 
 from tutorsim.cli import COMMANDS, cli, console
 from tutorsim.cli.console import counted, emit_json, json_text, out, pace, safe
-from tutorsim.runner.open_recording import bundled_recording
+from tutorsim.runner.find_and_check_recording import bundled_recording
 
 RAW = "\x1b[31m\x07\x7f\x9b2J\x85\u200b\u202e\u2066\u2028\u2029\ufeff\ud800\U000e0041"
 

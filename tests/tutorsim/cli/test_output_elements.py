@@ -10,7 +10,7 @@ from tutorsim.analysis.pages.cells import table
 from tutorsim.cli.options import plain
 from tutorsim.cli.output_elements import print_all
 from tutorsim.cli.terminal_documents import parts_shown, table_shown
-from tutorsim.runner.open_recording import bundled_recording
+from tutorsim.runner.find_and_check_recording import bundled_recording
 
 
 def drawn(made, width, *, every_row=False):

@@ -24,7 +24,7 @@ from tutorsim.records import (
     RetestVote,
     to_line,
 )
-from tutorsim.runner.open_recording import bundled_recording
+from tutorsim.runner.find_and_check_recording import bundled_recording
 
 
 def value_of(tutorsim, run, *options):

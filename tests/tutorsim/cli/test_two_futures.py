@@ -6,7 +6,7 @@ import json
 import pytest
 from rich.console import Console
 
-from tutorsim.cli.episode_trace import futures
+from tutorsim.cli.show_one_episode import futures
 from tutorsim.records import EpisodeRecord
 
 

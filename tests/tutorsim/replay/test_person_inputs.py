@@ -6,7 +6,11 @@ import pytest
 
 from tutorsim.errors import ChangedCallError, RecordingError
 from tutorsim.kernel.flow import Listen, PersonInput
-from tutorsim.replay.verdicts_and_inputs import INPUTS_FILE, InputStore, inputs_digest
+from tutorsim.replay.program_verdicts_and_person_inputs import (
+    INPUTS_FILE,
+    InputStore,
+    inputs_digest,
+)
 
 ASKED = Listen(3, "wait", 4.0)
 SAID = PersonInput("hello\u2028there", 12, message_id="message-1")

@@ -13,7 +13,7 @@ from tutorsim.records import Branch, BranchedEpisode
 from tutorsim.replay import read_cassette
 from tutorsim.replay.episode_recorder import CassetteStore
 from tutorsim.runner.branching import Parent, ParentEpisode
-from tutorsim.runner.open_recording import Recording, open_recording
+from tutorsim.runner.find_and_check_recording import Recording, open_recording
 from tutorsim.systems.panel.scene import Scene
 from tutorsim.systems.panel.study import episode
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from tutorsim.errors import FolderError
-from tutorsim.runner.resume_recording import check_folders
+from tutorsim.runner.begin_or_resume_recording import check_folders
 
 pytestmark = [pytest.mark.loopback, pytest.mark.usefixtures("no_waiting")]
 

@@ -21,7 +21,7 @@ from tutorsim.replay import FolderLock, cassette_file, recorded_call
 from tutorsim.replay import cassette_file as fast_reader
 from tutorsim.replay import recorded_call as first_difference
 from tutorsim.runner import replay as replaying
-from tutorsim.runner.open_recording import bundled_recording, check_drift, open_recording
+from tutorsim.runner.find_and_check_recording import bundled_recording, check_drift, open_recording
 from tutorsim.runner.replay import default_workers, replay, replay_episode
 from tutorsim.system_registry import load, system_names
 from tutorsim.systems.panel.settings import PanelCatalog

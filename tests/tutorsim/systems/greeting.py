@@ -12,15 +12,21 @@ import polars as pl
 from pydantic import Field
 
 from tutorsim.analysis.charts.figure import ACCENT, Drawing, inline
-from tutorsim.analysis.pages.declared import Row, figure, section, sections_of, table
+from tutorsim.analysis.pages.declared_tables_and_charts import (
+    Row,
+    figure,
+    section,
+    sections_of,
+    table,
+)
 from tutorsim.analysis.pages.document import Answer, Document
 from tutorsim.analysis.pages.episode_messages import Episode, Message
 from tutorsim.analysis.runs.run_tables import SHARED_TABLES, table_of, text, whole
 from tutorsim.analysis.systems.system_view import SystemRun, View, episodes_of, framed
 from tutorsim.catalog import BaseCatalog
+from tutorsim.kernel.ask_and_vote import Scene, draw_labels, vote
 from tutorsim.kernel.flow import CallLog, Flow, ask, run_to_failure
 from tutorsim.kernel.retest_flow import BallotReading
-from tutorsim.kernel.scene import Scene, draw_labels, vote
 from tutorsim.kernel.study import BaseModels, BaseStudy, EpisodeSpec, Settings
 from tutorsim.kernel.system import Asking, Chance, LoadedStudy, System
 from tutorsim.model import Call, Question

@@ -6,7 +6,7 @@ import pytest
 
 from tutorsim.cli import main
 from tutorsim.runner import replay as replaying
-from tutorsim.runner.open_recording import bundled_recording
+from tutorsim.runner.find_and_check_recording import bundled_recording
 from tutorsim.standin import StandIn
 from tutorsim.system_registry import load, system_names
 

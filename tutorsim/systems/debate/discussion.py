@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
+from tutorsim.kernel.ask_and_vote import MakeCall, Scene, Wordings, draw_labels, indented
 from tutorsim.kernel.flow import Flow, ask
-from tutorsim.kernel.scene import MakeCall, Scene, Wordings, draw_labels, indented
 from tutorsim.model import Answer, Question
 from tutorsim.records.debate import DebateSetup, Message, MessageKind, Paradigm, PersonaRecord, flag
 from tutorsim.systems.debate.end_of_debate import End, Moment, consensus_rule, end_of, moments

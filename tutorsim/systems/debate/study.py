@@ -15,9 +15,9 @@ from pydantic import Field, model_validator
 
 from tutorsim.catalog import BaseCatalog, WordingNames, templates_of
 from tutorsim.errors import StudyError
+from tutorsim.kernel.ask_and_vote import indented, vote
 from tutorsim.kernel.flow import CallLog, Flow, ask, run_to_failure
 from tutorsim.kernel.retest_flow import BallotReading
-from tutorsim.kernel.scene import indented, vote
 from tutorsim.kernel.study import BaseModels, BaseStudy, BenchmarkSettings, EpisodeSpec
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Answer, Call, Question

@@ -16,7 +16,7 @@ from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.kernel.system import Chat, LoadedStudy
 from tutorsim.model import Call
 from tutorsim.records.group import CycleRecord, LessonRecord
-from tutorsim.replay.verdicts_and_inputs import InputStore
+from tutorsim.replay.program_verdicts_and_person_inputs import InputStore
 from tutorsim.runner.job import RefusedMessage
 from tutorsim.systems.group.lesson_flow import Board
 from tutorsim.systems.group.scene import LEARNER, Event, Group, GroupScene

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Final, Literal, NamedTuple, TypeVar, get_args
 
-from tutorsim.kernel.scene import Scene, indented, nothing
+from tutorsim.kernel.ask_and_vote import Scene, indented, nothing
 from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Question

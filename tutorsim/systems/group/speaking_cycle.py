@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
+from tutorsim.kernel.ask_and_vote import indented
 from tutorsim.kernel.flow import Flow, ask
 from tutorsim.kernel.retest_flow import AskedTogether, reply_again
-from tutorsim.kernel.scene import indented
 from tutorsim.model import Answer, CallKey, Question
 from tutorsim.records.group import GroupRecord, PredictionRecord, ThoughtRecord, UtteranceRecord
 from tutorsim.systems.group.scene import (

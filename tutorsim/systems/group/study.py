@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Final, TypeVar
 
 from tutorsim.catalog import WordingNames
 from tutorsim.errors import StudyError, TaskFileError
+from tutorsim.kernel.ask_and_vote import indented
 from tutorsim.kernel.flow import CallLog, Flow, ask, run_to_failure
 from tutorsim.kernel.retest_flow import AskedTogether
-from tutorsim.kernel.scene import indented
 from tutorsim.kernel.study import EpisodeSpec, nearest
 from tutorsim.kernel.system import CUT_OFF_REMINDER, LoadedStudy
 from tutorsim.model import Answer, Call, Question

@@ -44,7 +44,7 @@ OVERSIGHT: Final = System(
     standin=(recognise,),
     commands=frozenset({"compare", "retest"}),
     asked_again=("vote_final",),
-    auditing="tutorsim.systems.oversight.audit:AUDITING",
+    auditing="tutorsim.systems.oversight.audit_study:AUDITING",
     demo="oversight",
     example="oversight",
 )

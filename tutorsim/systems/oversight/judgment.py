@@ -6,9 +6,9 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any, Final, TypeVar
 
+from tutorsim.kernel.ask_and_vote import Scene, indented
 from tutorsim.kernel.flow import Flow, ask
 from tutorsim.kernel.retest_flow import AskedTogether, Prompt
-from tutorsim.kernel.scene import Scene, indented
 from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Answer, CallKey, Question

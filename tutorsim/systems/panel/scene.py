@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import NamedTuple
 
-from tutorsim.kernel import scene as kernel
-from tutorsim.kernel.scene import draw_labels, indented
+from tutorsim.kernel import ask_and_vote as kernel
+from tutorsim.kernel.ask_and_vote import draw_labels, indented
 from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Call

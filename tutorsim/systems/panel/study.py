@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 
 from tutorsim.catalog import WordingNames, overlaid, templates_of
 from tutorsim.errors import StudyError
+from tutorsim.kernel.ask_and_vote import indented
 from tutorsim.kernel.flow import CallLog, CodeResult, CodeRun, Flow, ask, run_to_failure
 from tutorsim.kernel.retest_flow import BallotReading
-from tutorsim.kernel.scene import indented
 from tutorsim.kernel.study import EpisodeSpec, nearest
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Call, Question

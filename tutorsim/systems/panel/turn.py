@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
+from tutorsim.kernel.ask_and_vote import counted_as, indented, vote
 from tutorsim.kernel.flow import Flow, ask
-from tutorsim.kernel.scene import counted_as, indented, vote
 from tutorsim.model import Question
 from tutorsim.records import BallotRecord, Note, Proposal, ReviewRecord, TieRound, Turn
 from tutorsim.systems.panel.scene import (

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from tutorsim.analysis.systems.oversight.audit import (
+from tutorsim.analysis.systems.oversight.guidance_of_audited_replies import (
     audited_turns,
     delivered_shares,
     predicted,

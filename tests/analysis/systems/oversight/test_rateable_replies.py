@@ -3,7 +3,10 @@
 import pytest
 
 from tutorsim.analysis.ratings.items import items_of
-from tutorsim.analysis.systems.oversight.audit import delivered_passages, proposal_passages
+from tutorsim.analysis.systems.oversight.guidance_of_audited_replies import (
+    delivered_passages,
+    proposal_passages,
+)
 
 
 def test_a_reply_is_one_item_at_one_place_under_all_conditions_that_label_it(played):

@@ -10,7 +10,7 @@ import pytest
 from tutorsim.analysis.charts.figure import spec
 from tutorsim.analysis.charts.image_formats import drawn, to_page_svg
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, Interval, NotEstimable
-from tutorsim.analysis.systems.debate.figures import protocols
+from tutorsim.analysis.systems.debate.charts import protocols
 from tutorsim.analysis.systems.debate.recounted import ProtocolRow
 from tutorsim.analysis.systems.panel import charts_of_votes as votes
 from tutorsim.analysis.systems.panel.charts import personas_figure, scores_figure

@@ -8,7 +8,7 @@ import pytest
 
 from tests.analysis.made import report_of
 from tutorsim.analysis.ballots.recount_source import of_panel
-from tutorsim.analysis.counting.all_voting_turns import turn_table
+from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import turn_table
 from tutorsim.analysis.pages.document import Section
 from tutorsim.analysis.runs.run_tables import TABLES
 from tutorsim.analysis.systems.panel.contrasts import compare_runs

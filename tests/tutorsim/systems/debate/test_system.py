@@ -12,7 +12,7 @@ import pytest
 import tomli_w
 
 from tutorsim.replay import read_manifest
-from tutorsim.runner.open_recording import bundled_recording
+from tutorsim.runner.find_and_check_recording import bundled_recording
 
 pytestmark = pytest.mark.loopback
 

@@ -20,7 +20,7 @@ from tutorsim.kernel.load import load_recorded_study, load_study
 from tutorsim.kernel.retest_flow import askings, retest_flow
 from tutorsim.kernel.system import Chance
 from tutorsim.records.group import JudgmentRecord
-from tutorsim.runner.resume_recording import as_begun
+from tutorsim.runner.begin_or_resume_recording import as_begun
 from tutorsim.systems.group.settings import GroupModels, GroupSettings
 from tutorsim.systems.group.study import duel_result
 from tutorsim.systems.group.tasks import (

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from tutorsim.analysis.systems.oversight.audit import audited_turns
+from tutorsim.analysis.systems.oversight.guidance_of_audited_replies import audited_turns
 from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.kernel.load import load_recorded_study
 from tutorsim.records.oversight import OversightRecord
 from tutorsim.replay import FastReader
-from tutorsim.runner.open_recording import bundled_recording
+from tutorsim.runner.find_and_check_recording import bundled_recording
 from tutorsim.runner.replay import replay
 from tutorsim.systems.oversight import OVERSIGHT
 

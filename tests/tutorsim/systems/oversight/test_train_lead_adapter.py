@@ -9,7 +9,7 @@ import pytest
 from tutorsim.analysis.runs.write_tables import export_run
 from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.errors import TaskFileError
-from tutorsim.runner.open_recording import bundled_recording
+from tutorsim.runner.find_and_check_recording import bundled_recording
 from tutorsim.runner.replay import replay
 from tutorsim.standin import StandIn
 from tutorsim.standin.endpoint import Thought, think, tokens

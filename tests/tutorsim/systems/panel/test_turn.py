@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.kernel.scene import labelled
+from tutorsim.kernel.ask_and_vote import labelled
 from tutorsim.records import Note, ReviewRecord
 from tutorsim.systems.panel import turn as relabelled_notes
 from tutorsim.systems.panel.settings import load_panel_catalog

@@ -12,9 +12,9 @@ from tutorsim.kernel.system import CallRange
 from tutorsim.model import CallKey
 from tutorsim.records import Branch, BranchedEpisode, EpisodeRecord, Failure, read_episodes
 from tutorsim.runner.branching import Alternative, BranchPlan, EpisodePlan
-from tutorsim.runner.open_recording import open_recording
+from tutorsim.runner.find_and_check_recording import open_recording
 from tutorsim.standin import StandIn
-from tutorsim.systems.panel.branch import branch_study, calls_to_pay
+from tutorsim.systems.panel.branch_study import branch_study, calls_to_pay
 from tutorsim.systems.panel.scene import Scene
 from tutorsim.systems.panel.study import episode
 from tutorsim.vocabularies import DEFAULT_ROLES

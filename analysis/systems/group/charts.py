@@ -15,7 +15,7 @@ from tutorsim.analysis.charts.figure import (
     tips,
     unchecked,
 )
-from tutorsim.analysis.pages.declared import Row, figure
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
 from tutorsim.analysis.systems.group.evidence import (
     WINDOW,
     Evidence,

@@ -64,7 +64,7 @@ from tutorsim.replay.manifest import (
     relay_name,
     retest_folder,
 )
-from tutorsim.replay.verdicts_and_inputs import INPUTS_FILE, inputs_digest
+from tutorsim.replay.program_verdicts_and_person_inputs import INPUTS_FILE, inputs_digest
 from tutorsim.runner.run_log import RECORDING, retest_head, run_record
 
 # --- Bundled recordings --------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from tests.reference.cases import Case, decided
 from tests.reference.turns import DecidedTurn, decided_turns, read_turns, vote_shift
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.table_to_arrays import read_votes
-from tutorsim.analysis.counting.all_voting_turns import turn_table
+from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import turn_table
 from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
     effective_votes,
     pivotality,

@@ -33,7 +33,7 @@ from tutorsim.model.sdk import (
     open_sync_client,
     patience,
 )
-from tutorsim.replay.any_sdk_calls_and_streams import (
+from tutorsim.replay.any_sdk_call_keys import (
     MODES,
     STAGE,
     Claim,

@@ -12,12 +12,12 @@ from tutorsim.analysis.claims.claims_of_printed_numbers import NAMES, claims_in,
 from tutorsim.analysis.pages.document_as_json import document_parts
 from tutorsim.analysis.systems.documents import document_of
 from tutorsim.analysis.systems.system_view import Asked, opened
-from tutorsim.cli.claims_of_commands import Options, page_claims
+from tutorsim.cli.check_and_write_claims import Options, page_claims
 from tutorsim.cli.console import console_for
 from tutorsim.cli.output_elements import print_all
 from tutorsim.cli.terminal_documents import document_shown
 from tutorsim.kernel.cost_plan import load_prices
-from tutorsim.runner.open_recording import bundled_recording
+from tutorsim.runner.find_and_check_recording import bundled_recording
 
 ROOT = Path(__file__).parents[3]
 FLIP = "summary.table-diagnostics.simple.turns"

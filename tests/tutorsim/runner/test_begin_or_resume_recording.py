@@ -10,7 +10,7 @@ import pytest
 from tutorsim.errors import FolderError, RecordingError
 from tutorsim.kernel.load import load_study
 from tutorsim.replay import SESSION_FILE
-from tutorsim.runner.resume_recording import open_session
+from tutorsim.runner.begin_or_resume_recording import open_session
 
 
 @pytest.fixture

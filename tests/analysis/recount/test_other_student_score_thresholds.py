@@ -1,7 +1,10 @@
 import pytest
 
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.recount.other_success_thresholds import at_threshold, episode_at_threshold
+from tutorsim.analysis.recount.other_student_score_thresholds import (
+    at_threshold,
+    episode_at_threshold,
+)
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable, to_json
 from tutorsim.errors import UsageError
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorsim.analysis.pages.declared import figure, table
+from tutorsim.analysis.pages.declared_tables_and_charts import figure, table
 from tutorsim.errors import UsageError
 
 

@@ -6,9 +6,9 @@ import altair as alt
 import pytest
 
 from tutorsim.analysis.charts.figure import spec
-from tutorsim.analysis.systems.oversight import figures
-from tutorsim.analysis.systems.oversight.audit import Predicted
+from tutorsim.analysis.systems.oversight import charts
 from tutorsim.analysis.systems.oversight.evidence import Evidence
+from tutorsim.analysis.systems.oversight.guidance_of_audited_replies import Predicted
 from tutorsim.analysis.systems.oversight.page import document
 
 SHARES = {"guides": (0.25, 0.25), "no_guidance": (0.0, 0.5), "hints": (0, 0)}
@@ -29,7 +29,7 @@ def audited(*by):
 
 
 def test_scores_are_those_of_the_table_from_best_to_worst(evidence):
-    figure = figures.scores(evidence)
+    figure = charts.scores(evidence)
     headlines = figure.data["headline"].to_list()
     assert headlines == sorted(headlines, reverse=True)
     best = figure.data["condition"][0]
@@ -38,7 +38,7 @@ def test_scores_are_those_of_the_table_from_best_to_worst(evidence):
 
 
 def test_accuracies_stand_beside_what_one_label_for_every_reply_would_have(evidence):
-    figure = figures.accuracy(evidence)
+    figure = charts.accuracy(evidence)
     trivial = {"mistake": "always yes", "guidance": "always effective"}
     for row in figure.data.iter_rows(named=True):
         found = evidence.scores[row["condition"]].metrics[f"{row['label']}_accuracy"]
@@ -49,7 +49,7 @@ def test_accuracies_stand_beside_what_one_label_for_every_reply_would_have(evide
 
 
 def test_the_adaptive_curve_is_drawn_from_quick_labels_to_full_debate(evidence):
-    figure = figures.adaptive(evidence)
+    figure = charts.adaptive(evidence)
     rows = figure.data.rows_by_key(["series", "threshold"], unique=True)
     curve = evidence.adaptive
     assert rows["headline", 1.0] == (curve.points[0].headline,)
@@ -61,7 +61,7 @@ def test_the_adaptive_curve_is_drawn_from_quick_labels_to_full_debate(evidence):
 
 
 def test_dots_of_confidence_are_every_item_that_states_one(evidence):
-    figure = figures.calibration(evidence)
+    figure = charts.calibration(evidence)
     stated = [
         r
         for records in evidence.conditions.values()
@@ -72,7 +72,7 @@ def test_dots_of_confidence_are_every_item_that_states_one(evidence):
 
 
 def test_ranges_of_rules_stand_below_what_was_delivered():
-    figure = figures.rules(audited("single"))
+    figure = charts.rules(audited("single"))
     assert figure.data["rule"].unique(maintain_order=True).to_list() == [
         "(delivered)",
         "ranked",
@@ -82,7 +82,7 @@ def test_ranges_of_rules_stand_below_what_was_delivered():
     assert delivered["outcome"] == "no guidance"
     assert (delivered["least"], delivered["most"]) == (0.5, 0.5)
     assert "4 turns: 2 of 4 shares known exactly" in figure.finding
-    two = figures.rules(audited("single", "hpo"))
+    two = charts.rules(audited("single", "hpo"))
     assert set(two.data["format"]) == {"voted simple, by single", "voted simple, by hpo"}
     assert "on 4 turns" in two.finding
 
@@ -91,11 +91,11 @@ def test_without_gold_or_an_audit_nothing_is_drawn(evidence):
     unscored = evidence.adaptive._replace(
         points=tuple(p._replace(headline=float("nan")) for p in evidence.adaptive.points)
     )
-    assert figures.adaptive(SimpleNamespace(adaptive=unscored)) is None
-    assert figures.adaptive(SimpleNamespace(adaptive=None)) is None
-    assert figures.scores(SimpleNamespace(scores={})) is None
-    assert figures.calibration(SimpleNamespace(calibrations=[])) is None
-    assert figures.rules(audited()) is None
+    assert charts.adaptive(SimpleNamespace(adaptive=unscored)) is None
+    assert charts.adaptive(SimpleNamespace(adaptive=None)) is None
+    assert charts.scores(SimpleNamespace(scores={})) is None
+    assert charts.calibration(SimpleNamespace(calibrations=[])) is None
+    assert charts.rules(audited()) is None
 
 
 @pytest.mark.costly
@@ -108,10 +108,10 @@ def test_a_report_has_its_charts_and_a_summary_none(played):
 @pytest.mark.costly
 def test_every_chart_is_valid_vega_lite(evidence):
     for figure in (
-        figures.scores(evidence),
-        figures.adaptive(evidence),
-        figures.calibration(evidence),
-        figures.rules(audited("single")),
+        charts.scores(evidence),
+        charts.adaptive(evidence),
+        charts.calibration(evidence),
+        charts.rules(audited("single")),
     ):
         made = spec(figure, provenance="stand-in (scripted)")
         kind = alt.FacetChart if "facet" in made else alt.LayerChart

@@ -5,19 +5,19 @@ import time
 
 import pytest
 
-from tutorsim.analysis.systems.oversight.audit import (
+from tutorsim.analysis.systems.oversight.guidance_of_audited_replies import (
     OUTCOMES,
     AuditedTurn,
     audited_turns,
     predicted,
 )
 from tutorsim.analysis.systems.system_view import open_run
-from tutorsim.cli.audit_replies import possible_in
+from tutorsim.cli.audit_recorded_run import possible_in
 from tutorsim.errors import UsageError
 from tutorsim.records import RunRecord, SystemSettings, read_episodes, read_run, to_line
-from tutorsim.runner.open_recording import bundled_recording
+from tutorsim.runner.find_and_check_recording import bundled_recording
 from tutorsim.standin import StandIn
-from tutorsim.systems.oversight.audit import audit_study
+from tutorsim.systems.oversight.audit_study import audit_study
 from tutorsim.vocabularies import PROTOCOLS
 
 

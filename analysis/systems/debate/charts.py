@@ -17,7 +17,7 @@ from tutorsim.analysis.charts.figure import (
     tips,
     unchecked,
 )
-from tutorsim.analysis.pages.declared import Row, figure
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words import counted, extremes
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate
 from tutorsim.analysis.systems.debate.evidence import Evidence

@@ -12,7 +12,7 @@ from tutorsim.errors import LogError, RecordingError, UsageError
 from tutorsim.kernel.load import system_named
 from tutorsim.records import TIMINGS_FILE
 from tutorsim.replay.cassette_file import JsonText
-from tutorsim.runner.open_recording import (
+from tutorsim.runner.find_and_check_recording import (
     bundled_recording,
     check_tied,
     find_recording,

@@ -26,7 +26,7 @@ from tutorsim.runner.branching import (
     Parent,
     total_cost,
 )
-from tutorsim.runner.open_recording import Recording, length_of
+from tutorsim.runner.find_and_check_recording import Recording, length_of
 from tutorsim.runner.playback import RecordedPrefix, recorded_prefix
 from tutorsim.systems.panel.scene import Scene, scene_of
 from tutorsim.systems.panel.settings import PANEL_STAGES, RESERVED_AGENTS, TIE_STAGES

@@ -26,7 +26,7 @@ from tutorsim.analysis.charts.figure import (
     tips,
     unchecked,
 )
-from tutorsim.analysis.pages.declared import Row, figure
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words import counted, extremes, percent
 from tutorsim.analysis.systems.oversight.effect_of_debate import AdaptiveCurve, AdaptivePoint
 from tutorsim.analysis.systems.oversight.evidence import Evidence

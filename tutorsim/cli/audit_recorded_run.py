@@ -42,7 +42,7 @@ AUDITING: Auditing = named(system_named(AUDITOR).auditing)
 @click.option("--dry-run", is_flag=True, help="Show calls, tokens and cost; send nothing.")
 @click.option("--json", "as_json", is_flag=True, help="With --dry-run: report as JSON.")
 @recording_options
-def audit_replies(
+def audit_recorded_run(
     source: Path,
     output: Path | None,
     all_proposals: bool,

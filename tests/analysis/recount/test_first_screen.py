@@ -6,7 +6,7 @@ from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.recount.verdict import recount_verdict, verdict_table
+from tutorsim.analysis.recount.first_screen import recount_verdict, verdict_table
 from tutorsim.vocabularies import PROTOCOLS
 
 

@@ -46,12 +46,14 @@ NO_VOTE: Final = "a member that was asked cast no vote; it is no voter"
 NO_STEP: Final = "nobody ranked or voted"
 OUTSIDER: Final = "a voter is none of the members that were asked; its ranking counts"
 NO_LABEL: Final = "an answer has no label, so that no ranking can name it; it is no candidate"
+OTHER_SCORE: Final = "a score is for a label that no answer has; it is left out"
 SOME_SCORES: Final = "scores leave answers out; those may have any"
 OTHER_MEANS: Final = (
     "the mean places that the file states are not those of its rankings; the rankings count"
 )
 CONTRADICTED: Final = "scores contradict the ranking beside them; the ranking counts"
 BAD_SCORES: Final = "scores are no whole numbers; they are left out"
+OTHER_VERDICT: Final = "`is_correct` is not what the answers give; for the reply the file counts"
 OTHER_TEXT: Final = "a text ends in another ranking than its parsed form; the parsed form counts"
 
 _FINAL: Final = re.compile(r"FINAL ANSWER[ \t*_]*(?:is)?[ \t*_]*:(.*)", re.IGNORECASE)
@@ -75,6 +77,8 @@ _PLACE: Final = re.compile(
     _FLAGS,
 )
 _LABEL: Final = re.compile(r"(?:Response\s+)?([A-Z]|\d{1,3})", _FLAGS)
+
+_LATER: Final = ("stage2", "stage2_data")
 
 Namer = Callable[[str], int]
 
@@ -104,6 +108,8 @@ def read_council(path: Path, reading: LogReading) -> Iterator[Imported | LogErro
         raise _foreign(path, "Nothing in it has the answers of several members (`stage1`).")
     for number, (vote, question) in enumerate(votes, start=1):
         try:
+            if vote.keys().isdisjoint(("stage1", "stage1_responses")):
+                raise ValueError("It has rankings or votes, and no answers (`stage1`)")
             if "stage1_responses" in vote:
                 read = _trial(vote, reading.spelling)
             else:
@@ -144,12 +150,18 @@ def _votes(value: Any, asked: Any = None) -> Iterator[tuple[Mapping[str, Any], A
                 asked = one.get("content")
             yield from _votes(one, asked)
     elif isinstance(value, dict):
-        if "stage1" in value or "stage1_responses" in value:
+        if _is_vote(value):
             yield value, asked
             return
         for one in value.values():
             if isinstance(one, dict | list):
                 yield from _votes(one, asked)
+
+
+def _is_vote(value: Mapping[str, Any]) -> bool:
+    """Whether an object holds a vote, or what is left of one that lost its answers."""
+    left = any(value.get(key) and not isinstance(value[key], bool) for key in _LATER)
+    return left or "stage1" in value or "stage1_responses" in value
 
 
 # --- Values as a file has them --------------------------------------------------------------------
@@ -269,7 +281,7 @@ class _Vote:
         self.rankings = {voter: one for voter, one in read.items() if one is not None}
         silent = [member for member in self.responses if member not in self.rankings]
         failed = any(voter not in self.rankings for voter in read)
-        self.notes += [NO_VOTE] * bool(self.rankings and (silent or failed))
+        self.notes += [NO_VOTE] * bool(silent or failed) if read else [NO_STEP]
         self.notes += [OUTSIDER] * sum(voter not in members for voter in self.rankings)
         answered = [member in self.responses for member in members]
         if stated:
@@ -354,6 +366,10 @@ def _trial(trial: Mapping[str, Any], spelling: Literal["one", "apart"] | None) -
     )
     vote.notes += [FAILED] * (len(said) - len(vote.responses))
     vote.notes += [BLANK] * any(text.isspace() for text in said.values())
+    predicted = _text(trial.get("predicted"), "`predicted`")
+    if predicted and vote.expected and right is not None:
+        same = _value(_bare(predicted)) == _value(_bare(vote.expected))
+        vote.notes += [OTHER_VERDICT] * (same != right)
     if "rankings" in data:
         vote.rank(data["rankings"], list(said), [data.get("label_to_model")], "`rankings`")
     if "deliberation_responses" in data:
@@ -636,6 +652,7 @@ def _ranked(vote: _Vote, voter: str, ranking: _Ranking, candidates: Sequence[str
     scores = {member: n for member, n in given.items() if member in candidates and n is not None}
     if None in given.values():
         faults[BAD_SCORES], scores = True, {}
+    faults[OTHER_SCORE] = None in given and not faults.get(BAD_SCORES)
     faults[SOME_SCORES] = 0 < len(scores) < len(candidates)
     scored = [scores[member] for member in order if member in scores]
     faults[CONTRADICTED] = any(later > earlier for earlier, later in pairwise(scored))

@@ -23,7 +23,9 @@ from tutorsim.systems.debate.council_logs import (
     NO_STEP,
     NO_VOTE,
     OTHER_MEANS,
+    OTHER_SCORE,
     OTHER_TEXT,
+    OTHER_VERDICT,
     OUTSIDER,
     REPEATED,
     SOME_SCORES,
@@ -205,6 +207,34 @@ def test_scores_that_leave_an_answer_out_are_told_and_open(tmp_path):
     [one] = read(tmp_path, conversation([ranking(A, scored), *ALL_VOTE[1:]]))
     [ballot] = one.record.turns[0].ballots_as["score"]
     assert (one.notes, ballot.mass) == ((SOME_SCORES,), {A: 9, B: 4})
+
+
+def test_a_score_for_nobodys_answer_is_told(tmp_path):
+    scored = {"ranking": ABC, "scores": {"A": 9, "B": 4, "C": 2, "E": 10}}
+    [one] = read(tmp_path, conversation([ranking(A, scored), *ALL_VOTE[1:]]))
+    [ballot] = one.record.turns[0].ballots_as["score"]
+    assert (one.notes, ballot.mass) == ((OTHER_SCORE,), {A: 9, B: 4, C: 2})
+
+
+def test_an_empty_second_step_is_told(tmp_path):
+    [one] = read(tmp_path, conversation([]))
+    assert one.notes == (NO_STEP,)
+
+
+def test_a_vote_that_lost_its_answers_is_named_and_the_others_are_read(tmp_path):
+    talk = conversation(ALL_VOTE)
+    lost = {name: said for name, said in talk["messages"][1].items() if name != "stage1"}
+    talk["messages"] += [talk["messages"][0], lost]
+    one, left = read(tmp_path, talk)
+    assert (one.notes, left.what[:6]) == ((), "Vote 2")
+    assert left.why == "It has rankings or votes, and no answers (`stage1`)."
+
+
+def test_a_verdict_that_the_answers_contradict_is_told(tmp_path):
+    values = [trial(predicted=p, expected="18", is_correct=True) for p in ("18.0", "19")]
+    fits, other = read(tmp_path, values)
+    assert OTHER_VERDICT not in fits.notes
+    assert OTHER_VERDICT in other.notes
 
 
 def test_a_vote_that_stands_twice_counts_once_and_is_named(tmp_path):

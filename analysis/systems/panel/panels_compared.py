@@ -19,7 +19,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
     PermutationTest,
     corrected,
-    mean_over_tasks,
     paired_difference,
     to_json,
 )
@@ -41,7 +40,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     paired_values,
     rounds,
     success_rates,
-    unit_means,
+    units_of,
 )
 from tutorsim.records import EpisodeRecord
 from tutorsim.records.run import makeup_words, panels_of
@@ -329,18 +328,12 @@ def panel_outcomes(source: Source) -> list[PanelOutcome]:
                 PanelOutcome(
                     *(row.benchmark, name, len(makeup.roles), row.condition, row.episodes),
                     success=row.rate,
-                    score=_last_score(cells[cell]),
+                    score=units_of(cells[cell], lambda e: e.final_correctness).mean((0, 1)),
                     rounds=turns[cell],
                 )
             )
     order = list(dict.fromkeys((row.benchmark, row.condition) for row in found))
     return sorted(found, key=lambda row: order.index((row.benchmark, row.condition)))
-
-
-def _last_score(episodes: Sequence[EpisodeRecord]) -> Estimate | NotEstimable:
-    units = unit_means(episodes, lambda e: e.final_correctness)
-    known = [(value, task) for value, task in units if value is not None]
-    return mean_over_tasks([value for value, _ in known], [task for _, task in known], ends=(0, 1))
 
 
 def panel_contrasts(source: Source, *, seed: int = 0) -> list[PanelContrast]:

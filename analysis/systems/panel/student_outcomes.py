@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum, inf
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import polars as pl
 
@@ -136,12 +136,10 @@ def successes(source: Source) -> list[Success]:
     for (benchmark, persona, condition), episodes in cells_of(
         source, "benchmark", "persona", "condition"
     ):
-        units = unit_means(episodes, _success)
-        known = _known(units)
-        won, unscored = fsum(value for value, _ in known), len(units) - len(known)
+        units = units_of(episodes, _success)
+        won = fsum(units.values)
         whole = int(won) if won.is_integer() else won
-        rate = share_over_tasks(*_apart(known))
-        found.append(Success(benchmark, persona, condition, whole, unscored, rate))
+        found.append(Success(benchmark, persona, condition, whole, units.unknown, units.share()))
     return found
 
 
@@ -149,11 +147,9 @@ def success_rates(source: Source) -> list[SuccessRate]:
     """Success by benchmark and condition, over all personas and tasks."""
     found = []
     for (benchmark, condition), episodes in cells_of(source, "benchmark", "condition"):
-        units = unit_means(episodes, _success)
-        known = _known(units)
-        unscored = len(units) - len(known)
-        rate = share_over_tasks(*_apart(known))
-        found.append(SuccessRate(benchmark, condition, len(units), unscored, rate))
+        units = units_of(episodes, _success)
+        number = len(units.values) + units.unknown
+        found.append(SuccessRate(benchmark, condition, number, units.unknown, units.share()))
     return found
 
 
@@ -161,18 +157,10 @@ def rounds(source: Source) -> list[Rounds]:
     """Tutoring turns per episode by benchmark and condition."""
     found = []
     for (benchmark, condition), episodes in cells_of(source, "benchmark", "condition"):
-        taken = _known_means(episodes, _turns_taken)
-        fired = _known_means([e for e in episodes if e.turns_taken], _turns_taken)
-        found.append(
-            Rounds(
-                benchmark,
-                condition,
-                len(taken),
-                len(fired),
-                mean_over_tasks(*_apart(taken)),
-                mean_over_tasks(*_apart(fired)),
-            )
-        )
+        taken = units_of(episodes, _turns_taken)
+        fired = units_of([e for e in episodes if e.turns_taken], _turns_taken)
+        n, tutored = len(taken.values), len(fired.values)
+        found.append(Rounds(benchmark, condition, n, tutored, taken.mean(), fired.mean()))
     return found
 
 
@@ -237,14 +225,34 @@ def mean_by_pair(runs: Mapping[Pair, Sequence[float]]) -> dict[Pair, float]:
     return {pair: sum(values) / len(values) for pair, values in runs.items()}
 
 
-def unit_means(
+class Units(NamedTuple):
+    """Values of logged episodes that are known, continuations of one counting by their mean."""
+
+    values: list[float]
+    tasks: list[Hashable]
+    """The task of each."""
+    unknown: int
+    """Episodes without a value."""
+
+    def share(self) -> Estimate | NotEstimable:
+        """Share of the values that are 1, over tasks."""
+        return share_over_tasks(self.values, self.tasks)
+
+    def mean(self, ends: tuple[float, float] = (-inf, inf)) -> Estimate | NotEstimable:
+        """Mean of the values, which lie between the ends, over tasks."""
+        return mean_over_tasks(self.values, self.tasks, ends=ends)
+
+
+def units_of(
     episodes: Iterable[EpisodeRecord], value: Callable[[EpisodeRecord], float | None]
-) -> list[tuple[float | None, str]]:
-    """Value and task of each episode, continuations of one counting together by their mean."""
-    return [
-        (_mean_known([value(draw) for draw in draws]), draws[0].task_id)
-        for draws in by_origin(episodes)
-    ]
+) -> Units:
+    """The values of episodes."""
+    groups = by_origin(episodes)
+    means = [_mean_known([value(draw) for draw in draws]) for draws in groups]
+    tasks = [draws[0].task_id for draws in groups]
+    known = [(mean, task) for mean, task in zip(means, tasks, strict=True) if mean is not None]
+    left = len(means) - len(known)
+    return Units([mean for mean, _ in known], [task for _, task in known], left)
 
 
 def complete_episodes(source: Source) -> list[EpisodeRecord]:
@@ -263,16 +271,6 @@ def cells_of(source: Source, *fields: str) -> list[tuple[tuple[str, ...], list[E
 def _mean_known(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return fsum(known) / len(known) if known else None
-
-
-def _known_means(
-    episodes: Iterable[EpisodeRecord], value: Callable[[EpisodeRecord], float | None]
-) -> list[tuple[float, Hashable]]:
-    return _known(unit_means(episodes, value))
-
-
-def _known(units: Iterable[tuple[float | None, str]]) -> list[tuple[float, Hashable]]:
-    return [(value, task) for value, task in units if value is not None]
 
 
 def _success(e: EpisodeRecord) -> float | None:
@@ -297,30 +295,24 @@ def _ends(e: EpisodeRecord, measure: Measure) -> tuple[float | None, float | Non
 def _gain(cell: tuple[str, ...], episodes: Sequence[EpisodeRecord], measure: Measure) -> Gain:
     fired = [e for e in episodes if e.turns_taken > 0]
     known = [e for e in fired if None not in _ends(e, measure)]
-    initial = _known_means(known, lambda e: _ends(e, measure)[0])
-    final = _known_means(known, lambda e: _ends(e, measure)[1])
-    gain = _known_means(known, lambda e: outcome_of(e, _GAINS[measure]))
+    initial = units_of(known, lambda e: _ends(e, measure)[0])
+    final = units_of(known, lambda e: _ends(e, measure)[1])
+    gain = units_of(known, lambda e: outcome_of(e, _GAINS[measure]))
     return Gain(
         benchmark=cell[0],
         condition=cell[1],
         measure=measure,
-        n=len(final),
-        unscored=len(by_origin(fired)) - len(final),
+        n=len(final.values),
+        unscored=len(by_origin(fired)) - len(final.values),
         initial=_level(initial, measure),
         final=_level(final, measure),
-        gain=mean_over_tasks(*_apart(gain), ends=(-1, 1)),
+        gain=gain.mean((-1, 1)),
     )
 
 
-def _level(known: Sequence[tuple[float, Hashable]], measure: Measure) -> Estimate | NotEstimable:
+def _level(units: Units, measure: Measure) -> Estimate | NotEstimable:
     """A share of verdicts, or a mean score."""
-    if measure == "code":
-        return share_over_tasks(*_apart(known))
-    return mean_over_tasks(*_apart(known), ends=(0, 1))
-
-
-def _apart(known: Sequence[tuple[float, Hashable]]) -> tuple[list[float], list[Hashable]]:
-    return [value for value, _ in known], [task for _, task in known]
+    return units.share() if measure == "code" else units.mean((0, 1))
 
 
 # --- Student outcomes ----------------------------------------------------------------------------
@@ -443,15 +435,12 @@ def scores_by_turn(episodes: tuple[EpisodeRecord, ...], *, max_turns: int) -> pl
 
 def _mean(episodes: list[EpisodeRecord], turn: int) -> Iterator[float | int | None]:
     scored = [e for e in episodes if _score(e, turn) is not None]
-    units = unit_means(scored, lambda e: _score(e, turn))
-    known = [(score, task) for score, task in units if score is not None]
-    scores, tasks = [score for score, _ in known], [task for _, task in known]
-    found = mean_over_tasks(scores, tasks, ends=(0, 1))
-    estimable = isinstance(found, Estimate)
-    yield found.value if isinstance(found, Estimate) else None
-    yield found.low if isinstance(found, Estimate) else None
-    yield found.high if isinstance(found, Estimate) else None
-    yield len(known) if estimable else 0
+    units = units_of(scored, lambda e: _score(e, turn))
+    found = units.mean((0, 1))
+    if isinstance(found, Estimate):
+        yield from (found.value, found.low, found.high, len(units.values))
+    else:
+        yield from (None, None, None, 0)
     yield len(by_origin(e for e in scored if e.turns_taken >= turn))
 
 

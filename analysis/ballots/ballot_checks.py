@@ -215,13 +215,7 @@ def check_ballots(
     return Checked(
         frame,
         budget,
-        (
-            *numbered,
-            *filled,
-            *incomplete,
-            *_approving_nobody(frame),
-            *_without_final_vote(frame),
-        ),
+        (*numbered, *filled, *incomplete, *_approving_nobody(frame), *_without_final_vote(frame)),
     )
 
 

@@ -509,12 +509,7 @@ def _of_lists(rows: Rows, protocol: str) -> Rows:
         )
     in_order = FORMATS[protocol].listed == "order"
     several = pl.col("_listed").list.n_unique() < pl.col("_listed").list.len()
-    refuse(
-        rows.frame,
-        several & in_order,
-        rows.file,
-        "an order names a candidate twice",
-    )
+    refuse(rows.frame, several & in_order, rows.file, "an order names a candidate twice")
     votes = _votes(rows)
     standing: dict[tuple[object, ...], set[str]] = {}
     for vote, names in zip(votes, lists, strict=True):

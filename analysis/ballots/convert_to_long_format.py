@@ -575,10 +575,7 @@ def _protocol_hint(rows: Rows) -> str | None:
         return None
     protocol = protocol_named(rows.hints.protocol)
     if protocol is None:
-        raise UsageError(
-            f"{rows.hints.protocol!r} is no protocol.",
-            hint=f"Use {CHOICES}.",
-        )
+        raise UsageError(f"{rows.hints.protocol!r} is no protocol.", hint=f"Use {CHOICES}.")
     return protocol
 
 

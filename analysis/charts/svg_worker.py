@@ -26,11 +26,7 @@ import vl_convert
 Run = Callable[[Callable[[Any], str], Iterable[Any]], Iterable[str]]
 """Applies a function to each thing and gives the results in order: `map` is one."""
 
-_FIRST: Final = {
-    "data": {"values": [{}]},
-    "mark": "text",
-    "encoding": {"text": {"value": "a"}},
-}
+_FIRST: Final = {"data": {"values": [{}]}, "mark": "text", "encoding": {"text": {"value": "a"}}}
 """What the renderer starts on: a chart with text, so that it finds its fonts."""
 
 _NO_FONTS: Final = Path(__file__).with_name("no_fonts.conf")

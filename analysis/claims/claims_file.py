@@ -169,9 +169,7 @@ def read_claims(path: Path) -> ClaimsFile:
     version = found.get("claims_version") if isinstance(found, dict) else None
     if version is None:
         raise ClaimsError(
-            f"{path} holds no claims.",
-            why="It is JSON, and has no `claims_version`.",
-            hint=_AGAIN,
+            f"{path} holds no claims.", why="It is JSON, and has no `claims_version`.", hint=_AGAIN
         )
     if version not in _READ or isinstance(version, bool):
         raise ClaimsError(

@@ -278,12 +278,7 @@ def _instant_runoff(of: ProjectedPanels, panels: Ints, standing: Sequence[int]) 
     return np.asarray((left >> np.array(standing)[:, None] & 1).astype(np.bool_))
 
 
-_COUNTS: Final[
-    dict[
-        Rule,
-        Callable[[ProjectedPanels, Ints, Sequence[int]], Bools],
-    ]
-] = {
+_COUNTS: Final[dict[Rule, Callable[[ProjectedPanels, Ints, Sequence[int]], Bools]]] = {
     "simple": _by_mass,
     "ranked": _by_mass,
     "cumulative": _by_mass,

@@ -296,13 +296,7 @@ def points_tabled(
 
 
 def point_ends(
-    panels: Ints,
-    ballots: Sequence[Masses],
-    protocol: Protocol,
-    *,
-    m: int,
-    budget: int,
-    exempt: int,
+    panels: Ints, ballots: Sequence[Masses], protocol: Protocol, *, m: int, budget: int, exempt: int
 ) -> Ends:
     """Shape (exempt + 1, panels): what panels may end in with at most so many exempt voters.
 

@@ -360,12 +360,7 @@ def agreement(found: Gathered) -> Agreement:
     )
 
 
-def _alpha(
-    counts: Ints,
-    domain: Floats,
-    tasks: list[str],
-    metric: Metric,
-) -> Alpha | NotEstimable:
+def _alpha(counts: Ints, domain: Floats, tasks: list[str], metric: Metric) -> Alpha | NotEstimable:
     """Alpha of value counts.
 
     `counts`: shape (items, values): how many raters gave an item a value.

@@ -370,10 +370,7 @@ def _result_of(
         ),
         policies=policy_rows(counts.policies, plan, protocols if "policies" in asked else ()),
         electorates=electorate_rows(
-            counts,
-            plan,
-            protocols=protocols if "electorates" in asked else (),
-            weighted=weighted,
+            counts, plan, protocols=protocols if "electorates" in asked else (), weighted=weighted
         ),
         readings=readings(protocols) if "readings" in asked else (),
         rules=rule_rows(counts, plan),

@@ -331,9 +331,7 @@ class _Pair(NamedTuple):
 
 
 def _format_pair(
-    given: BallotFormat,
-    other: BallotFormat,
-    panels: Sequence[tuple[_Panels, list[_Pair]]],
+    given: BallotFormat, other: BallotFormat, panels: Sequence[tuple[_Panels, list[_Pair]]]
 ) -> FormatPair:
     cast = [pair for _, pairs in panels for pair in pairs]
     pairs = sum(len(panel.given.keys() & panel.other.keys()) for panel, _ in panels)

@@ -267,10 +267,7 @@ def policy_rows(
 
 
 def _policy_row(
-    policy: str,
-    protocol: str | None,
-    turns: Sequence[tuple[Policy, int]],
-    plan: Plan,
+    policy: str, protocol: str | None, turns: Sequence[tuple[Policy, int]], plan: Plan
 ) -> PolicyRow:
     wins = dict.fromkeys(plan.order, Fraction(0))
     changed, compared = Fraction(0), 0
@@ -371,11 +368,7 @@ def any_voter_counts(group: TurnGroup) -> Counter[AnyVoter]:
 
 
 def electorate_rows(
-    counts: RecountCounts,
-    plan: Plan,
-    *,
-    protocols: Sequence[str | None],
-    weighted: Weighted,
+    counts: RecountCounts, plan: Plan, *, protocols: Sequence[str | None], weighted: Weighted
 ) -> tuple[ElectorateRow, ...]:
     """Every scenario for every protocol; turns weighted by confidence come from a run's logs."""
     rows: list[ElectorateRow] = []
@@ -404,12 +397,7 @@ def _listed(counts: RecountCounts, protocol: str | None) -> list[str]:
 
 
 def _row(
-    scenario: str,
-    voter: str | None,
-    protocol: str | None,
-    turns: int,
-    found: Found,
-    plan: Plan,
+    scenario: str, voter: str | None, protocol: str | None, turns: int, found: Found, plan: Plan
 ) -> ElectorateRow:
     counted, ordered = outcome_tables(found, plan.order), plan.own_order is not None
     return ElectorateRow(

@@ -172,9 +172,7 @@ _MEANT: Final[Mapping[Bounded, str]] = {
 
 
 def threshold_table(
-    found: Mapping[float, Sequence[AtThreshold]],
-    logged: float | None,
-    outcome: Bounded = "success",
+    found: Mapping[float, Sequence[AtThreshold]], logged: float | None, outcome: Bounded = "success"
 ) -> Table | None:
     """An outcome under other success thresholds; `None` without any.
 

@@ -106,11 +106,7 @@ def _with_lists(rows: Sequence[tuple[Any, ...]]) -> pl.DataFrame:
 
 
 def _cells(
-    key: RuleKey,
-    candidates: tuple[str, ...],
-    logged: str | None,
-    answer: Answer,
-    projection: str,
+    key: RuleKey, candidates: tuple[str, ...], logged: str | None, answer: Answer, projection: str
 ) -> Iterator[Any]:
     def name(c: int | None) -> str | None:
         return None if c is None else NOBODY_NAME if c == NOBODY else candidates[c]

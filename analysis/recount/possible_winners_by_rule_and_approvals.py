@@ -226,12 +226,7 @@ def _answers_of_panels(
     )
     nobody = np.full(len(panels.panels), -1)
     return _VoteAnswers(
-        answers.possible,
-        answers.settled,
-        points,
-        projected.leaders(),
-        nobody,
-        panels.of,
+        answers.possible, answers.settled, points, projected.leaders(), nobody, panels.of
     )
 
 
@@ -275,12 +270,7 @@ def _answers_of_own_rule(
 
 
 def _asked(
-    tabled: _TabledPanels,
-    target: str,
-    plan: Plan,
-    winners: PanelWinners | None,
-    *,
-    breakdown: bool,
+    tabled: _TabledPanels, target: str, plan: Plan, winners: PanelWinners | None, *, breakdown: bool
 ) -> PanelAnswers:
     rule = plan.rule(target, tabled.panels.m)
     return answer_panels(
@@ -534,10 +524,7 @@ _NAMED: Final = {NEVER: "never", NOT_SETTLED: "not_settled", NO_BOUNDS: "point_o
 
 
 def _rule_row(
-    key: RuleKey,
-    answers: Mapping[AnswerCount, int],
-    flips: Mapping[FlipCount, int],
-    plan: Plan,
+    key: RuleKey, answers: Mapping[AnswerCount, int], flips: Mapping[FlipCount, int], plan: Plan
 ) -> RuleRow:
     totals, breakdown = Counter[str](), Counter[str]()
     counts, widths = _Counts(), Counter[int]()

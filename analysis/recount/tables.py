@@ -237,10 +237,7 @@ Rows = Sequence[RuleRow]
 Pairs = Iterable[tuple[str, str]]
 """Logged protocol and target."""
 
-_TIES: Final = {
-    "fallback": "Ties go to the fallback order.",
-    "set": "A tie stays a tie.",
-}
+_TIES: Final = {"fallback": "Ties go to the fallback order.", "set": "A tie stays a tie."}
 _COUNTED: Final = ("ballots", "counted as")
 
 

@@ -18,12 +18,7 @@ from tutorsim.analysis.ballots.recount_source import (
     source_of,
 )
 from tutorsim.analysis.pages.cells import Table as PageTable
-from tutorsim.analysis.pages.document import (
-    Answer,
-    Document,
-    Fact,
-    Section,
-)
+from tutorsim.analysis.pages.document import Answer, Document, Fact, Section
 from tutorsim.analysis.pages.episode_messages import NO_EPISODES, Episode, Episodes, Telling
 from tutorsim.analysis.pages.published_figures import Printed
 from tutorsim.analysis.pages.words import answered_words, warning_of_run

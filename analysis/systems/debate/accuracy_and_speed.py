@@ -5,11 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
-from tutorsim.analysis.statistics.intervals_and_tests import (
-    Estimate,
-    NotEstimable,
-    mean_over_tasks,
-)
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, mean_over_tasks
 from tutorsim.analysis.systems.debate.recounted import (
     Changes,
     Rule,

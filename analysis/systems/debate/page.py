@@ -39,9 +39,7 @@ from tutorsim.analysis.systems.debate.protocols import (
     deciding,
     protocols_section,
 )
-from tutorsim.analysis.systems.debate.recounted import (
-    family,
-)
+from tutorsim.analysis.systems.debate.recounted import family
 from tutorsim.analysis.systems.debate.trace import TELLING
 from tutorsim.analysis.systems.documents import noise_section
 from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed

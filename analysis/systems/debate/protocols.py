@@ -22,9 +22,7 @@ from tutorsim.analysis.runs.run_tables import (
     yes,
 )
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, Estimate, PermutationTest
-from tutorsim.analysis.systems.debate.accuracy_and_speed import (
-    grouped,
-)
+from tutorsim.analysis.systems.debate.accuracy_and_speed import grouped
 from tutorsim.analysis.systems.debate.council_of_models import (
     council_outcomes,
     council_recount,
@@ -425,9 +423,7 @@ def outcomes_under(settings: Mapping[str, Sequence[str]]) -> CountedTable:
 _SETTINGS: Final = ("vote_from", "majority", "undecided", "merge_identical", "agreement_reading")
 
 
-def _combinations(
-    settings: Mapping[str, Sequence[str]],
-) -> list[tuple[str, Changes, Scoring]]:
+def _combinations(settings: Mapping[str, Sequence[str]]) -> list[tuple[str, Changes, Scoring]]:
     """Every combination of values, with its words."""
     found: list[tuple[str, Changes, Scoring]] = [("", Changes(), "standard")]
     for key, values in settings.items():

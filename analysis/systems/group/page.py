@@ -461,11 +461,7 @@ def best_system(of: Evidence) -> Answer:
 # --- Summary and report ---------------------------------------------------------------------------
 
 
-@table(
-    "calls",
-    "Calls by stage",
-    every=lambda of: sum(len(record.calls) for record in of.records),
-)
+@table("calls", "Calls by stage", every=lambda of: sum(len(record.calls) for record in of.records))
 def calls(of: Evidence) -> Rows:
     """{every} calls; asked again: the first reply could not be read."""
     made = [call for record in of.records for call in record.calls]
@@ -573,10 +569,7 @@ def recount(run: SystemRun, changes: Mapping[str, tuple[str, ...]]) -> Document:
     Raises:
         UsageError: On an unknown setting or a value outside its range.
     """
-    cycles, rules = (
-        cycles_in(run.episodes, run.head),
-        rules_under(changes, logged_rule(run.head)),
-    )
+    cycles, rules = (cycles_in(run.episodes, run.head), rules_under(changes, logged_rule(run.head)))
     found = recounted(cycles, rules)
     settings = Table(
         "settings",

@@ -20,13 +20,7 @@ import polars as pl
 from tutorsim.analysis.pages.cells import estimate, present
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Answer, Section
-from tutorsim.analysis.runs.run_tables import (
-    CountedTable,
-    Parts,
-    counted_of,
-    text,
-    whole,
-)
+from tutorsim.analysis.runs.run_tables import CountedTable, Parts, counted_of, text, whole
 from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,

@@ -10,14 +10,7 @@ from tutorsim.analysis.pages.declared_tables_and_charts import Row, number, tabl
 from tutorsim.analysis.pages.document import Answer, Document, Fact, Section
 from tutorsim.analysis.pages.published_figures import value_printed
 from tutorsim.analysis.pages.words import counted, listed
-from tutorsim.analysis.runs.run_tables import (
-    Parts,
-    real,
-    table_of,
-    text,
-    whole,
-    yes,
-)
+from tutorsim.analysis.runs.run_tables import Parts, real, table_of, text, whole, yes
 from tutorsim.analysis.runs.run_tables import Table as RunTable
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Bounds,

@@ -488,8 +488,7 @@ def agreement_figure(of: Evidence) -> Iterator[Row]:
 def _certain(data: pl.DataFrame) -> pl.DataFrame:
     """Share of turns with one possible winner, zero where no such row is there."""
     return data.group_by("logged", "target", maintain_order=True).agg(
-        share=pl.col("share").filter(pl.col("possible") == "1").sum(),
-        turns=pl.col("turns").sum(),
+        share=pl.col("share").filter(pl.col("possible") == "1").sum(), turns=pl.col("turns").sum()
     )
 
 

@@ -16,15 +16,7 @@ from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import (
     places_of,
     turn_table,
 )
-from tutorsim.analysis.pages.cells import (
-    Table,
-    absent,
-    estimate,
-    number,
-    p_value,
-    plain,
-    present,
-)
+from tutorsim.analysis.pages.cells import Table, absent, estimate, number, p_value, plain, present
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words import counted
@@ -96,11 +88,7 @@ class Contrast:
 
 
 def contrasts(
-    source: Source,
-    outcomes: Sequence[Outcome],
-    *,
-    reference: str | None = None,
-    seed: int = 0,
+    source: Source, outcomes: Sequence[Outcome], *, reference: str | None = None, seed: int = 0
 ) -> list[Contrast]:
     """Conditions against one another on some outcomes, per benchmark.
 

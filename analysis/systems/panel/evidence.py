@@ -16,13 +16,7 @@ from tutorsim.analysis.pages.cells import Table, estimate, number, plain, sum_of
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.published_figures import Printed, printed
 from tutorsim.analysis.pages.words import WARNINGS
-from tutorsim.analysis.recount import (
-    OrderTable,
-    RecountResult,
-    RecountTable,
-    RuleRow,
-    recount,
-)
+from tutorsim.analysis.recount import OrderTable, RecountResult, RecountTable, RuleRow, recount
 from tutorsim.analysis.recount.format_invariance import FormatInvariance, format_invariance
 from tutorsim.analysis.recount.other_student_score_thresholds import AtThreshold, at_threshold
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
@@ -61,12 +55,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
 )
 from tutorsim.analysis.systems.system_view import NOTHING_ASKED, Asked, Prices
 from tutorsim.records import EpisodeRecord
-from tutorsim.vocabularies import (
-    BALLOT_FORMATS,
-    BALLOT_STATUSES,
-    MAX_ROLES,
-    PROTOCOLS,
-)
+from tutorsim.vocabularies import BALLOT_FORMATS, BALLOT_STATUSES, MAX_ROLES, PROTOCOLS
 
 # --- Noise floor ---------------------------------------------------------------------------------
 

@@ -569,10 +569,7 @@ BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
         persona_tables,
     ),
     section(
-        "contrasts",
-        "One condition against another",
-        "",
-        lambda of: contrasts_shown(of.contrasts),
+        "contrasts", "One condition against another", "", lambda of: contrasts_shown(of.contrasts)
     ),
     PANELS,
     section(

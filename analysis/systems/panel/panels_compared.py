@@ -22,11 +22,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     paired_difference,
     to_json,
 )
-from tutorsim.analysis.systems.paired_comparison import (
-    chance_words,
-    contrast_headline,
-    p_words,
-)
+from tutorsim.analysis.systems.paired_comparison import chance_words, contrast_headline, p_words
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties import (
     Diagnostics,
     diagnostics,
@@ -44,13 +40,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
 )
 from tutorsim.records import EpisodeRecord
 from tutorsim.records.run import makeup_words, panels_of
-from tutorsim.vocabularies import (
-    BALLOT_FORMATS,
-    CUMULATIVE_BUDGET,
-    PROTOCOLS,
-    TOP_SCORE,
-    Protocol,
-)
+from tutorsim.vocabularies import BALLOT_FORMATS, CUMULATIVE_BUDGET, PROTOCOLS, TOP_SCORE, Protocol
 
 # --- Ties under random ballots -------------------------------------------------------------------
 
@@ -90,11 +80,7 @@ class Leaders:
 
 @lru_cache(maxsize=256)
 def uniform_chance(
-    protocol: Protocol,
-    size: int,
-    *,
-    budget: int = CUMULATIVE_BUDGET,
-    tie_round: bool = True,
+    protocol: Protocol, size: int, *, budget: int = CUMULATIVE_BUDGET, tie_round: bool = True
 ) -> UniformChance:
     """Tie, fallback and flip of a panel under uniformly random ballots.
 
@@ -356,10 +342,7 @@ def panel_contrasts(source: Source, *, seed: int = 0) -> list[PanelContrast]:
                 for (of, condition), episodes in cells
                 if of == benchmark
                 for row in _against_first(
-                    (benchmark, condition, measure),
-                    _values(episodes, measure, shares),
-                    names,
-                    seed,
+                    (benchmark, condition, measure), _values(episodes, measure, shares), names, seed
                 )
             ]
             found += rows

@@ -38,18 +38,11 @@ from tutorsim.analysis.ballots.vote_arrays import (
     summed,
 )
 from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns
-from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import (
-    TurnTable,
-    turn_table,
-)
+from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import TurnTable, turn_table
 from tutorsim.analysis.pages.cells import estimate, number, p_value, plain
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
-from tutorsim.analysis.statistics.intervals_and_tests import (
-    NotEstimable,
-    holm,
-    share_of_numbered,
-)
+from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, holm, share_of_numbered
 from tutorsim.vocabularies import BallotFormat, Blinding
 
 # --- Ballots as seen -----------------------------------------------------------------------------

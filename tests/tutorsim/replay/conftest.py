@@ -11,98 +11,15 @@ from typing import Any
 
 import pytest
 
-from tutorsim.model import CALL_HEADER, Call, CallKey, Request
+from tests.tutorsim.replay.made import DIGEST, EPISODE, KEY, message
 from tutorsim.model.sdk import HttpTransport, SdkModel
-from tutorsim.replay import read_cassette
-from tutorsim.replay.cassette_file import write_cassette
 from tutorsim.replay.episode_recorder import CassetteStore
-from tutorsim.replay.recorded_call import Interaction
-
-EPISODE = "sciq.q1.help_avoidant.simple"
-KEY = "sk-ant-test-0123456789-credential"
-DIGEST = "0" * 64
-
-
-def _message(text, **fields):
-    return {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "model": "model-1",
-        "content": [{"type": "text", "text": text}],
-        "stop_reason": "end_turn",
-        "stop_sequence": None,
-        "usage": {"input_tokens": 7, "output_tokens": 3},
-        **fields,
-    }
-
-
-def _call(text, *, agent="motivation", turn=1):
-    key = CallKey(turn, "propose", agent, 1)
-    return Call(key, Request("model-1", "You tutor.", text, 64, (("temperature", 0.5),)))
 
 
 def _answered(ended):
     if isinstance(ended, BaseException):
         raise ended
     return ended
-
-
-def _interaction(call, body, episode_id=EPISODE):
-    return Interaction(
-        key=str(call.key),
-        kind="relay",
-        status=200,
-        request_headers={
-            "content-type": "application/json",
-            CALL_HEADER: f"{episode_id}/{call.key}",
-        },
-        request=json.dumps(call.request.body(), ensure_ascii=False),
-        response_headers={"content-type": "application/json"},
-        response=json.dumps(body, ensure_ascii=False),
-    )
-
-
-@pytest.fixture
-def episode():
-    """An episode id."""
-    return EPISODE
-
-
-@pytest.fixture
-def message():
-    """Builds the body of a Messages API response with a text."""
-    return _message
-
-
-@pytest.fixture
-def call():
-    """Builds a call with a user message."""
-    return _call
-
-
-@pytest.fixture
-def interaction():
-    """Builds what a recorder would keep of a call and a response body."""
-    return _interaction
-
-
-@pytest.fixture
-def write():
-    """Writes a cassette without a server and reads it back."""
-
-    def written(folder, interactions, episode_id=EPISODE):
-        write_cassette(
-            folder,
-            episode_id,
-            interactions,
-            kind="relay",
-            study_digest=DIGEST,
-            packages={"tutorsim": "1"},
-        )
-        return read_cassette(folder, episode_id)
-
-    return written
 
 
 @pytest.fixture
@@ -133,7 +50,7 @@ def record(server):
 class Answering:
     """What the server does, and what it saw."""
 
-    respond: Callable[[dict[str, Any]], Any] = lambda body: _message(
+    respond: Callable[[dict[str, Any]], Any] = lambda body: message(
         "re: " + body["messages"][0]["content"]
     )
     """A message body, bytes to send as they are, or (status, headers, bytes)."""
@@ -184,7 +101,7 @@ def server(monkeypatch):
             if int(headers["content-length"]) != len(data):
                 self.close_connection = True
 
-        def log_message(self, *_):
+        def logmessage(self, *_):
             pass
 
     class Server(http.server.ThreadingHTTPServer):

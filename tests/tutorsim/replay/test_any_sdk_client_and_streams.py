@@ -11,6 +11,7 @@ import anthropic
 import pytest
 
 import tutorsim
+from tests.tutorsim.replay.made import message
 from tutorsim.errors import (
     ChangedCallError,
     FolderError,
@@ -159,9 +160,7 @@ def test_misses_have_the_types_and_words_of_a_replay(tmp_path, server):
 
 
 @pytest.mark.loopback
-def test_new_asks_only_what_is_not_there_and_all_asks_everything(
-    tmp_path, server, monkeypatch, message
-):
+def test_new_asks_only_what_is_not_there_and_all_asks_everything(tmp_path, server, monkeypatch):
     path = tmp_path / "note.json"
     with tutorsim.recorded(path, mode="once") as client:
         say(client, "one")
@@ -220,7 +219,7 @@ def test_a_block_that_fails_leaves_the_cassette_alone_and_pays_for_nothing_twice
 
 
 @pytest.mark.loopback
-def test_a_retried_call_keeps_its_number(tmp_path, server, message):
+def test_a_retried_call_keeps_its_number(tmp_path, server):
     path = tmp_path / "note.json"
     answers = iter([(529, {}, b"{}"), message("first"), message("second")])
     server.respond = lambda body: next(answers)

@@ -16,6 +16,7 @@ from vcr.serialize import deserialize
 from vcr.serializers import jsonserializer, yamlserializer
 
 from tests.reference.replay_through_sdk import SdkReader
+from tests.tutorsim.replay.made import EPISODE, call, interaction, message, write
 from tutorsim.errors import ChangedCallError, MissingCallError, RecordingError, UnusedCallError
 from tutorsim.kernel.flow import at_once
 from tutorsim.model import Call, CallKey, Reply, Request
@@ -40,19 +41,19 @@ NASTY = "é \U0001f600 \u2028\u2029\x85\x7f\x9f\ufeff\ufffe\uffff \x00\x1b[31m\t
 @pytest.mark.loopback
 @pytest.mark.parametrize("serializer", ["json", "yaml"])
 def test_stock_vcrpy_and_the_stock_sdk_play_a_cassette(
-    serializer, tmp_path, episode, call, record, server, monkeypatch
+    serializer, tmp_path, record, server, monkeypatch
 ):
     calls = [call(NASTY + str(number), agent=f"a{number}") for number in range(3)]
     replies: list[Reply] = record(tmp_path, calls)
     monkeypatch.delenv("ANTHROPIC_BASE_URL")
-    before = (tmp_path / f"{episode}.json").read_bytes()
+    before = (tmp_path / f"{EPISODE}.json").read_bytes()
 
     stock = vcr.VCR(
         serializer=serializer,
         record_mode="none",
         match_on=("method", "scheme", "host", "port", "path", "query", "body"),
     )
-    with stock.use_cassette(str(tmp_path / f"{episode}.json")) as tape:
+    with stock.use_cassette(str(tmp_path / f"{EPISODE}.json")) as tape:
         client = anthropic.Anthropic(api_key="none", max_retries=0)
         for one, reply in zip(reversed(calls), reversed(replies), strict=True):
             body = one.request.body()
@@ -63,10 +64,10 @@ def test_stock_vcrpy_and_the_stock_sdk_play_a_cassette(
         assert tape.all_played
 
     assert len(server.seen) == 3
-    assert (tmp_path / f"{episode}.json").read_bytes() == before
+    assert (tmp_path / f"{EPISODE}.json").read_bytes() == before
 
 
-def test_a_cassette_says_what_it_is(tmp_path, call, interaction, message, write):
+def test_a_cassette_says_what_it_is(tmp_path):
     cassette: Cassette = write(tmp_path, [interaction(call("a"), message("b"))])
 
     data = json.loads((tmp_path / cassette.name).read_text(encoding="utf-8"))
@@ -81,7 +82,7 @@ def test_a_cassette_says_what_it_is(tmp_path, call, interaction, message, write)
     assert [*cassette.interactions] == ["1/propose/motivation/1"]
 
 
-def test_interactions_stand_in_the_order_given(tmp_path, call, interaction, message, write):
+def test_interactions_stand_in_the_order_given(tmp_path):
     agents = ["d", "a", "c", "b"]
     cassette = write(tmp_path, [interaction(call("x", agent=a), message("y")) for a in agents])
 
@@ -112,7 +113,7 @@ def test_any_text_survives_under_both_serializers(prompt, reply):
     assert all(line.isprintable() or not line.isascii() for line in text.split("\n"))
 
 
-def test_the_file_does_not_depend_on_the_locale(tmp_path, call, interaction, message, write):
+def test_the_file_does_not_depend_on_the_locale(tmp_path):
     cassette = write(tmp_path, [interaction(call("ü\U0001f600"), message("é"))])
 
     assert "ü\U0001f600" in (tmp_path / cassette.name).read_bytes().decode("utf-8")
@@ -127,9 +128,9 @@ def test_the_digest_of_requests_ignores_replies_and_spelling_but_not_order():
     assert requests_digest([one, two]) != requests_digest([one])
 
 
-def test_a_cassette_that_is_not_there_is_a_missing_call(tmp_path, episode):
-    with pytest.raises(MissingCallError, match=f"{episode}.json") as caught:
-        read_cassette(tmp_path, episode)
+def test_a_cassette_that_is_not_there_is_a_missing_call(tmp_path):
+    with pytest.raises(MissingCallError, match=f"{EPISODE}.json") as caught:
+        read_cassette(tmp_path, EPISODE)
 
     assert caught.value.exit_code == 3
 
@@ -184,22 +185,18 @@ CALL_PATH = ("interactions", 0, "request", "headers", "x-tutorsim-call")
         (_edit(lambda data: data["interactions"].append(data["interactions"][0])), "stands twice"),
     ],
 )
-def test_a_damaged_cassette_is_refused(
-    damage, why, tmp_path, call, interaction, message, write, episode
-):
+def test_a_damaged_cassette_is_refused(damage, why, tmp_path):
     path = tmp_path / write(tmp_path, [interaction(call("a"), message("b"))]).name
     path.write_text(damage(path.read_text(encoding="utf-8")), encoding="utf-8")
 
     with pytest.raises(RecordingError, match=why) as caught:
-        read_cassette(tmp_path, episode)
+        read_cassette(tmp_path, EPISODE)
 
     assert caught.value.exit_code == 4
     assert path.name in str(caught.value)
 
 
-def test_a_cassette_that_leads_out_of_its_folder_is_refused(
-    tmp_path, call, interaction, message, write, episode
-):
+def test_a_cassette_that_leads_out_of_its_folder_is_refused(tmp_path):
     outside, inside = tmp_path / "outside", tmp_path / "inside"
     outside.mkdir()
     inside.mkdir()
@@ -207,17 +204,17 @@ def test_a_cassette_that_leads_out_of_its_folder_is_refused(
     (inside / name).symlink_to(outside / name)
 
     with pytest.raises(RecordingError, match="leads out"):
-        read_cassette(inside, episode)
+        read_cassette(inside, EPISODE)
 
 
-def test_a_cassette_that_cannot_be_read_is_refused(tmp_path, episode):
-    (tmp_path / f"{episode}.json").mkdir()
+def test_a_cassette_that_cannot_be_read_is_refused(tmp_path):
+    (tmp_path / f"{EPISODE}.json").mkdir()
 
     with pytest.raises(RecordingError, match="is no regular file"):
-        read_cassette(tmp_path, episode)
+        read_cassette(tmp_path, EPISODE)
 
 
-def test_a_reply_with_a_lone_surrogate_can_be_read(tmp_path, call, interaction, message, write):
+def test_a_reply_with_a_lone_surrogate_can_be_read(tmp_path):
     one: Interaction = interaction(call("a"), message("b"))
     body = one.response.replace('"b"', '"\\ud83d!"')
     cassette = write(tmp_path, [one._replace(response=body)])
@@ -225,9 +222,7 @@ def test_a_reply_with_a_lone_surrogate_can_be_read(tmp_path, call, interaction, 
     assert cassette.interactions[one.key].reply().text == "\ufffd!"
 
 
-def test_a_cassette_that_cannot_be_written_leaves_the_old_one(
-    tmp_path, call, interaction, message, write, monkeypatch
-):
+def test_a_cassette_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
     one: Call = call("a")
     before = write(tmp_path, [interaction(one, message("old"))])
 
@@ -242,13 +237,11 @@ def test_a_cassette_that_cannot_be_written_leaves_the_old_one(
     assert [path.name for path in tmp_path.iterdir()] == [before.name]
 
 
-def test_a_cassette_keeps_what_was_on_the_wire(
-    tmp_path, episode, call, interaction, message, write
-):
+def test_a_cassette_keeps_what_was_on_the_wire(tmp_path):
     one: Interaction = interaction(call("é"), message("b"))
     write(tmp_path, [one])
 
-    [read] = read_cassette(tmp_path, episode).interactions.values()
+    [read] = read_cassette(tmp_path, EPISODE).interactions.values()
     assert read == one
 
 
@@ -258,27 +251,25 @@ TEXT = b'{"a": "\xc3\xa9"}\n' * 50
 
 
 @pytest.fixture
-def packed(tmp_path, episode):
-    write_cassette_file(tmp_path, episode, TEXT, "compressed")
-    return cassette_file(tmp_path, episode, "compressed")
+def packed(tmp_path):
+    write_cassette_file(tmp_path, EPISODE, TEXT, "compressed")
+    return cassette_file(tmp_path, EPISODE, "compressed")
 
 
-def test_both_forms_hold_the_same_text(tmp_path, episode, packed):
-    assert packed.name == f"{episode}.json.zst"
+def test_both_forms_hold_the_same_text(tmp_path, packed):
+    assert packed.name == f"{EPISODE}.json.zst"
     assert packed.stat().st_size < len(TEXT) / 4
-    assert read_cassette_file(tmp_path, episode) == TEXT
-    write_cassette_file(tmp_path, episode, TEXT + b"\n", "text")
-    assert read_cassette_file(tmp_path, episode) == TEXT + b"\n"
+    assert read_cassette_file(tmp_path, EPISODE) == TEXT
+    write_cassette_file(tmp_path, EPISODE, TEXT + b"\n", "text")
+    assert read_cassette_file(tmp_path, EPISODE) == TEXT + b"\n"
 
 
-def test_a_compressed_cassette_has_the_digest_of_its_text(
-    tmp_path, episode, call, interaction, message, write
-):
+def test_a_compressed_cassette_has_the_digest_of_its_text(tmp_path):
     plain = write(tmp_path, [interaction(call("a"), message("b"))])
-    path = cassette_file(tmp_path, episode, "text")
-    write_cassette_file(tmp_path, episode, path.read_bytes(), "compressed")
+    path = cassette_file(tmp_path, EPISODE, "text")
+    write_cassette_file(tmp_path, EPISODE, path.read_bytes(), "compressed")
     path.unlink()
-    assert read_cassette(tmp_path, episode) == plain
+    assert read_cassette(tmp_path, EPISODE) == plain
 
 
 def test_names_of_cassettes_are_told_from_others():
@@ -307,10 +298,10 @@ def _unsized():
     ],
     ids=["nothing", "text", "cut", "edited", "more", "twice", "no size"],
 )
-def test_what_is_no_whole_frame_is_refused(packed, episode, data):
+def test_what_is_no_whole_frame_is_refused(packed, data):
     packed.write_bytes(data)
     with pytest.raises(RecordingError, match=r"\.json\.zst is not a whole compressed cassette"):
-        read_cassette_file(packed.parent, episode)
+        read_cassette_file(packed.parent, EPISODE)
 
 
 def test_a_frame_that_claims_to_hold_too_much_is_not_unpacked(monkeypatch):
@@ -319,17 +310,17 @@ def test_a_frame_that_claims_to_hold_too_much_is_not_unpacked(monkeypatch):
         decompressed(compressed(TEXT), "x.json.zst")
 
 
-def test_a_link_that_leads_out_is_refused_in_either_form(packed, episode):
+def test_a_link_that_leads_out_is_refused_in_either_form(packed):
     outside = packed.parent.parent / "outside.zst"
     packed.replace(outside)
     packed.symlink_to(outside)
     with pytest.raises(RecordingError, match="leads out of its folder"):
-        read_cassette_file(packed.parent, episode)
+        read_cassette_file(packed.parent, EPISODE)
 
 
-def test_an_episode_without_either_form_is_missing(tmp_path, episode):
+def test_an_episode_without_either_form_is_missing(tmp_path):
     with pytest.raises(MissingCallError, match="has no cassette"):
-        read_cassette_file(tmp_path, episode)
+        read_cassette_file(tmp_path, EPISODE)
 
 
 def test_nothing_is_recorded_into_a_folder_of_compressed_cassettes(packed):
@@ -413,15 +404,15 @@ def play(request, monkeypatch):
 
 
 @pytest.fixture
-def two(call, interaction, message, write, tmp_path):
+def two(tmp_path):
     """Two recorded calls."""
     calls = [call("first prompt, é", agent="a"), call("second prompt", agent="b")]
     write(tmp_path, [interaction(one, message(f"reply {n}")) for n, one in enumerate(calls)])
     return calls
 
 
-def test_a_replay_gives_the_recorded_replies_in_any_order(play, tmp_path, episode, two):
-    outcome, unused = play(tmp_path, episode, two[::-1])
+def test_a_replay_gives_the_recorded_replies_in_any_order(play, tmp_path, two):
+    outcome, unused = play(tmp_path, EPISODE, two[::-1])
 
     assert outcome == [
         Reply("reply 1", "model-1", "end_turn", 7, 3),
@@ -430,23 +421,23 @@ def test_a_replay_gives_the_recorded_replies_in_any_order(play, tmp_path, episod
     assert unused == ()
 
 
-def test_what_was_not_asked_for_is_told(play, tmp_path, episode, two):
-    _, unused = play(tmp_path, episode, two[1:])
+def test_what_was_not_asked_for_is_told(play, tmp_path, two):
+    _, unused = play(tmp_path, EPISODE, two[1:])
 
     assert unused == ("1/propose/a/1",)
 
 
-def test_a_key_that_is_not_in_the_recording_is_missing(play, tmp_path, episode, two, call):
-    [(kind, text)], unused = play(tmp_path, episode, [call("third", agent="c")])
+def test_a_key_that_is_not_in_the_recording_is_missing(play, tmp_path, two):
+    [(kind, text)], unused = play(tmp_path, EPISODE, [call("third", agent="c")])
 
     assert kind is MissingCallError
-    assert f"{episode}.json: call 1/propose/c/1 is not in the recording." in text
+    assert f"{EPISODE}.json: call 1/propose/c/1 is not in the recording." in text
     assert "2 calls: 1/propose/a/1, 1/propose/b/1" in text
     assert len(unused) == 2
 
 
-def test_a_reply_is_given_once(play, tmp_path, episode, two):
-    [first, (kind, text)], _ = play(tmp_path, episode, [two[0], two[0]])
+def test_a_reply_is_given_once(play, tmp_path, two):
+    [first, (kind, text)], _ = play(tmp_path, EPISODE, [two[0], two[0]])
 
     assert isinstance(first, Reply)
     assert kind is MissingCallError
@@ -468,44 +459,40 @@ def test_a_reply_is_given_once(play, tmp_path, episode, two):
         ({"extra": (("temperature", 0.5), ("top_p", 0.9))}, "top_p is in this call only: 0.9."),
     ],
 )
-def test_a_changed_call_names_cassette_key_field_and_place(
-    change, why, play, tmp_path, episode, two
-):
+def test_a_changed_call_names_cassette_key_field_and_place(change, why, play, tmp_path, two):
     changed = Call(two[0].key, two[0].request._replace(**change))
 
-    [(kind, text), second], unused = play(tmp_path, episode, [changed, two[1]])
+    [(kind, text), second], unused = play(tmp_path, EPISODE, [changed, two[1]])
 
     assert kind is ChangedCallError
-    assert text.startswith(f"{episode}.json: call 1/propose/a/1 was recorded with another request.")
+    assert text.startswith(f"{EPISODE}.json: call 1/propose/a/1 was recorded with another request.")
     assert why in text
     assert isinstance(second, Reply)
     assert unused == ("1/propose/a/1",)
 
 
-def test_a_recorded_reply_that_is_no_message_is_an_invalid_recording(
-    play, tmp_path, episode, call, interaction, write
-):
+def test_a_recorded_reply_that_is_no_message_is_an_invalid_recording(play, tmp_path):
     write(tmp_path, [interaction(call("x"), {"type": "completion"})])
 
-    [(kind, text)], _ = play(tmp_path, episode, [call("x")])
+    [(kind, text)], _ = play(tmp_path, EPISODE, [call("x")])
 
     assert kind is RecordingError
     assert "the reply to call 1/propose/motivation/1 cannot be read" in text
 
 
-def test_a_missing_cassette_is_a_missing_call(play, tmp_path, episode):
-    with pytest.raises(MissingCallError, match=f"{episode}.json: the recording has no cassette"):
-        play(tmp_path, episode, [])
+def test_a_missing_cassette_is_a_missing_call(play, tmp_path):
+    with pytest.raises(MissingCallError, match=f"{EPISODE}.json: the recording has no cassette"):
+        play(tmp_path, EPISODE, [])
 
 
-def test_unused_entries_fail_a_check(tmp_path, episode, two):
-    playback = FastReader(tmp_path).open(episode)
-    at_once(playback.reply(episode, two[0]))
+def test_unused_entries_fail_a_check(tmp_path, two):
+    playback = FastReader(tmp_path).open(EPISODE)
+    at_once(playback.reply(EPISODE, two[0]))
     with pytest.raises(UnusedCallError, match=r"1 recorded call\(s\) .* 1/propose/b/1") as caught:
         check_all_used(playback)
     assert caught.value.exit_code == 1
 
-    at_once(playback.reply(episode, two[1]))
+    at_once(playback.reply(EPISODE, two[1]))
     check_all_used(playback)
 
 
@@ -525,9 +512,7 @@ def requests(draw):
 @pytest.mark.costly
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_both_readers_agree_on_any_calls_and_any_replies(
-    data, tmp_path, episode, interaction, message, write
-):
+def test_both_readers_agree_on_any_calls_and_any_replies(data, tmp_path):
     call = st.composite(requests)()
     recorded = {str(one.key): one for one in data.draw(st.lists(call, max_size=4))}
     texts = data.draw(st.lists(st.text(), min_size=len(recorded), max_size=len(recorded)))
@@ -540,11 +525,11 @@ def test_both_readers_agree_on_any_calls_and_any_replies(
         [interaction(one, message(t)) for one, t in zip(recorded.values(), texts, strict=True)],
     )
 
-    assert play_fast(tmp_path, episode, asked) == play_sdk(tmp_path, episode, asked)
+    assert play_fast(tmp_path, EPISODE, asked) == play_sdk(tmp_path, EPISODE, asked)
 
 
 def test_the_fast_reader_parses_a_file_once_and_each_body_of_an_answered_call_once(
-    tmp_path, episode, call, interaction, message, write, monkeypatch
+    tmp_path, monkeypatch
 ):
     """The cost of a replay grows with its calls, not with calls × entries."""
     calls = [call("x", agent=f"a{n}") for n in range(50)]
@@ -557,8 +542,8 @@ def test_the_fast_reader_parses_a_file_once_and_each_body_of_an_answered_call_on
         return loads(data)
 
     monkeypatch.setattr(orjson, "loads", counted)
-    playback = FastReader(tmp_path).open(episode)
+    playback = FastReader(tmp_path).open(EPISODE)
     for one in calls:
-        at_once(playback.reply(episode, one))
+        at_once(playback.reply(EPISODE, one))
 
     assert len(parsed) == 1 + 2 * len(calls)

@@ -22,6 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference.replay_through_sdk import through_the_sdk
+from tests.tutorsim.replay.made import message
 from tutorsim.errors import FolderError, RecordingRefused
 from tutorsim.replay import FolderLock, folder_error, make_folder, write_atomic
 from tutorsim.replay.durable_files_and_key_leaks import (
@@ -408,7 +409,7 @@ def content(folder):
 @pytest.mark.slow
 @pytest.mark.loopback
 def test_after_a_kill_no_recorded_call_is_sent_again_and_the_bytes_are_those_of_one_run(
-    tmp_path, server, message
+    tmp_path, server
 ):
     def slowly(body):
         time.sleep(0.005)

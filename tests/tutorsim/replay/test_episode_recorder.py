@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.tutorsim.replay.made import EPISODE, call, interaction, message, write
 from tutorsim.errors import (
     CallFailed,
     ChangedCallError,
@@ -50,21 +51,21 @@ def content(folder):
 
 @loopback
 def test_a_finished_episode_is_one_cassette_in_call_order(
-    tmp_path: Path, episode: str, call: Build, record: Build, server: Any, message: Build
+    tmp_path: Path, record: Build, server: Any
 ) -> None:
     calls = [call("x", agent=agent) for agent in ("d", "c", "b", "a")]
     replies = record(tmp_path, calls)
 
-    assert [*content(tmp_path)] == [f"{episode}.json"]
-    playback = FastReader(tmp_path).open(episode)
+    assert [*content(tmp_path)] == [f"{EPISODE}.json"]
+    playback = FastReader(tmp_path).open(EPISODE)
     assert [*playback.cassette.interactions] == [str(one.key) for one in calls]
-    assert [at_once(playback.reply(episode, one)) for one in calls] == replies
+    assert [at_once(playback.reply(EPISODE, one)) for one in calls] == replies
     assert playback.cassette.kind == "relay"
 
 
 @loopback
 def test_nothing_but_allowed_headers_and_no_credential_is_written(
-    tmp_path: Path, episode: str, call: Build, record: Build, server: Any
+    tmp_path: Path, record: Build, server: Any
 ) -> None:
     record(tmp_path, [call("a", agent="a")], finish=False)
     journal = content(tmp_path)
@@ -76,7 +77,7 @@ def test_nothing_but_allowed_headers_and_no_credential_is_written(
         assert KEY.encode() not in data
         assert b"secret" not in data
         assert server.url.encode() not in data
-    entry = json.loads(cassette[f"{episode}.json"])["interactions"][0]
+    entry = json.loads(cassette[f"{EPISODE}.json"])["interactions"][0]
     assert [*entry["request"]["headers"]] == [
         "content-type",
         "anthropic-version",
@@ -89,7 +90,7 @@ def test_nothing_but_allowed_headers_and_no_credential_is_written(
 @loopback
 @pytest.mark.parametrize("where", ["request", "reply"])
 def test_a_body_with_the_credential_is_refused_and_not_written(
-    where: str, tmp_path: Path, call: Build, record: Build, server: Any, message: Build
+    where: str, tmp_path: Path, record: Build, server: Any
 ) -> None:
     server.respond = lambda _: message(KEY)
     text = f"my key is {KEY}" if where == "request" else "hello"
@@ -103,7 +104,7 @@ def test_a_body_with_the_credential_is_refused_and_not_written(
 
 @loopback
 def test_a_short_placeholder_for_a_local_server_may_occur_in_texts(
-    tmp_path: Path, call: Build, record: Build, server: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, record: Build, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "test")
 
@@ -127,13 +128,7 @@ def test_a_short_placeholder_for_a_local_server_may_occur_in_texts(
     ids=["529", "429", "500", "dropped", "html", "error", "truncated", "short", "bad gzip"],
 )
 def test_only_a_whole_message_is_recorded_and_anything_else_is_asked_again(
-    fault: Build,
-    tmp_path: Path,
-    episode: str,
-    call: Build,
-    record: Build,
-    server: Any,
-    message: Build,
+    fault: Build, tmp_path: Path, record: Build, server: Any
 ) -> None:
     server.respond = lambda _: fault(message) if len(server.seen) < 3 else message("whole")
 
@@ -141,24 +136,22 @@ def test_only_a_whole_message_is_recorded_and_anything_else_is_asked_again(
 
     assert reply.text == "whole"
     assert len(server.seen) == 3
-    assert len(FastReader(tmp_path).open(episode).cassette.interactions) == 1
+    assert len(FastReader(tmp_path).open(EPISODE).cassette.interactions) == 1
 
 
 @loopback
-def test_bodies_are_stored_decoded(
-    tmp_path: Path, episode: str, call: Build, record: Build, server: Any, message: Build
-) -> None:
+def test_bodies_are_stored_decoded(tmp_path: Path, record: Build, server: Any) -> None:
     packed = gzip.compress(json.dumps(message("unpacked")).encode())
     server.respond = lambda _: (200, {"content-encoding": "gzip"}, packed)
 
     assert record(tmp_path, [call("x")])[0].text == "unpacked"
-    playback = FastReader(tmp_path).open(episode)
-    assert at_once(playback.reply(episode, call("x"))).text == "unpacked"
+    playback = FastReader(tmp_path).open(EPISODE)
+    assert at_once(playback.reply(EPISODE, call("x"))).text == "unpacked"
 
 
 @loopback
 def test_a_failed_call_leaves_the_others_of_its_round_on_disk(
-    tmp_path: Path, episode: str, call: Build, record: Build, server: Any, message: Build
+    tmp_path: Path, record: Build, server: Any
 ) -> None:
     server.respond = lambda body: (
         (400, {}, b"{}") if body["messages"][0]["content"] == "bad" else message("ok")
@@ -166,14 +159,14 @@ def test_a_failed_call_leaves_the_others_of_its_round_on_disk(
     with pytest.raises(CallFailed):
         record(tmp_path, [call("good", agent="a"), call("bad", agent="b")])
 
-    tape = open_tape(tmp_path, episode)
+    tape = open_tape(tmp_path, EPISODE)
     assert tape.holds(call("good", agent="a").key)
     assert not tape.holds(call("bad", agent="b").key)
 
 
 @loopback
 def test_a_recorded_call_is_never_sent_again_and_the_bytes_are_those_of_one_run(
-    tmp_path: Path, call: Build, record: Build, server: Any
+    tmp_path: Path, record: Build, server: Any
 ) -> None:
     calls = [call(f"text {n}", agent=f"a{n}") for n in range(4)]
     record(tmp_path / "whole", calls)
@@ -190,46 +183,46 @@ def test_a_recorded_call_is_never_sent_again_and_the_bytes_are_those_of_one_run(
 
 @loopback
 def test_a_torn_journal_costs_the_torn_call_only(
-    tmp_path: Path, episode: str, call: Build, record: Build, server: Any
+    tmp_path: Path, record: Build, server: Any
 ) -> None:
     calls = [call(f"text {n}", agent=f"a{n}") for n in range(3)]
     record(tmp_path / "whole", calls)
     record(tmp_path / "whole-journal", calls, finish=False)
-    journal = (tmp_path / "whole-journal" / f"{episode}.journal.jsonl").read_bytes()
+    journal = (tmp_path / "whole-journal" / f"{EPISODE}.journal.jsonl").read_bytes()
     lines = journal.splitlines(keepends=True)
 
     for cut in range(0, len(journal), 331):
         folder = tmp_path / str(cut)
         folder.mkdir()
-        (folder / f"{episode}.journal.jsonl").write_bytes(journal[:cut])
+        (folder / f"{EPISODE}.journal.jsonl").write_bytes(journal[:cut])
         kept = max(0, journal[:cut].count(b"\n") - 1)
         before = len(server.seen)
 
         record(folder, calls)
 
         assert len(server.seen) - before == len(lines) - 1 - kept
-        assert [*content(folder)] == [f"{episode}.json"]
-        assert sorted(json_of(folder, episode)) == sorted(json_of(tmp_path / "whole", episode))
+        assert [*content(folder)] == [f"{EPISODE}.json"]
+        assert sorted(json_of(folder)) == sorted(json_of(tmp_path / "whole"))
 
 
-def json_of(folder, episode):
-    data = json.loads((folder / f"{episode}.json").read_bytes())
+def json_of(folder):
+    data = json.loads((folder / f"{EPISODE}.json").read_bytes())
     return [json.dumps(entry) for entry in data["interactions"]]
 
 
 @loopback
 def test_a_call_that_changed_since_it_was_recorded_is_refused(
-    tmp_path: Path, episode: str, call: Build, record: Build, server: Any
+    tmp_path: Path, record: Build, server: Any
 ) -> None:
     record(tmp_path, [call("old words")], finish=False)
 
     with pytest.raises(ChangedCallError, match=r"messages\[0\].content differs at character 0"):
-        asyncio.run(open_tape(tmp_path, episode).reply(episode, call("new words")))
+        asyncio.run(open_tape(tmp_path, EPISODE).reply(EPISODE, call("new words")))
 
 
 @loopback
 def test_a_failed_episode_is_taken_up_from_its_cassette(
-    tmp_path: Path, episode: str, call: Build, record: Build, server: Any
+    tmp_path: Path, record: Build, server: Any
 ) -> None:
     first, second = call("one", agent="a"), call("two", agent="b")
     record(tmp_path, [first])
@@ -240,12 +233,12 @@ def test_a_failed_episode_is_taken_up_from_its_cassette(
     record(tmp_path, [first, second])
 
     assert len(server.seen) == 2
-    assert [*content(tmp_path)] == [f"{episode}.json"]
+    assert [*content(tmp_path)] == [f"{EPISODE}.json"]
 
 
 @loopback
 def test_a_kill_between_cassette_and_journal_does_no_harm(
-    tmp_path: Path, episode: str, call: Build, record: Build, server: Any
+    tmp_path: Path, record: Build, server: Any
 ) -> None:
     record(tmp_path, [call("x")], finish=False)
     journal = content(tmp_path)
@@ -262,12 +255,7 @@ def test_a_kill_between_cassette_and_journal_does_no_harm(
 
 @loopback
 def test_a_full_disk_loses_nothing(
-    tmp_path: Path,
-    episode: str,
-    call: Build,
-    record: Build,
-    server: Any,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, record: Build, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = call("one", agent="a"), call("two", agent="b")
     record(tmp_path, [first], finish=False)
@@ -294,12 +282,7 @@ def test_a_full_disk_loses_nothing(
 
 @loopback
 def test_a_cassette_that_cannot_be_written_keeps_the_journal(
-    tmp_path: Path,
-    episode: str,
-    call: Build,
-    record: Build,
-    server: Any,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, record: Build, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_):
         raise OSError(28, "No space left on device")
@@ -308,7 +291,7 @@ def test_a_cassette_that_cannot_be_written_keeps_the_journal(
         patch.setattr(Path, "replace", full)
         with pytest.raises(FolderError, match="No space left"):
             record(tmp_path, [call("x")])
-    assert [*content(tmp_path)] == [f"{episode}.journal.jsonl"]
+    assert [*content(tmp_path)] == [f"{EPISODE}.journal.jsonl"]
 
     record(tmp_path, [call("x")])
     assert len(server.seen) == 1
@@ -317,7 +300,7 @@ def test_a_cassette_that_cannot_be_written_keeps_the_journal(
 @pytest.mark.costly
 @loopback
 def test_many_episodes_record_side_by_side_each_into_its_own_cassette(
-    tmp_path: Path, call: Build, server: Any
+    tmp_path: Path, server: Any
 ) -> None:
     names = [f"sciq.q{n}.p.simple" for n in range(20)]
 
@@ -344,14 +327,12 @@ def test_many_episodes_record_side_by_side_each_into_its_own_cassette(
 
 
 @loopback
-def test_nothing_is_sent_that_no_open_tape_would_record(
-    tmp_path: Path, episode: str, call: Build, server: Any
-) -> None:
+def test_nothing_is_sent_that_no_open_tape_would_record(tmp_path: Path, server: Any) -> None:
     async def run():
         store = CassetteStore(tmp_path, study_digest=DIGEST, packages={})
         async with SdkModel(transport=store.transport(HttpTransport())) as live:
-            store.open(episode, live).close()
-            await live.reply(episode, call("x"))
+            store.open(EPISODE, live).close()
+            await live.reply(EPISODE, call("x"))
 
     with pytest.raises(RecordingRefused, match="outside any open recording"):
         asyncio.run(run())
@@ -359,25 +340,23 @@ def test_nothing_is_sent_that_no_open_tape_would_record(
 
 
 @pytest.mark.parametrize("order", [[], ["1/propose/a/1"] * 2, ["1/propose/b/1"]])
-def test_the_order_must_name_every_recorded_call_once(
-    order, tmp_path, episode, call, interaction, message
-):
-    tape = open_tape(tmp_path, episode)
+def test_the_order_must_name_every_recorded_call_once(order, tmp_path):
+    tape = open_tape(tmp_path, EPISODE)
     tape.add(interaction(call("x", agent="a"), message("y")))
 
     with pytest.raises(RecordingError, match="disagree on calls"):
         asyncio.run(tape.finish([CallKey.parse(key) for key in order]))
 
 
-def test_what_a_tape_holds_can_be_counted(tmp_path, episode, call, interaction, message):
-    tape = open_tape(tmp_path, episode)
+def test_what_a_tape_holds_can_be_counted(tmp_path):
+    tape = open_tape(tmp_path, EPISODE)
     tape.add(interaction(call("x"), message("y", model="model-1-dated")))
 
     assert list(tape.replies()) == [("model-1", Reply("y", "model-1-dated", "end_turn", 7, 3))]
 
 
-def test_a_call_is_answered_once(tmp_path, episode, call, interaction, message):
-    tape = open_tape(tmp_path, episode)
+def test_a_call_is_answered_once(tmp_path):
+    tape = open_tape(tmp_path, EPISODE)
     tape.add(interaction(call("x"), message("y")))
 
     with pytest.raises(RecordingRefused, match="answered twice"):
@@ -385,32 +364,30 @@ def test_a_call_is_answered_once(tmp_path, episode, call, interaction, message):
     assert tape.paid == 1
 
 
-def test_an_episode_without_any_reply_has_an_empty_cassette(tmp_path, episode):
-    cassette = asyncio.run(open_tape(tmp_path, episode).finish([]))
+def test_an_episode_without_any_reply_has_an_empty_cassette(tmp_path):
+    cassette = asyncio.run(open_tape(tmp_path, EPISODE).finish([]))
 
     assert len(cassette.interactions) == 0
-    assert FastReader(tmp_path).open(episode).unused() == ()
+    assert FastReader(tmp_path).open(EPISODE).unused() == ()
 
 
-def test_a_tape_of_another_study_is_refused(tmp_path, episode, call, interaction, message):
-    tape = open_tape(tmp_path, episode)
+def test_a_tape_of_another_study_is_refused(tmp_path):
+    tape = open_tape(tmp_path, EPISODE)
     tape.add(interaction(call("x"), message("y")))
     with pytest.raises(RecordingError, match=r"journal\.jsonl"):
-        open_tape(tmp_path, episode, "1" * 64)
+        open_tape(tmp_path, EPISODE, "1" * 64)
 
     asyncio.run(tape.finish([call("x").key]))
     with pytest.raises(RecordingError, match="belongs to another study"):
-        open_tape(tmp_path, episode, "1" * 64)
+        open_tape(tmp_path, EPISODE, "1" * 64)
 
 
-def test_a_cassette_and_a_journal_that_disagree_are_refused(
-    tmp_path, episode, call, interaction, message, write
-):
-    open_tape(tmp_path, episode).add(interaction(call("x"), message("y")))
+def test_a_cassette_and_a_journal_that_disagree_are_refused(tmp_path):
+    open_tape(tmp_path, EPISODE).add(interaction(call("x"), message("y")))
     write(tmp_path, [interaction(call("x"), message("z"))])
 
     with pytest.raises(RecordingError, match="disagree on call 1/propose/motivation/1"):
-        open_tape(tmp_path, episode)
+        open_tape(tmp_path, EPISODE)
 
 
 @pytest.mark.parametrize("name", ["../x.y.z.w", "a/b.c.d.e", "sciq.q..p.simple", "", "manifest"])
@@ -419,20 +396,18 @@ def test_no_episode_id_leaves_the_folder(name, tmp_path):
         open_tape(tmp_path, name)
 
 
-def test_a_link_in_place_of_a_journal_is_not_followed(
-    tmp_path, episode, call, interaction, message
-):
+def test_a_link_in_place_of_a_journal_is_not_followed(tmp_path):
     victim = tmp_path / "victim"
     victim.write_text("untouched")
     folder = tmp_path / "recording"
     folder.mkdir()
-    tape = open_tape(folder, episode)
-    (folder / f"{episode}.journal.jsonl").symlink_to(victim)
+    tape = open_tape(folder, EPISODE)
+    (folder / f"{EPISODE}.journal.jsonl").symlink_to(victim)
 
     with pytest.raises(FolderError, match="symbolic link"):
         tape.add(interaction(call("x"), message("y")))
     with pytest.raises(RecordingError):
-        open_tape(folder, episode)
+        open_tape(folder, EPISODE)
     assert victim.read_text() == "untouched"
 
 
@@ -446,19 +421,19 @@ def test_a_mixture_of_sources_counts_as_a_relay(kinds, combined):
 
 @loopback
 def test_a_stand_in_tells_its_name_and_is_recorded_as_one(
-    tmp_path: Path, episode: str, call: Build, record: Build, server: Any, message: Build
+    tmp_path: Path, record: Build, server: Any
 ) -> None:
     data = json.dumps(message("x")).encode()
     server.respond = lambda _: (200, {"x-tutorsim-standin": "stand-in 1"}, data)
     record(tmp_path, [call("x")])
 
-    cassette = FastReader(tmp_path).open(episode).cassette
+    cassette = FastReader(tmp_path).open(EPISODE).cassette
     [one] = cassette.interactions.values()
     assert cassette.kind == "stand-in"
     assert one.response_headers["x-tutorsim-standin"] == "stand-in 1"
 
 
-def test_the_real_endpoint_is_recorded_as_such(tmp_path, episode, call, message, monkeypatch):
+def test_the_real_endpoint_is_recorded_as_such(tmp_path, monkeypatch):
     class Real(httpx2.AsyncBaseTransport):
         async def handle_async_request(self, request):
             return httpx2.Response(200, json=message("x"))
@@ -469,47 +444,47 @@ def test_the_real_endpoint_is_recorded_as_such(tmp_path, episode, call, message,
     async def run():
         store = CassetteStore(tmp_path, study_digest=DIGEST, packages={})
         async with SdkModel(transport=store.transport(Real())) as live:
-            with store.open(episode, live) as tape:
-                await tape.reply(episode, call("x"))
+            with store.open(EPISODE, live) as tape:
+                await tape.reply(EPISODE, call("x"))
                 await tape.finish([call("x").key])
 
     asyncio.run(run())
-    assert FastReader(tmp_path).open(episode).cassette.kind == "api"
+    assert FastReader(tmp_path).open(EPISODE).cassette.kind == "api"
 
 
 # --- The journal: what it holds, and what it refuses ----------------------------------------------
 
 
 @pytest.fixture
-def entries(call, interaction, message):
+def entries():
     return [interaction(call("x\n\u2028", agent=name), message("y")) for name in "ab"]
 
 
-def test_what_was_appended_is_read_back(tmp_path, episode, entries):
-    journal = Journal(tmp_path, episode, DIGEST)
+def test_what_was_appended_is_read_back(tmp_path, entries):
+    journal = Journal(tmp_path, EPISODE, DIGEST)
     assert journal.read() == {}
     for one in entries:
         journal.append(one)
     journal.close()
 
-    assert list(Journal(tmp_path, episode, DIGEST).read().values()) == entries
+    assert list(Journal(tmp_path, EPISODE, DIGEST).read().values()) == entries
 
 
-def test_lines_that_name_no_method_and_address_are_messages(tmp_path, episode, entries):
+def test_lines_that_name_no_method_and_address_are_messages(tmp_path, entries):
     """As journals were written before they could hold calls of other APIs."""
-    journal = Journal(tmp_path, episode, DIGEST)
+    journal = Journal(tmp_path, EPISODE, DIGEST)
     journal.append(entries[0])
     journal.close()
-    path = journal_path(tmp_path, episode)
+    path = journal_path(tmp_path, EPISODE)
     head, line, _ = path.read_text().split("\n")
     fields = {k: v for k, v in json.loads(line).items() if k not in ("method", "uri")}
     path.write_text(f"{head}\n{json.dumps(fields)}\n")
 
-    assert [*Journal(tmp_path, episode, DIGEST).read().values()] == entries[:1]
+    assert [*Journal(tmp_path, EPISODE, DIGEST).read().values()] == entries[:1]
 
 
-def test_nothing_is_on_disk_before_the_first_reply(tmp_path, episode):
-    Journal(tmp_path, episode, DIGEST).read()
+def test_nothing_is_on_disk_before_the_first_reply(tmp_path):
+    Journal(tmp_path, EPISODE, DIGEST).read()
 
     assert list(tmp_path.iterdir()) == []
 
@@ -528,17 +503,17 @@ def test_nothing_is_on_disk_before_the_first_reply(tmp_path, episode):
         (lambda lines: [lines[0], b"\x00" * 40], "Line 2"),
     ],
 )
-def test_anything_but_a_torn_last_line_is_refused(damage, why, tmp_path, episode, entries):
-    journal = Journal(tmp_path, episode, DIGEST)
+def test_anything_but_a_torn_last_line_is_refused(damage, why, tmp_path, entries):
+    journal = Journal(tmp_path, EPISODE, DIGEST)
     for one in entries:
         journal.append(one)
     journal.close()
-    path = journal_path(tmp_path, episode)
+    path = journal_path(tmp_path, EPISODE)
     path.write_bytes(b"".join(line + b"\n" for line in damage(path.read_bytes().splitlines())))
     before = path.read_bytes()
 
     with pytest.raises(RecordingError, match=why) as caught:
-        Journal(tmp_path, episode, DIGEST).read()
+        Journal(tmp_path, EPISODE, DIGEST).read()
 
     assert caught.value.exit_code == 4
     assert path.name in caught.value.what

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.tutorsim.replay.made import call, interaction, message, write
 from tutorsim.errors import RecordingError
 from tutorsim.records import Provenance
 from tutorsim.replay import AnsweredBy, EpisodeEntry, Manifest, package_versions, write_manifest
@@ -19,7 +20,7 @@ ONE, TWO = "sciq.q1.p.simple", "sciq.q2.p.simple"
 
 
 @pytest.fixture
-def recording(tmp_path, call, interaction, message, write):
+def recording(tmp_path):
     """A finished recording of two episodes in a folder below."""
     folder = tmp_path / "below" / "small"
     folder.mkdir(parents=True)
@@ -86,7 +87,7 @@ def test_no_folder_holds_no_recordings(tmp_path):
     assert list_recordings(tmp_path / "absent") == ()
 
 
-def test_calls_are_summarised(tmp_path, call, interaction, message, write):
+def test_calls_are_summarised(tmp_path):
     one = interaction(call("é"), message("b"))
     [summary] = list_calls(write(tmp_path, [one]))
 
@@ -96,7 +97,7 @@ def test_calls_are_summarised(tmp_path, call, interaction, message, write):
     assert summary.request_bytes == len(one.request.encode())
 
 
-def test_calls_of_an_unreadable_reply_are_refused(tmp_path, call, interaction, write):
+def test_calls_of_an_unreadable_reply_are_refused(tmp_path):
     cassette = write(tmp_path, [interaction(call("x"), {})])
 
     with pytest.raises(RecordingError, match="cannot be read"):
@@ -181,7 +182,7 @@ def test_provenance_is_what_the_replies_tell(kinds, relay_name, expected):
     assert (told.recorded_from, told.recorded_to) == ("2026-01-02", "2026-01-03")
 
 
-def test_a_witness_reads_sources_from_cassettes(tmp_path, call, interaction, message, write):
+def test_a_witness_reads_sources_from_cassettes(tmp_path):
     answered_by = AnsweredBy()
     answered_by.note(write(tmp_path, []))
     answered_by.note(write(tmp_path, [interaction(call("a"), message("b"))]))

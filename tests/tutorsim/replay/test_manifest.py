@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.tutorsim.replay.made import EPISODE, call, interaction, message, write
 from tutorsim.errors import RecordingError
 from tutorsim.records import EpisodeRecord, Failure, Provenance, to_line
 from tutorsim.replay import (
@@ -49,14 +50,14 @@ def record_of(episode_id, **fields):
 
 
 @pytest.fixture
-def cassette(tmp_path, call, interaction, message, write):
+def cassette(tmp_path):
     written: Cassette = write(tmp_path, [interaction(call("a"), message("b"))])
     return written
 
 
 @pytest.fixture
-def entry(cassette, episode):
-    record = record_of(episode)
+def entry(cassette):
+    record = record_of(EPISODE)
     return episode_entry(record, to_line(record), cassette, outcome(record))
 
 

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from tests.reference import replay_through_sdk
+from tests.tutorsim.replay.made import EPISODE, call, interaction, message, write
 from tutorsim.runner.verify import verify
 
 CASSETTES = Path(__file__).parents[3] / "cassettes"
 
 
-def test_episodes_of_one_sdk_reader_do_not_mix(tmp_path, call, interaction, message, write):
+def test_episodes_of_one_sdk_reader_do_not_mix(tmp_path):
     names = [f"sciq.q{n}.p.simple" for n in range(10)]
     for name in names:
         write(tmp_path, [interaction(call("same"), message(name), name)], name)
@@ -27,9 +28,7 @@ def test_episodes_of_one_sdk_reader_do_not_mix(tmp_path, call, interaction, mess
     assert asyncio.run(run()) == names
 
 
-def test_the_sdk_reader_holds_a_call_against_one_entry_only(
-    tmp_path, episode, call, interaction, message, write, monkeypatch
-):
+def test_the_sdk_reader_holds_a_call_against_one_entry_only(tmp_path, monkeypatch):
     calls = [call("x", agent=f"a{n}") for n in range(30)]
     write(tmp_path, [interaction(one, message("y")) for one in calls])
     compared: list[str] = []
@@ -43,9 +42,9 @@ def test_the_sdk_reader_holds_a_call_against_one_entry_only(
 
     async def run():
         async with replay_through_sdk.SdkReader(tmp_path) as reader:
-            playback = reader.open(episode)
+            playback = reader.open(EPISODE)
             for one in calls:
-                await playback.reply(episode, one)
+                await playback.reply(EPISODE, one)
 
     asyncio.run(run())
 

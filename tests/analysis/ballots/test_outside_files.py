@@ -454,7 +454,7 @@ def test_zeros_in_an_approval_are_noted(tmp_path):
     )
 
 
-def test_hints_are_for_ballots_from_elsewhere(panel_source, tmp_path):
+def test_hints_are_for_ballots_from_elsewhere(tmp_path):
     (tmp_path / "run.json").write_text("{}")
     with pytest.raises(UsageError, match="for ballots from elsewhere"):
         open_source(tmp_path, hints=Hints(protocol="simple"))

@@ -1,13 +1,12 @@
 import pytest
 
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.errors import BallotFileError, LogError
 from tutorsim.records import to_line
 
 
-def test_a_run_folder_opens_with_its_order_episodes_and_provenance(
-    panel_turn, panel_episode, panel_source, tmp_path
-):
+def test_a_run_folder_opens_with_its_order_episodes_and_provenance(tmp_path):
     roles = ("motivation", "metacognitive", "misconception", "scaffolding")
     turn = panel_turn("simple", {"scaffolding": None}, order=roles)
     made = panel_source(panel_episode(turn), fallback_order=roles, cumulative_budget=30)

@@ -5,13 +5,14 @@ from typing import Any
 import pytest
 
 from tests.analysis.made import report_of
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, with_retest
 from tutorsim.analysis.pages.html import to_html
 
 BUILT: dict[str, Any] = {}
 
 
 @pytest.fixture
-def rich_source(panel_turn, panel_episode, panel_source, with_retest):
+def rich_source():
     """Four episodes: a fallback that flipped, a tie round, an abstention, a single tutor.
 
     The first vote of the first was asked again.

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.analysis.made import figure_of, report_of
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.pages.html import to_html
 from tutorsim.analysis.pages.markdown import to_markdown
@@ -14,14 +15,14 @@ BUILT: list[Document] = []
 
 
 @pytest.fixture
-def document(panel_turn, panel_episode, panel_source):
+def document():
     """Built once: it takes seconds."""
     if not BUILT:
-        BUILT.append(_built(panel_turn, panel_episode, panel_source))
+        BUILT.append(_built())
     return BUILT[0]
 
 
-def _built(panel_turn, panel_episode, panel_source):
+def _built():
     turn = panel_turn("simple", dict.fromkeys(ROLES, ROLES[0]))
     kept, taken_up = panel_episode(turn, task="a"), panel_episode(turn, task="b")
     name = taken_up.episode_id
@@ -75,7 +76,7 @@ def test_the_page_says_it_too(document):
     assert page.count("branch of first") > 5
 
 
-def test_a_run_of_its_own_says_nothing_of_branches(panel_turn, panel_episode, panel_source):
+def test_a_run_of_its_own_says_nothing_of_branches():
     source = panel_source(panel_episode(panel_turn("simple", dict.fromkeys(ROLES, ROLES[0]))))
     assert "branch" not in provenance_of(source)
     assert figure_of(source, "decided-by").caption.count("As logged;") == 1

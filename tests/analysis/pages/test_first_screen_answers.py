@@ -9,6 +9,7 @@ import pytest
 
 import tutorsim.analysis.recount as recount_module
 from tests.analysis.made import report_of
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tests.guards import systems
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.claims.claims_of_printed_numbers import numbers_in
@@ -51,9 +52,7 @@ def test_the_order_decided_what_counting_left_tied(rich_source):
     assert "scaffolding wins 0 to 1 turn depending on the order. As logged" in decided.detail
 
 
-def test_rules_surely_agree_where_all_voters_rank_one_candidate_first(
-    panel_turn, panel_episode, panel_source
-):
+def test_rules_surely_agree_where_all_voters_rank_one_candidate_first():
     """Four equal rankings: first everywhere under simple, ranked and cumulative voting is
     possible for the top alone only under simple; approving of the top two ties them, and the
     order then decides. With the top first in the order too, all four protocols agree, though
@@ -75,9 +74,7 @@ def test_rules_surely_agree_where_all_voters_rank_one_candidate_first(
     )
 
 
-def test_rules_disagree_for_sure_where_first_places_and_points_part(
-    panel_turn, panel_episode, panel_source
-):
+def test_rules_disagree_for_sure_where_first_places_and_points_part():
     """Borda: s 3+3+0+0 = 6, i 2+2+3+2 = 9. First places: s 2, i 1, o 1, so s under simple."""
     split = panel_turn("ranked", cast((S, I, O, E), (S, I, E, O), (I, O, E, S), (O, I, E, S)))
     agreed = screen(panel_source(panel_episode(split)))["What do the rules agree on?"]
@@ -85,7 +82,7 @@ def test_rules_disagree_for_sure_where_first_places_and_points_part(
     assert "In 1 of 1 turn at least one other protocol would surely elect somebody" in agreed.detail
 
 
-def test_nothing_is_claimed_without_votes(panel_source):
+def test_nothing_is_claimed_without_votes():
     found = screen(panel_source())
     assert found["What do the rules agree on?"].headline == "Not estimable"
     assert found["What did the fallback order decide?"].headline == "Not estimable"

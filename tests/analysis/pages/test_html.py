@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from tests.analysis.made import report_of
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.pages.html import to_html
 from tutorsim.analysis.systems.panel.charts import FIGURES
@@ -251,7 +252,7 @@ def test_ballots_from_elsewhere_say_what_is_absent_and_why(tmp_path):
     assert "Ballots from elsewhere hold no messages" in page.text
 
 
-def test_a_run_without_episodes_is_not_estimable_and_says_so(panel_source):
+def test_a_run_without_episodes_is_not_estimable_and_says_so():
     document = report_of(panel_source())
     assert all(figure.chart is None for figure in document.figures())
     page = Page(to_html(document))
@@ -261,7 +262,7 @@ def test_a_run_without_episodes_is_not_estimable_and_says_so(panel_source):
 
 @pytest.mark.costly
 @pytest.mark.parametrize("count", [3, pytest.param(5, marks=pytest.mark.slow)])
-def test_panels_of_other_sizes_are_drawn(panel_turn, panel_episode, panel_source, count):
+def test_panels_of_other_sizes_are_drawn(count):
     roles = tuple(f"tutor {'x' * 40 if i == 2 else i}" for i in range(count))
     votes = {role: roles[i % 2] for i, role in enumerate(roles)}
     turn = panel_turn("simple", votes, tie=votes, roles=roles)

@@ -4,6 +4,7 @@ import json
 import polars as pl
 import pytest
 
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.ballots.outside_files import in_name_order
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
@@ -25,7 +26,7 @@ ORDER = (MO, ME, MI, S)
 
 
 @pytest.fixture
-def source(panel_turn, panel_episode, panel_source):
+def source():
     """All protocols; ties, a tie round, an abstention, another order than the roles'."""
     even = {S: S, MI: S, MO: MI, ME: MI}
     turns = [

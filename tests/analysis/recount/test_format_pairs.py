@@ -1,5 +1,6 @@
 import pytest
 
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, with_retest
 from tutorsim.analysis.recount.format_invariance import (
     FormatInvariance,
     format_invariance,
@@ -22,7 +23,7 @@ def votes(*choices):
 
 
 @pytest.fixture
-def ranked_turn(panel_turn):
+def ranked_turn():
     """A ranked vote, and three more formats on the same proposals.
 
     voter | ranked      | simple | approval | rich, by its order
@@ -53,7 +54,7 @@ def counts(found):
     return (round(found.value * found.n), found.n) if isinstance(found, Estimate) else None
 
 
-def test_pairs_are_consistent_as_the_table_reads(ranked_turn, panel_episode, panel_source):
+def test_pairs_are_consistent_as_the_table_reads(ranked_turn):
     found = found_in(panel_source(panel_episode(ranked_turn)))
     assert {(p.given, p.other): (p.abstained, counts(p.consistent)) for p in found.pairs} == {
         ("simple", "ranked"): (2, (1, 2)),  # MI put itself first
@@ -71,7 +72,7 @@ def test_pairs_are_consistent_as_the_table_reads(ranked_turn, panel_episode, pan
     assert counts(found.from_vote) == (4, 7)
 
 
-def test_rich_ballots_tell_whether_voters_choose_the_same(ranked_turn, panel_episode, panel_source):
+def test_rich_ballots_tell_whether_voters_choose_the_same(ranked_turn):
     found = {
         (p.given, p.other): p for p in found_in(panel_source(panel_episode(ranked_turn))).pairs
     }
@@ -84,7 +85,7 @@ def test_rich_ballots_tell_whether_voters_choose_the_same(ranked_turn, panel_epi
     assert found["ranked", "approval"].same_winner is None
 
 
-def test_rich_points_are_to_be_the_cumulative_ones(panel_turn, panel_episode, panel_source):
+def test_rich_points_are_to_be_the_cumulative_ones():
     points = votes(*[BY_ORDER.points] * 4)
     rich = votes(BY_ORDER, BY_ORDER, BOTH, OTHER_POINTS)
     turn = panel_turn("cumulative", points, others={"rich": rich})
@@ -93,9 +94,7 @@ def test_rich_points_are_to_be_the_cumulative_ones(panel_turn, panel_episode, pa
     assert counts(pair.same_top) == (4, 4)
 
 
-def test_two_askings_of_one_format_stand_beside(
-    ranked_turn, panel_turn, panel_episode, panel_source, with_retest
-):
+def test_two_askings_of_one_format_stand_beside(ranked_turn):
     points, even = {S: 10, MI: 8, MO: 5, ME: 2}, {S: 9, MI: 9, MO: 5, ME: 2}
     turned = {S: 8, MI: 10, MO: 5, ME: 2}
     second = panel_turn("cumulative", votes(*[points] * 4))
@@ -118,7 +117,7 @@ def test_two_askings_of_one_format_stand_beside(
     assert (counts(found.again), counts(found.again_consistent)) == ((3, 6), (4, 6))
 
 
-def test_two_runs_are_matched_on_what_their_voters_saw(panel_turn, panel_episode, panel_source):
+def test_two_runs_are_matched_on_what_their_voters_saw():
     simple = panel_turn("simple", votes(S, S, MI, None))
     ranked = panel_turn("ranked", votes(ROLES, (MI, S, MO, ME), (MI, S, MO, ME), ROLES))
     other = panel_turn("ranked", votes(*[ROLES] * 4), texts={S: "Another reply."})
@@ -133,7 +132,7 @@ def test_two_runs_are_matched_on_what_their_voters_saw(panel_turn, panel_episode
     assert found.askings == []
 
 
-def test_without_two_formats_the_assumption_is_untested(panel_turn, panel_episode, panel_source):
+def test_without_two_formats_the_assumption_is_untested():
     source = panel_source(panel_episode(panel_turn("simple", votes(S, S, S, S))), panel_episode())
     for found in (
         format_invariance(source),
@@ -144,16 +143,14 @@ def test_without_two_formats_the_assumption_is_untested(panel_turn, panel_episod
         assert "untested" in found.reason
 
 
-def test_ballots_that_count_under_another_rule_are_no_second_format(
-    panel_turn, panel_episode, panel_source
-):
+def test_ballots_that_count_under_another_rule_are_no_second_format():
     """A branch that counts rankings as votes keeps the same rankings as those of the log."""
     turn = panel_turn("ranked", votes(*[ROLES] * 4))
     turn = turn.model_copy(update={"ballots_as": {"ranked": turn.ballots_final}})
     assert isinstance(format_invariance(panel_source(panel_episode(turn))), NotEstimable)
 
 
-def test_voters_who_all_abstained_have_no_share(panel_turn, panel_episode, panel_source):
+def test_voters_who_all_abstained_have_no_share():
     nobody = votes(None, None, None, None)
     turn = panel_turn("simple", nobody, others={"rich": nobody})
     [pair] = found_in(panel_source(panel_episode(turn))).pairs
@@ -161,7 +158,7 @@ def test_voters_who_all_abstained_have_no_share(panel_turn, panel_episode, panel
     assert pair.consistent == pair.same_top == pair.same_winner == NotEstimable("no observations")
 
 
-def test_invariance_becomes_json(ranked_turn, panel_episode, panel_source):
+def test_invariance_becomes_json(ranked_turn):
     made = to_json(found_in(panel_source(panel_episode(ranked_turn))))
     assert made["from_vote"]["n"] == 7  # type: ignore[index]
     assert made["again"] == {"not_estimable": "no observations"}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.analysis.panel_runs import panel_source
 from tutorsim.analysis.recount.format_invariance import format_invariance
 from tutorsim.kernel.flow import drive, scripted
 from tutorsim.kernel.system import Chance
@@ -12,7 +13,7 @@ FORMATS = ["simple", "ranked", "cumulative", "approval", "rich"]
 
 
 @pytest.fixture
-def shares(make_scene, panel_source):
+def shares(make_scene):
     """`shares(condition, steady)`: the shares of consistent pairs in one played episode."""
 
     def play(condition, steady):

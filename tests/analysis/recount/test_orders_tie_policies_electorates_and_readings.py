@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tests.reference.cases import decided, decided_without_each, gather
 from tests.reference.turns import read_turns
 from tutorsim.analysis.ballots.convert_to_long_format import read_own
@@ -139,7 +140,7 @@ def bounds(row):
 
 
 @pytest.fixture
-def recounted(panel_turn, panel_episode, panel_source):
+def recounted():
     """Recount one episode of turns under no target."""
 
     def run(*turns, **settings):
@@ -152,7 +153,7 @@ def recounted(panel_turn, panel_episode, panel_source):
     return run
 
 
-def test_tie_policies_by_hand(panel_turn, recounted):
+def test_tie_policies_by_hand(recounted):
     # Turn 1: m and v tie 2:2, the tie round elects v. Turn 2: the same tie, tied again, m by order.
     tied = panel_votes(M, M, V, V)
     decided = panel_turn("simple", tied, tie=panel_votes(V, V, V, M))
@@ -175,7 +176,7 @@ def test_tie_policies_by_hand(panel_turn, recounted):
     }
 
 
-def test_without_deliberation_is_the_first_vote(panel_turn, recounted):
+def test_without_deliberation_is_the_first_vote(recounted):
     # First vote for v, final for m: changed for certain.
     flipped = panel_turn("simple", panel_votes(M, M, M, M), initial=panel_votes(V, V, V, M))
     # First vote tied between s and m, never put to a round; the order would pick s.
@@ -188,7 +189,7 @@ def test_without_deliberation_is_the_first_vote(panel_turn, recounted):
     assert row.wins[V].lower == 1
 
 
-def test_leaving_a_voter_out_can_open_a_tie_or_change_the_winner(panel_turn, recounted):
+def test_leaving_a_voter_out_can_open_a_tie_or_change_the_winner(recounted):
     # m 2, s 1, v 1. Without s's vote (for m): m, s, v tie, which nobody voted on; order: s.
     result = recounted(panel_turn("simple", panel_votes(M, M, S, V)))
     assert bounds(scenario(result, "leave_one_out", S)) == (0, 1, 1)
@@ -198,7 +199,7 @@ def test_leaving_a_voter_out_can_open_a_tie_or_change_the_winner(panel_turn, rec
     assert bounds(scenario(result, "leave_one_out")) == (0, 1, 1)
 
 
-def test_a_tie_round_counts_again_without_the_voter(panel_turn, recounted):
+def test_a_tie_round_counts_again_without_the_voter(recounted):
     # m and v tie 1:1 with two abstentions; the round elects v 3:1, also without s.
     # Without the abstaining s the tied set is the same, and so is the round without s: v 2:1.
     turn = panel_turn("simple", panel_votes(None, M, V, None), tie=panel_votes(V, M, V, V))
@@ -207,7 +208,7 @@ def test_a_tie_round_counts_again_without_the_voter(panel_turn, recounted):
     assert row.open_ties == 0
 
 
-def test_own_votes_lose_their_mass_and_the_others_keep_theirs(panel_turn, recounted):
+def test_own_votes_lose_their_mass_and_the_others_keep_theirs(recounted):
     # s and m vote for themselves, v and c for m: m 3. Without own votes m 2, s 0.
     keeps = panel_turn("simple", panel_votes(S, M, M, M))
     # s, m for s; v, c for v and itself: s 2 own 1, v 2 (v own), c votes v. s 1 by m, v 1 by c.
@@ -218,7 +219,7 @@ def test_own_votes_lose_their_mass_and_the_others_keep_theirs(panel_turn, recoun
     assert bounds(row) == (0, 0, 0)
 
 
-def test_a_ranking_keeps_its_points_when_the_own_place_is_not_counted(panel_turn, recounted):
+def test_a_ranking_keeps_its_points_when_the_own_place_is_not_counted(recounted):
     own_first = {S: (S, M, V, C), M: (M, S, V, C), V: (S, M, V, C), C: (S, V, M, C)}
     # s 3+2+3+3 = 11, m 2+3+2+1 = 8. Own mass off: s 8, m 5, v 1+1+0+2 = 4, c 0.
     row = scenario(recounted(panel_turn("ranked", own_first)), "no_own_votes")
@@ -226,7 +227,7 @@ def test_a_ranking_keeps_its_points_when_the_own_place_is_not_counted(panel_turn
     assert bounds(row) == (0, 0, 0)
 
 
-def test_votes_weighed_by_stated_confidence(panel_turn, recounted):
+def test_votes_weighed_by_stated_confidence(recounted):
     votes = panel_votes(S, S, S, V)
     sure = panel_turn("simple", votes, confidence={S: 10, M: 10, V: 10, C: 90})
     silent = panel_turn("simple", votes, confidence={S: 10, M: 10, V: 10})
@@ -237,16 +238,14 @@ def test_votes_weighed_by_stated_confidence(panel_turn, recounted):
     assert bounds(row) == (1, 1, 1)
 
 
-def test_all_confidences_zero_tie_everybody(panel_turn, recounted):
+def test_all_confidences_zero_tie_everybody(recounted):
     turn = panel_turn("simple", panel_votes(V, V, V, V), confidence={S: 0, M: 0, V: 0, C: 0})
     row = scenario(recounted(turn), "confidence_weighted")
     assert row.open_ties == 1
     assert bounds(row) == (0, 1, 1)
 
 
-def test_leaving_each_voter_out_is_leaving_out_one_after_the_other(
-    panel_turn, panel_episode, panel_source
-):
+def test_leaving_each_voter_out_is_leaving_out_one_after_the_other():
     tied = panel_votes(S, M, S, M)
     turns = (
         panel_turn("simple", panel_votes(S, S, M, None)),
@@ -342,7 +341,7 @@ def test_a_ballot_counts_again_under_the_protocol_that_a_branch_counted_it_under
     assert read(points.model_copy(update={"counted_as": "simple"}), "standard") == {}
 
 
-def test_winners_that_another_reader_changes(panel_turn, panel_episode, panel_source):
+def test_winners_that_another_reader_changes():
     s, m, v, c = ROLES
     turn = panel_turn("simple", {s: m, m: m, v: v, c: None})
     raws = {s: "B", m: "b.", v: "C", c: "my vote: C"}
@@ -360,7 +359,7 @@ def test_winners_that_another_reader_changes(panel_turn, panel_episode, panel_so
     assert (rows["lenient"].abstained, rows["lenient"].open_ties) == (0, 1)
 
 
-def test_turns_without_replies_are_counted_and_not_guessed(panel_turn, panel_episode, panel_source):
+def test_turns_without_replies_are_counted_and_not_guessed():
     turn = panel_turn("simple", dict.fromkeys(ROLES, ROLES[0]))
     silent = tuple(b.model_copy(update={"raw": ""}) for b in turn.ballots_final)
     episode = panel_episode(turn.model_copy(update={"ballots_final": silent}))

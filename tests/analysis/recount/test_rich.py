@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tests.reference.turns import read_turns
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.rule_definitions import TARGETS, RankScores
@@ -44,7 +45,7 @@ def rich_ballot(voter, choice, rule):
 
 
 @pytest.fixture
-def rich_source(panel_turn, panel_episode, panel_source):
+def rich_source():
     """`rich_source(rule, ballots)`: a run of one turn, counted under a rule."""
 
     def make(rule, ballots=PANEL):
@@ -156,9 +157,7 @@ def test_rich_ballots_travel_through_files(form, rich_source, tmp_path):
     assert [one.turns for one in there.orders] == [one.turns for one in here.orders]
 
 
-def test_other_formats_leave_the_columns_of_rich_ballots_empty(
-    panel_turn, panel_episode, panel_source
-):
+def test_other_formats_leave_the_columns_of_rich_ballots_empty():
     turn = panel_turn("ranked", dict.fromkeys(DEFAULT_ROLES, DEFAULT_ROLES))
     table = panel_source(panel_episode(turn)).ballots
     assert BALLOTS_SCHEMA.names()[-3:] == ["points", "rank", "approved"]

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
@@ -33,7 +34,7 @@ def random_choice(random, protocol, among):
     return {c: cuts.count(c) for c in among}
 
 
-def random_turn(random, protocol, panel_turn, turn):
+def random_turn(random, protocol, turn):
     """A turn with first votes, and a tie round wherever the final vote was tied."""
 
     def cast(among):
@@ -48,14 +49,14 @@ def random_turn(random, protocol, panel_turn, turn):
 
 
 @pytest.fixture
-def random_source(panel_turn, panel_episode, panel_source):
+def random_source():
     """`random_source(seed, episodes per protocol)`: two turns in each episode."""
 
     def make(seed, each, protocols=PROTOCOLS):
         random = Random(seed)
         episodes = [
             panel_episode(
-                *(random_turn(random, protocol, panel_turn, turn) for turn in (1, 2)),
+                *(random_turn(random, protocol, turn) for turn in (1, 2)),
                 task=f"t{i}",
                 scores=(0.1, 0.2, 0.3),
             )
@@ -109,7 +110,7 @@ def test_the_per_turn_table_has_one_row_per_question_in_the_ballots_order(random
     assert turns.rows() == list(logged_decisions(source))
 
 
-def test_turns_that_voted_alike_keep_their_own_places(panel_turn, panel_episode, panel_source):
+def test_turns_that_voted_alike_keep_their_own_places():
     alike, other = dict.fromkeys(DEFAULT_ROLES, V), dict.fromkeys(DEFAULT_ROLES, M)
     turns = [panel_turn("simple", votes, turn=i) for i, votes in ((1, alike), (2, other))]
     episodes = [panel_episode(*turns, task=task, scores=(0.1, 0.2, 0.3)) for task in ("t1", "t2")]
@@ -155,9 +156,7 @@ def test_the_point_winner_is_always_a_possible_one(random_source):
     assert outside.height == 0
 
 
-def test_a_tie_under_the_target_alone_stays_a_set_or_goes_to_the_order(
-    panel_turn, panel_episode, panel_source
-):
+def test_a_tie_under_the_target_alone_stays_a_set_or_goes_to_the_order():
     # Points: m 26, s 25, v 25, c 24. Largest on each ballot: s, s, m, m: tied under simple.
     turn = panel_turn(
         "cumulative",
@@ -181,7 +180,7 @@ def test_a_tie_under_the_target_alone_stays_a_set_or_goes_to_the_order(
     assert (goes["possible_winners"], goes["necessary_winner"], goes["point_winner"]) == ([S], S, S)
 
 
-def test_without_a_condorcet_winner_the_outcome_is_none(panel_turn, panel_episode, panel_source):
+def test_without_a_condorcet_winner_the_outcome_is_none():
     # s > m > v, m > v > s, v > s > m, c last: a cycle; the fourth voter abstains.
     cycle = {S: (S, M, V, C), M: (M, V, S, C), V: (V, S, M, C), C: None}
     source = panel_source(panel_episode(panel_turn("ranked", cycle)))
@@ -192,7 +191,7 @@ def test_without_a_condorcet_winner_the_outcome_is_none(panel_turn, panel_episod
     assert rule_row(result, "ranked", "condorcet").wins["none"].lower == 1
 
 
-def test_another_order_changes_only_what_the_order_decides(panel_turn, panel_episode, panel_source):
+def test_another_order_changes_only_what_the_order_decides():
     tied = panel_turn("simple", {S: S, M: M, V: S, C: M}, tie={S: S, M: M, V: S, C: M})
     clear = panel_turn("simple", dict.fromkeys(DEFAULT_ROLES, V), turn=2)
     source = panel_source(panel_episode(tied, clear, scores=(0.1, 0.2, 0.3)))
@@ -243,7 +242,7 @@ def test_the_same_source_gives_the_same_bytes(random_source):
     assert first.per_turn.equals(second.per_turn)
 
 
-def test_no_ballots_give_empty_tables(panel_source):
+def test_no_ballots_give_empty_tables():
     result = recount(panel_source())
     assert result.turns == 0
     assert (result.rules, result.per_turn.height) == ((), 0)

@@ -7,6 +7,7 @@ wins it instead of scaffolding: its two continuations share turns 1 and 2.
 import polars as pl
 import pytest
 
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, run_record
 from tests.reference.turns import decided_turns
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.other_student_score_thresholds import at_threshold
@@ -60,7 +61,7 @@ def branch_of(*covered, continuations=2, **changes):
 
 
 @pytest.fixture
-def child(panel_turn, panel_episode, panel_source):
+def child():
     """a succeeds at once; of b's draws, one succeeds after three turns and one never does."""
 
     def end(episode, scores):
@@ -96,9 +97,7 @@ def test_turns_are_shared_up_to_the_one_where_the_path_was_left(child):
     assert [[t.turn for t in e.turns] for e in kept] == [[1], [1, 2, 3], [3]]
 
 
-def test_a_turn_that_came_out_the_same_after_the_path_was_left_is_a_draw_of_its_own(
-    panel_turn, panel_episode
-):
+def test_a_turn_that_came_out_the_same_after_the_path_was_left_is_a_draw_of_its_own():
     turns = [panel_turn("simple", ALL(ROLES, S), turn=n) for n in (1, 2)]
     episode = panel_episode(*turns, scores=(0.1, 0.1, 0.1))
     draws = [continued(episode, n, turn=1, left=1) for n in (1, 2)]
@@ -107,14 +106,14 @@ def test_a_turn_that_came_out_the_same_after_the_path_was_left_is_a_draw_of_its_
     assert len(shared_turns(stayed)) == 2
 
 
-def test_a_failed_continuation_shares_nothing(panel_turn, panel_episode):
+def test_a_failed_continuation_shares_nothing():
     episode = panel_episode(panel_turn("simple", ALL(ROLES, S)))
     failed = continued(episode, 1, turn=1, left=None, status="failed")
     draws = [failed, *(continued(episode, n, turn=1, left=None) for n in (2, 3))]
     assert shared_turns(draws) == {(draws[2].episode_id, 1): draws[1].episode_id}
 
 
-def test_a_run_of_its_own_is_left_as_it_is(panel_turn, panel_episode):
+def test_a_run_of_its_own_is_left_as_it_is():
     turn = panel_turn("simple", ALL(ROLES, S))
     episodes = (panel_episode(turn, task="a"), panel_episode(turn, task="b"))
     assert shared_turns(episodes) == {}
@@ -180,7 +179,7 @@ def test_thresholds_and_score_curves_count_it_once_too(child):
     assert (last["mean"], last["n"], last["running"]) == (pytest.approx(0.75), 2, 1)
 
 
-def test_a_run_of_its_own_counts_every_episode(panel_turn, panel_episode, panel_source):
+def test_a_run_of_its_own_counts_every_episode():
     turn = panel_turn("simple", ALL(ROLES, S))
     repeats = [panel_episode(turn, repeat=n, scores=(0.0, n / 2)) for n in (1, 2)]
     [rate] = success_rates(panel_source(*repeats))
@@ -199,9 +198,7 @@ def test_an_episode_diverges_by_every_turn_on_its_path(child):
     assert [(rows[c]["turns"], rows[c]["first_certain"]) for c in ("c01", "c02")] == [(3, 1)] * 2
 
 
-def test_a_branch_under_another_order_is_decided_by_it_from_the_cursor_on(
-    panel_turn, panel_episode, panel_source
-):
+def test_a_branch_under_another_order_is_decided_by_it_from_the_cursor_on():
     tied = ALL(ROLES[:2], MI) | ALL(ROLES[2:], MO)
     logged = panel_turn("simple", tied, tie=tied)
     changed = panel_turn("simple", tied, tie=tied, order=ROLES[::-1])
@@ -214,9 +211,7 @@ def test_a_branch_under_another_order_is_decided_by_it_from_the_cursor_on(
     assert recount(source, targets=("simple",), exempt=(0,)).per_turn["logged_winner"][0] == MO
 
 
-def test_before_the_cursor_a_tied_first_vote_is_led_by_the_logged_order(
-    panel_turn, panel_episode, panel_source
-):
+def test_before_the_cursor_a_tied_first_vote_is_led_by_the_logged_order():
     tied = ALL(ROLES[:2], MI) | ALL(ROLES[2:], MO)
     first = panel_turn("simple", ALL(ROLES, S), initial=tied)
     second = panel_turn("simple", tied, tie=tied, order=ROLES[::-1], turn=2)
@@ -226,9 +221,7 @@ def test_before_the_cursor_a_tied_first_vote_is_led_by_the_logged_order(
     assert [t.initial_leader for t in decided_turns(source)] == [MI, MO]
 
 
-def test_rich_ballots_that_a_branch_counts_otherwise_have_no_first_vote(
-    panel_turn, panel_episode, panel_source
-):
+def test_rich_ballots_that_a_branch_counts_otherwise_have_no_first_vote():
     from tutorsim.kernel.ask_and_vote import counted_as
     from tutorsim.voting import RichBallot, decide
 
@@ -283,7 +276,7 @@ def test_every_change_is_named():
     assert branch_words(branch).endswith("1 draw each")
 
 
-def test_an_order_that_leaves_roles_out_is_completed(run_record):
+def test_an_order_that_leaves_roles_out_is_completed():
     assert deciding_order(run_record().study) == ROLES
     study = run_record(branch=branch_of(fallback_order=(MO, S))).study
     assert deciding_order(study) == (MO, S, MI, ME)

@@ -1,5 +1,6 @@
 import pytest
 
+from tests.analysis.panel_runs import panel_episode, panel_turn, run_record
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA, TABLES, ballots_table, run_id
 from tutorsim.voting import RichBallot
 
@@ -8,7 +9,7 @@ ROLES = (S, MI, MO, ME)
 
 
 @pytest.fixture
-def log(panel_turn, panel_episode):
+def log():
     """A tied ranked turn with a tie round and an abstention, a single tutor, a failed episode."""
     turn = panel_turn(
         "ranked",
@@ -24,7 +25,7 @@ def log(panel_turn, panel_episode):
     ]
 
 
-def test_ballots_are_long_with_labels_as_shown_and_no_mass_for_abstentions(log, run_record):
+def test_ballots_are_long_with_labels_as_shown_and_no_mass_for_abstentions(log):
     frame = ballots_table(log, run=run_record())
     assert frame.schema == BALLOTS_SCHEMA
     # First and final vote: 3 ballots of 4 candidates; tie round: 2 of 2.
@@ -44,12 +45,12 @@ def test_ballots_are_long_with_labels_as_shown_and_no_mass_for_abstentions(log, 
     assert tie == [(S, S, 0), (S, MI, 1), (MI, S, 0), (MI, MI, 1)]
 
 
-def test_candidates_stand_in_the_fallback_order(log, run_record):
+def test_candidates_stand_in_the_fallback_order(log):
     frame = ballots_table(log, run=run_record(fallback_order=ROLES[::-1]))
     assert frame["candidate"].unique(maintain_order=True).to_list() == list(ROLES[::-1])
 
 
-def test_a_failed_episode_is_listed_and_adds_no_turns(log, run_record):
+def test_a_failed_episode_is_listed_and_adds_no_turns(log):
     run = run_record()
     episodes = TABLES["episodes"].frame(log, run)
     assert episodes.select("task", "status", "success", "failure", "scores").rows() == [
@@ -64,7 +65,7 @@ def test_a_failed_episode_is_listed_and_adds_no_turns(log, run_record):
     ]
 
 
-def test_a_turn_says_how_it_was_decided_and_what_followed(log, run_record):
+def test_a_turn_says_how_it_was_decided_and_what_followed(log):
     [row] = TABLES["turns"].frame(log, run_record()).rows(named=True)
     assert row["run_id"] == "made-up-bbbbbbbbbbbb" == run_id(run_record())
     # S 5, MI 5 in the final vote; MI in the tie round. The attempt after it is unscored.
@@ -78,7 +79,7 @@ def test_a_turn_says_how_it_was_decided_and_what_followed(log, run_record):
     assert row["delivered"] == f"Think about {MI}."
 
 
-def test_only_the_winners_revision_is_marked(log, run_record):
+def test_only_the_winners_revision_is_marked(log):
     frame = TABLES["proposals"].frame(log, run_record())
     assert frame.height == 8
     assert frame.filter("winner").select("version", "role", "confidence").rows() == [
@@ -86,7 +87,7 @@ def test_only_the_winners_revision_is_marked(log, run_record):
     ]
 
 
-def test_diagnostic_ballots_have_a_table_of_their_own(panel_turn, panel_episode, run_record):
+def test_diagnostic_ballots_have_a_table_of_their_own():
     rich = RichBallot(points={S: 15, MI: 6, MO: 4, ME: 0}, order=(S, MI, MO, ME), approved=(S,))
     turn = panel_turn(
         "simple", dict.fromkeys(ROLES, S), others={"approval": {S: (S, MI)}, "rich": {MI: rich}}
@@ -107,7 +108,7 @@ def test_diagnostic_ballots_have_a_table_of_their_own(panel_turn, panel_episode,
     assert set(decided["stage"]) == {"vote_initial", "vote_final"}
 
 
-def test_an_empty_log_keeps_every_column(run_record):
+def test_an_empty_log_keeps_every_column():
     for table in TABLES.values():
         frame = table.frame([], run_record())
         assert frame.schema == table.schema

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, with_retest
 from tutorsim.analysis.statistics import noise_floor as redrawn_panels
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
@@ -37,7 +38,7 @@ def votes(*choices):
 
 
 @pytest.fixture
-def two_turns(panel_turn, panel_episode, panel_source):
+def two_turns():
     """Simple voting, one turn in each of two tasks.
 
     t1: first S 2, MI 2 (the order picks S), final MI 4.  Flip; shares move by ½.
@@ -49,7 +50,7 @@ def two_turns(panel_turn, panel_episode, panel_source):
 
 
 @pytest.fixture
-def asked_again(two_turns, with_retest):
+def asked_again(two_turns):
     """Once more. t1: the second voter turns to MI; the fourth abstains from the final vote.
     t2: the fourth abstains from the first vote."""
     return with_retest(
@@ -121,9 +122,7 @@ def test_what_is_left_is_logged_less_floor(asked_again):
     assert left.interval == too_few_tasks(2)
 
 
-def test_a_tie_round_moves_the_winner_and_not_the_leader(
-    panel_turn, panel_episode, panel_source, with_retest
-):
+def test_a_tie_round_moves_the_winner_and_not_the_leader():
     turn = panel_turn(
         "simple", votes(S, S, MI, MI), initial=votes(S, S, S, S), tie=votes(MI, MI, MI, MI)
     )
@@ -137,7 +136,7 @@ def test_a_tie_round_moves_the_winner_and_not_the_leader(
     assert floor_of(source).repeats == 2
 
 
-def test_where_only_the_final_vote_was_asked_again_the_floor_is_of_that(two_turns, with_retest):
+def test_where_only_the_final_vote_was_asked_again_the_floor_is_of_that(two_turns):
     source = with_retest(two_turns, (ONE, 1, "vote_final", [votes(MI, MI, S, S)]))
     found = floor_of(source)
     assert {row.stage for row in found.beside} == {"vote_final"}
@@ -151,9 +150,7 @@ def test_where_only_the_final_vote_was_asked_again_the_floor_is_of_that(two_turn
     assert found.ballots[0].chance == NotEstimable("no voter has ballots in two turns")
 
 
-def test_voters_that_all_abstained_agree_on_nothing(
-    panel_turn, panel_episode, panel_source, with_retest
-):
+def test_voters_that_all_abstained_agree_on_nothing():
     nobody = votes(None, None, None, None)
     source = panel_source(panel_episode(panel_turn("simple", nobody)))
     found = floor_of(with_retest(source, (ONE, 1, "vote_initial", [nobody])))
@@ -166,13 +163,13 @@ def test_voters_that_all_abstained_agree_on_nothing(
     assert figures["shift"].left == NotEstimable("no observations")
 
 
-def test_a_retest_of_nothing_has_no_floor(two_turns, with_retest):
+def test_a_retest_of_nothing_has_no_floor(two_turns):
     nothing = with_retest(two_turns)
     assert noise_floor(nothing) == NotEstimable("no vote of a complete episode was asked again")
     assert noise_floor(with_retest(two_turns, (ONE, 1, "vote_initial", []))) == noise_floor(nothing)
 
 
-def test_votes_may_differ_in_how_often_they_were_asked(two_turns, with_retest):
+def test_votes_may_differ_in_how_often_they_were_asked(two_turns):
     again = votes(S, S, MI, MI)
     source = with_retest(
         two_turns,
@@ -212,7 +209,7 @@ def test_failed_episodes_are_left_out(asked_again, two_turns):
     assert {row.turns for row in floor_of(source).beside} == {1}
 
 
-def test_a_retest_of_another_log_is_refused(asked_again, with_retest):
+def test_a_retest_of_another_log_is_refused(asked_again):
     with pytest.raises(LogError, match="do not belong together"):
         noise_floor(replace(asked_again, episodes=asked_again.episodes[:1]))
     others = with_retest(asked_again, (ONE, 1, "vote_initial", [{"somebody": S}]))

@@ -7,6 +7,7 @@ from math import log
 import numpy as np
 import pytest
 
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.statistics.text_similarity import (
     Embedding,
     embedded_similarities,
@@ -126,7 +127,7 @@ def test_texts_without_words_are_left_out_and_one_text_has_no_similarity():
     ]
 
 
-def test_role_collapse_is_per_condition_with_its_change(panel_turn, panel_episode, panel_source):
+def test_role_collapse_is_per_condition_with_its_change():
     same = dict.fromkeys(
         ("scaffolding", "misconception", "motivation", "metacognitive"), "the same"
     )
@@ -144,6 +145,6 @@ def test_role_collapse_is_per_condition_with_its_change(panel_turn, panel_episod
     assert (change.value, change.n) == (0, 2)
 
 
-def test_a_run_without_panels_has_no_role_collapse(panel_episode, panel_source):
+def test_a_run_without_panels_has_no_role_collapse():
     assert role_collapse(panel_source(panel_episode())) == {}
     assert role_collapse(panel_source()) == {}

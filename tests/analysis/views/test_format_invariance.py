@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.analysis.made import figure_of
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, with_retest
 from tutorsim.analysis.recount.format_invariance import (
     askings_by_format_table,
     invariance_table,
@@ -23,7 +24,7 @@ S, MI, *_ = DEFAULT_ROLES
 
 
 @pytest.fixture
-def two_formats(panel_turn, panel_episode, panel_source, with_retest):
+def two_formats():
     """Everybody names S and ranks MI first; asked again, one of four names MI."""
     named = dict.fromkeys(DEFAULT_ROLES, S)
     ranked = dict.fromkeys(DEFAULT_ROLES, (MI, S, *DEFAULT_ROLES[2:]))
@@ -47,9 +48,7 @@ def test_pairs_of_formats_stand_beside_two_askings_of_one(two_formats):
     assert "two askings of one format were the same ballot in 3 of 4" in caption
 
 
-def test_without_two_formats_the_sets_are_said_to_be_untested(
-    panel_turn, panel_episode, panel_source
-):
+def test_without_two_formats_the_sets_are_said_to_be_untested():
     turn = panel_turn("simple", dict.fromkeys(DEFAULT_ROLES, S))
     found = Evidence(panel_source(panel_episode(turn))).invariance
     assert invariance_table({"": found, "a run": found}) is None

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from tests.analysis.made import report_of
+from tests.analysis.panel_runs import panel_episode, panel_source
 from tutorsim.analysis.pages.cells import DASH
 from tutorsim.analysis.recount.other_student_score_thresholds import at_threshold, threshold_table
 from tutorsim.analysis.systems.panel.evidence import Evidence
@@ -24,7 +25,7 @@ def test_success_has_a_bar_and_the_turns_that_it_took(two_votes):
     assert table.data.rows() == [row]
 
 
-def test_success_of_unscored_episodes_is_not_estimable_and_says_why(panel_episode, panel_source):
+def test_success_of_unscored_episodes_is_not_estimable_and_says_why():
     source = panel_source(panel_episode(scores=(None,)))
     table = success_table(Evidence(source))
     assert table.data.row(0)[2:6] == ("", DASH, 1, 1)

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Bounds,
     Estimate,
@@ -85,7 +86,7 @@ class Small:
 
 
 @pytest.fixture
-def small(panel_turn, panel_episode, panel_source):
+def small():
     return Small(panel_turn, panel_episode, panel_source)
 
 
@@ -226,7 +227,7 @@ def test_an_alternative_that_covers_every_episode_changes_nothing(small):
     assert found.paths == ()
 
 
-def test_code_verdicts_are_compared_for_programming_tasks_only(small, panel_turn, panel_episode):
+def test_code_verdicts_are_compared_for_programming_tasks_only(small):
     assert [r.outcome for r in cell_of(small, whole(small)).outcomes] == ["success", "final_score"]
     won = panel_turn("simple", dict.fromkeys(ROLES, S))
     code = panel_episode(won, benchmark="humaneval", scores=(0.1, 0.9), codes=(False, True))
@@ -242,7 +243,7 @@ def test_code_verdicts_are_compared_for_programming_tasks_only(small, panel_turn
     assert cell.outcomes[2].after == Bounds(1.0, 1.0, 1)
 
 
-def test_the_single_tutor_is_not_part_of_it(small, panel_episode, panel_source):
+def test_the_single_tutor_is_not_part_of_it(small):
     parent = panel_source(*small.parent.episodes, panel_episode(task="a"))
     assert [c.condition for c in compare_branch(parent, whole(small)).cells] == ["simple"]
 
@@ -291,7 +292,7 @@ START = ("0/student/student/1", "0/judge/judge/1", "1/vote_final/motivation/1")
 END = ("1/student/student/1", "1/judge/judge/1", "2/propose/motivation/1")
 
 
-def test_after_the_path_was_left_every_call_is_paid_for(panel_turn, panel_episode):
+def test_after_the_path_was_left_every_call_is_paid_for():
     episode = panel_episode(panel_turn("simple", dict.fromkeys(ROLES, S)))
     parent = with_calls(episode, *START, *END, branched=False)
     asked = "1/vote_as_ranked/motivation/1"
@@ -300,7 +301,7 @@ def test_after_the_path_was_left_every_call_is_paid_for(panel_turn, panel_episod
     assert found == PaidCalls(reused=3, paid=4, tokens={"m": Tokens(400, 28)})
 
 
-def test_on_the_logged_path_only_calls_that_the_parent_lacks_are(panel_turn, panel_episode):
+def test_on_the_logged_path_only_calls_that_the_parent_lacks_are():
     episode = panel_episode(panel_turn("simple", dict.fromkeys(ROLES, S)))
     parent = with_calls(episode, *START, *END, branched=False)
     asked = "1/vote_as_ranked/motivation/1"
@@ -308,9 +309,7 @@ def test_on_the_logged_path_only_calls_that_the_parent_lacks_are(panel_turn, pan
     assert found == PaidCalls(reused=6, paid=1, tokens={"m": Tokens(100, 7)})
 
 
-def test_calls_of_a_tie_round_are_the_parents_only_where_it_held_the_same_round(
-    panel_turn, panel_episode
-):
+def test_calls_of_a_tie_round_are_the_parents_only_where_it_held_the_same_round():
     final = dict(zip(ROLES, (S, S, MI, MI), strict=True))
     one = panel_episode(panel_turn("simple", final, tie=dict.fromkeys(ROLES, S)))
     other = panel_episode(panel_turn("simple", final, tie=dict.fromkeys(ROLES, MI)))

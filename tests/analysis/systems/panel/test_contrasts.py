@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, PermutationTest
 from tutorsim.analysis.systems.panel.contrasts import (
     compare_runs,
@@ -16,7 +17,7 @@ from tutorsim.analysis.systems.panel.contrasts import (
 from tutorsim.errors import UsageError
 
 
-def test_contrasts_pair_task_and_persona_and_correct_over_the_family(panel_episode, panel_source):
+def test_contrasts_pair_task_and_persona_and_correct_over_the_family():
     base = (0.1, 0.2, 0.3, 0.1, 0.2, 0.3)
     ends = {"baseline": base, "simple": (0.2, 0.4, 0.6, 0.2, 0.4, 0.6), "ranked": base}
     episodes = [
@@ -41,9 +42,7 @@ def test_contrasts_pair_task_and_persona_and_correct_over_the_family(panel_episo
     assert (second.test.p_value, second.p_holm) == (1.0, 1.0)
 
 
-def test_pairs_of_one_task_flip_together_and_all_outcomes_are_one_family(
-    panel_episode, panel_source
-):
+def test_pairs_of_one_task_flip_together_and_all_outcomes_are_one_family():
     """Six personas of two tasks all gain: 2 of 2^12 patterns by pair, half of them by task."""
     source = panel_source(
         *(
@@ -63,7 +62,7 @@ def test_pairs_of_one_task_flip_together_and_all_outcomes_are_one_family(
     assert row.p_holm == 0.5
 
 
-def test_a_reference_is_always_the_first_of_a_contrast(panel_episode, panel_source):
+def test_a_reference_is_always_the_first_of_a_contrast():
     episodes = [
         panel_episode(condition=c, task=t, scores=(0.1, 0.4))
         for c in ("simple", "baseline", "ranked")
@@ -73,7 +72,7 @@ def test_a_reference_is_always_the_first_of_a_contrast(panel_episode, panel_sour
     assert [(c.first, c.second) for c in found] == [("baseline", "simple"), ("baseline", "ranked")]
 
 
-def test_repeats_of_a_pair_are_averaged(panel_episode, panel_source):
+def test_repeats_of_a_pair_are_averaged():
     episodes = [
         panel_episode(task="a", condition="simple", scores=(0.1, 0.4)),
         panel_episode(task="a", condition="ranked", scores=(0.1, 0.2)),
@@ -86,7 +85,7 @@ def test_repeats_of_a_pair_are_averaged(panel_episode, panel_source):
     assert found.test.difference == pytest.approx(-0.05)
 
 
-def test_conditions_without_a_shared_pair_have_no_contrast(panel_episode, panel_source):
+def test_conditions_without_a_shared_pair_have_no_contrast():
     source = panel_source(
         panel_episode(task="a", condition="simple"), panel_episode(task="b", condition="ranked")
     )
@@ -99,14 +98,14 @@ def test_conditions_without_a_shared_pair_have_no_contrast(panel_episode, panel_
     )
 
 
-def test_a_run_without_episodes_has_no_contrasts(panel_source):
+def test_a_run_without_episodes_has_no_contrasts():
     assert contrasts(panel_source(), ["success"]) == []
 
 
 # --- Conditions against one another, in a table and a sentence ------------------------------------
 
 
-def run_of(panel_episode, panel_source, tasks, *, gain):
+def run_of(tasks, *, gain):
     """Each task once under the single tutor and once under simple voting."""
     scores = [0.1 + 0.05 * (i % 3) for i in range(tasks)]
     return panel_source(
@@ -118,8 +117,8 @@ def run_of(panel_episode, panel_source, tasks, *, gain):
     )
 
 
-def test_a_difference_beyond_chance_is_told_with_its_size(panel_episode, panel_source):
-    found = contrasts_of(run_of(panel_episode, panel_source, 8, gain=0.2), ["final_score"])
+def test_a_difference_beyond_chance_is_told_with_its_size():
+    found = contrasts_of(run_of(8, gain=0.2), ["final_score"])
     [row] = found
     # Eight differences of 0.2: 2 of 2^8 sign patterns are as large.
     assert row.p_holm == pytest.approx(2 / 256)
@@ -134,14 +133,14 @@ def test_a_difference_beyond_chance_is_told_with_its_size(panel_episode, panel_s
     assert table.data["p"][0] == "0.008"
 
 
-def test_no_difference_is_never_told_as_an_absence(panel_episode, panel_source):
-    words = contrast_words(contrasts_of(run_of(panel_episode, panel_source, 8, gain=0.0)))
+def test_no_difference_is_never_told_as_an_absence():
+    words = contrast_words(contrasts_of(run_of(8, gain=0.0)))
     assert words.startswith("No difference between conditions is beyond chance over tasks, which")
     assert "which does not show that there is none. 2 contrasts were tested over 8 tasks" in words
 
 
-def test_too_few_tasks_are_told(panel_episode, panel_source):
-    found = contrasts_of(run_of(panel_episode, panel_source, 2, gain=0.2), ["final_score"])
+def test_too_few_tasks_are_told():
+    found = contrasts_of(run_of(2, gain=0.2), ["final_score"])
     table = contrasts_shown(found)
     assert table.data["difference"][0] == "+0.20"
     assert table.caption.endswith(" Without an interval: too few tasks.")
@@ -153,7 +152,7 @@ def test_too_few_tasks_are_told(panel_episode, panel_source):
     )
 
 
-def test_one_task_speaks_of_itself_alone(panel_episode, panel_source):
+def test_one_task_speaks_of_itself_alone():
     """One task under six personas, all of which gain: a claim about them alone."""
     source = panel_source(
         *(
@@ -168,7 +167,7 @@ def test_one_task_speaks_of_itself_alone(panel_episode, panel_source):
     assert alone in words
 
 
-def test_a_run_of_one_condition_has_nothing_to_contrast(panel_episode, panel_source):
+def test_a_run_of_one_condition_has_nothing_to_contrast():
     found = contrasts_of(panel_source(panel_episode(condition="simple")))
     assert contrasts_shown(found) is None
     assert contrast_words(found) == "No two conditions share enough pairs to be compared."
@@ -180,7 +179,7 @@ S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
 ROLES = (S, MI, MO, ME)
 
 
-def test_runs_are_paired_on_their_place_in_the_grid(panel_turn, panel_episode, panel_source):
+def test_runs_are_paired_on_their_place_in_the_grid():
     def run(winner, ends):
         turn = panel_turn("simple", dict.fromkeys(ROLES, winner))
         return panel_source(
@@ -216,7 +215,7 @@ def test_runs_are_paired_on_their_place_in_the_grid(panel_turn, panel_episode, p
     )
 
 
-def test_a_run_compared_with_itself_differs_in_nothing(panel_turn, panel_episode, panel_source):
+def test_a_run_compared_with_itself_differs_in_nothing():
     turn = panel_turn("ranked", dict.fromkeys(ROLES, ROLES))
     run = panel_source(panel_episode(turn), panel_episode(turn, task="t2"))
     found = compare_runs(run, run)
@@ -231,7 +230,7 @@ def test_a_run_compared_with_itself_differs_in_nothing(panel_turn, panel_episode
     )
 
 
-def test_runs_that_share_nothing_are_refused(panel_episode, panel_source):
+def test_runs_that_share_nothing_are_refused():
     one, other = panel_source(panel_episode()), panel_source(panel_episode(task="other"))
     for second in (other, panel_source()):
         with pytest.raises(UsageError, match="share no episode that both have complete"):

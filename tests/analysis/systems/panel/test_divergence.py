@@ -1,6 +1,7 @@
 import polars as pl
 import pytest
 
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable
@@ -24,7 +25,7 @@ def votes(*choices):
 
 
 @pytest.fixture
-def source(panel_turn, panel_episode, panel_source):
+def source():
     """Simple voting.
 
     a: turn 1 S by vote; turn 2 {S, MI} after a tied tie round, S by fallback. Fails, 0.5.
@@ -92,9 +93,7 @@ def test_without_tie_rounds_the_order_picks_from_the_final_tie(source):
     ]
 
 
-def test_a_tie_that_the_tie_round_narrowed_was_the_whole_tie_before_it(
-    panel_turn, panel_episode, panel_source
-):
+def test_a_tie_that_the_tie_round_narrowed_was_the_whole_tie_before_it():
     # Final S, MI, MO, ME 1 each; tie round MO 2, ME 2. Straight to the order: S. Logged: MO.
     turn = panel_turn("simple", votes(*ROLES), tie=votes(MO, MO, ME, ME))
     source = panel_source(panel_episode(turn))
@@ -148,7 +147,7 @@ def test_ballots_from_elsewhere_have_coverage_and_no_outcomes(tmp_path):
     assert cell.bounds["success"] == NotEstimable("no episode with a logged outcome")
 
 
-def test_no_episodes_have_no_coverage(panel_source):
+def test_no_episodes_have_no_coverage():
     source = panel_source()
     found = diverge(source, without_tie_round(source), question="nothing")
     assert (found.coverage, found.episodes.height) == ((), 0)

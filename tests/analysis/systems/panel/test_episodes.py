@@ -1,5 +1,6 @@
 import pytest
 
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.pages.episode_messages import Episodes, Grid, Group, Message
 from tutorsim.analysis.pages.words import step_sentence
 from tutorsim.analysis.systems.panel.episodes import ballots_grid, episode_rows, telling, trace
@@ -13,7 +14,7 @@ def cast(*choices):
 
 
 @pytest.fixture
-def episodes(panel_turn, panel_episode):
+def episodes():
     """A fallback, a tie round, an abstention, a single tutor."""
     split = cast(S, S, I, I)
     ranking = (E, S, I, O)
@@ -41,7 +42,7 @@ def test_one_episode_is_chosen_for_each_thing_worth_a_look(episodes):
     assert [one.id for one in shown.told()] == [one.episode_id for one in episodes[:3]]
 
 
-def test_a_failed_episode_is_never_an_example(panel_turn, panel_episode):
+def test_a_failed_episode_is_never_an_example():
     split = cast(S, S, I, I)
     failed = panel_episode(panel_turn("simple", split, tie=split), status="failed")
     fine = panel_episode(panel_turn("simple", cast(S, S, S, S)), task="t2")
@@ -77,7 +78,7 @@ def test_a_turn_is_told_in_the_order_in_which_it_happened(episodes):
     assert [one.speaker for one in revised.messages if one.chosen] == [S]
 
 
-def test_labels_are_resolved_for_each_voter(panel_turn):
+def test_labels_are_resolved_for_each_voter():
     """The voter saw misconception as A and scaffolding as B."""
     turn = panel_turn("simple", cast(S, I, O, E), shown={S: (I, S, O, E)})
     made = ballots_grid("Vote", turn.ballots_final, ROLES)
@@ -87,7 +88,7 @@ def test_labels_are_resolved_for_each_voter(panel_turn):
     assert made.rows[1][1:5] == ("0 A", "1 B", "0 C", "0 D")
 
 
-def test_an_abstention_has_dashes_and_no_zeros(panel_turn):
+def test_an_abstention_has_dashes_and_no_zeros():
     turn = panel_turn("approval", cast((S,), (), None, (E,)))
     _, nobody, absent, _ = ballots_grid("Vote", turn.ballots_final, ROLES).rows
     assert [cell[0] for cell in nobody[1:5]] == ["0"] * 4
@@ -105,7 +106,7 @@ def test_a_decision_is_told_step_by_step(episodes):
     ]
 
 
-def test_what_is_special_is_told(panel_turn, panel_episode, panel_source):
+def test_what_is_special_is_told():
     tied = panel_turn("simple", cast(S, S, I, I), tie=cast(S, S, I, I))
     broken = panel_turn("simple", cast(S, S, I, I), tie=cast(I, I, I, S))
     changed = panel_turn("simple", cast(I, I, I, None), initial=cast(S, S, S, S))
@@ -126,7 +127,7 @@ def test_what_is_special_is_told(panel_turn, panel_episode, panel_source):
     assert (rows["flip"].winners, rows["flip"].decided_by) == (("misconception",), ("vote",))
 
 
-def test_replies_that_were_cut_off_or_refused_are_counted(panel_episode, panel_source):
+def test_replies_that_were_cut_off_or_refused_are_counted():
     reasons = ("max_tokens", "refusal", "max_tokens", "end_turn")
     calls = tuple(
         CallRecord(

@@ -4,6 +4,7 @@ import io
 
 from rich.console import Console
 
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.pages.published_figures import Printed
 from tutorsim.analysis.systems.panel.evidence import Evidence
 from tutorsim.analysis.systems.system_view import Asked
@@ -13,16 +14,14 @@ from tutorsim.vocabularies import DEFAULT_ROLES
 S, MI, MO, ME = DEFAULT_ROLES
 
 
-def table_of(panel_turn, panel_episode, panel_source, *figures):
+def table_of(*figures):
     turn = panel_turn("simple", dict(zip(DEFAULT_ROLES, (MI, MI, MI, S), strict=True)))
     source = panel_source(panel_episode(turn))
     return Evidence(source, Asked(published=figures or None)).published_table
 
 
-def test_printed_figures_stand_beside_a_stand_in_with_its_label(
-    panel_turn, panel_episode, panel_source
-):
-    table = table_of(panel_turn, panel_episode, panel_source)
+def test_printed_figures_stand_beside_a_stand_in_with_its_label():
+    table = table_of()
     assert table.data.columns[3] == "this run (stand-in)"
     assert "nothing about any language model" in table.caption
     rows = {(row[0], row[1], row[2]): row[3:] for row in table.data.iter_rows()}
@@ -32,9 +31,9 @@ def test_printed_figures_stand_beside_a_stand_in_with_its_label(
     assert rows["score initial", "sciq", "simple"][1:] == ("0.54", "Table 4")
 
 
-def test_the_table_stays_in_one_part_on_a_narrow_terminal(panel_turn, panel_episode, panel_source):
+def test_the_table_stays_in_one_part_on_a_narrow_terminal():
     """Where a figure is printed goes first: alone it would stand beside no condition."""
-    table = table_of(panel_turn, panel_episode, panel_source)
+    table = table_of()
     console = Console(width=76, file=io.StringIO())
     console.print(*table_shown(table))
     shown = console.file.getvalue()
@@ -42,13 +41,13 @@ def test_the_table_stays_in_one_part_on_a_narrow_terminal(panel_turn, panel_epis
     assert "Left out, for want of room: where." in shown
 
 
-def test_a_readers_figures_take_their_place(panel_turn, panel_episode, panel_source):
+def test_a_readers_figures_take_their_place():
     mine = Printed("flip", 0.5, "Table X", {"condition": "simple"})
-    table = table_of(panel_turn, panel_episode, panel_source, mine)
+    table = table_of(mine)
     assert table.data.height == 1
     assert table.data.row(0)[-2:] == ("0.50", "Table X")
 
 
-def test_figures_of_other_cells_give_no_table(panel_turn, panel_episode, panel_source):
+def test_figures_of_other_cells_give_no_table():
     other = Printed("flip", 0.5, "Table X", {"condition": "ranked"})
-    assert table_of(panel_turn, panel_episode, panel_source, other) is None
+    assert table_of(other) is None

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from tests.analysis.made import report_of
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.ballots.recount_source import of_panel
 from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import turn_table
 from tutorsim.analysis.pages.document import Section
@@ -34,7 +35,7 @@ PANELS = {
 
 
 @pytest.fixture
-def source(panel_turn, panel_episode, panel_source):
+def source():
     """Three tasks on each panel under single choices, and one by the single tutor."""
 
     def taught(panel, task, choices, score):
@@ -102,7 +103,7 @@ def test_a_single_pair_is_counted(source):
     assert row["pairs"] == 1
 
 
-def test_tables_name_the_panel_only_where_there_are_several(source, panel_episode, panel_source):
+def test_tables_name_the_panel_only_where_there_are_several(source):
     for table in TABLES.values():
         frame = table.frame(source.episodes, source.run)
         assert frame.columns[5:7] == ["condition", "panel"]
@@ -133,9 +134,7 @@ def test_two_runs_are_paired_on_the_panel_too(source):
 
 
 @pytest.mark.costly
-def test_the_report_has_a_section_of_panels_where_a_run_compares_some(
-    source, panel_episode, panel_source
-):
+def test_the_report_has_a_section_of_panels_where_a_run_compares_some(source):
     [section] = [s for s in report_of(source).sections if s.id == "panels"]
     assert isinstance(section, Section)
     names = [table.name for table in section.tables]

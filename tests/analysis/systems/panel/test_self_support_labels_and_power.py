@@ -4,6 +4,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.analysis.systems.panel import (
     self_support_labels_and_power as self_support_and_label_tests,
@@ -18,9 +19,7 @@ from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
 ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")
 
 
-def test_self_support_of_readers_with_labels_of_their_own_is_exact(
-    panel_turn, panel_episode, panel_source
-):
+def test_self_support_of_readers_with_labels_of_their_own_is_exact():
     source = panel_source(panel_episode(panel_turn("simple", {r: r for r in ROLES})))
     [found] = self_support(source)
     assert isinstance(found, SelfSupport)
@@ -29,9 +28,7 @@ def test_self_support_of_readers_with_labels_of_their_own_is_exact(
     assert found.p_value == pytest.approx(0.25**4)
 
 
-def test_self_support_under_shared_labels_counts_one_draw_a_turn(
-    panel_turn, panel_episode, panel_source
-):
+def test_self_support_under_shared_labels_counts_one_draw_a_turn():
     turn = panel_turn("simple", {r: r for r in ROLES})
     [found] = self_support(panel_source(panel_episode(turn), blinding="shared"))
     assert isinstance(found, SelfSupport)
@@ -39,7 +36,7 @@ def test_self_support_under_shared_labels_counts_one_draw_a_turn(
     assert found.p_value == pytest.approx(1 / 24)
 
 
-def test_an_exact_p_value_is_never_nought(panel_turn, panel_episode, panel_source):
+def test_an_exact_p_value_is_never_nought():
     turn = panel_turn("simple", {r: r for r in ROLES})
     source = panel_source(*(panel_episode(turn, task=f"t{i}") for i in range(20)))
     [found] = self_support(source)
@@ -48,7 +45,7 @@ def test_an_exact_p_value_is_never_nought(panel_turn, panel_episode, panel_sourc
     assert (found.own, found.p_value) == (80, 1e-12)
 
 
-def test_self_support_of_points_agrees_with_all_draws(panel_turn, panel_episode, panel_source):
+def test_self_support_of_points_agrees_with_all_draws():
     masses = [(10, 5, 5, 5), (0, 25, 0, 0), (7, 7, 6, 5), (1, 2, 3, 19)]
     cast = {r: dict(zip(ROLES, m, strict=True)) for r, m in zip(ROLES, masses, strict=True)}
     [found] = self_support(panel_source(panel_episode(panel_turn("cumulative", cast))))
@@ -60,9 +57,7 @@ def test_self_support_of_points_agrees_with_all_draws(panel_turn, panel_episode,
     assert found.p_value == pytest.approx(sum(far) / len(sums))
 
 
-def test_two_votes_for_one_label_are_tested_against_all_shuffles(
-    panel_turn, panel_episode, panel_source
-):
+def test_two_votes_for_one_label_are_tested_against_all_shuffles():
     first, second, *_ = ROLES
     swapped = (second, first, *ROLES[2:])
     # Both voters choose what they saw as A: different roles.
@@ -78,7 +73,7 @@ def test_two_votes_for_one_label_are_tested_against_all_shuffles(
     assert found.p_values == pytest.approx({"A": 0.25, "B": 1, "C": 1, "D": 1})
 
 
-def test_shared_labels_shuffle_a_turns_ballots_together(panel_turn, panel_episode, panel_source):
+def test_shared_labels_shuffle_a_turns_ballots_together():
     turn = panel_turn("simple", dict.fromkeys(ROLES, ROLES[0]))
     [shared] = label_positions(panel_source(panel_episode(turn), blinding="shared"))
     [own] = label_positions(panel_source(panel_episode(turn)))
@@ -90,9 +85,7 @@ def test_shared_labels_shuffle_a_turns_ballots_together(panel_turn, panel_episod
     assert own.p_value == pytest.approx(4 / 256, abs=0.01)
 
 
-def test_the_drawn_test_repeats_itself_and_agrees_with_enumeration(
-    panel_turn, panel_episode, panel_source
-):
+def test_the_drawn_test_repeats_itself_and_agrees_with_enumeration():
     masses = [(2, 1, 0), (2, 1, 0), (1, 2, 0), (2, 0, 1), (2, 1, 0), (2, 1, 0), (0, 1, 2)]
     roles = ROLES[:3]
     turns = [
@@ -132,9 +125,7 @@ def test_the_drawn_test_repeats_itself_and_agrees_with_enumeration(
     assert found.p_value == pytest.approx(extreme / 6 ** len(masses), abs=0.03)
 
 
-def test_unknown_labels_and_voters_that_do_not_stand_are_not_estimable(
-    panel_turn, panel_episode, panel_source
-):
+def test_unknown_labels_and_voters_that_do_not_stand_are_not_estimable():
     turn = panel_turn("simple", {"a judge": ROLES[0]})
     source = panel_source(panel_episode(turn))
     [found] = self_support(source)

@@ -2,6 +2,7 @@ from fractions import Fraction
 
 import pytest
 
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
@@ -24,7 +25,7 @@ def votes(*choices):
 
 
 @pytest.fixture
-def three_turns(panel_turn, panel_episode, panel_source):
+def three_turns():
     """Simple voting, one turn in each of three episodes.
 
     t1: first 4 S.      final S 1, MI 3.            Winner MI by vote.
@@ -101,9 +102,7 @@ def test_the_chance_baseline_is_the_mean_over_all_pairings_of_turns(three_turns)
     assert (row.flip, row.shift) == (pytest.approx(2 / 3), pytest.approx(1 / 4))
 
 
-def test_an_abstention_counts_no_mass_and_a_vote_of_nobody_has_no_shift(
-    panel_turn, panel_episode, panel_source
-):
+def test_an_abstention_counts_no_mass_and_a_vote_of_nobody_has_no_shift():
     silent = panel_turn("approval", votes(None, None, None, None), initial=votes((S,), (), (), ()))
     half = panel_turn("approval", votes((S,), (S, MI), None, None), initial=votes((S,), (), (), ()))
     source = panel_source(panel_episode(silent), panel_episode(half, task="t2"))
@@ -117,9 +116,7 @@ def test_an_abstention_counts_no_mass_and_a_vote_of_nobody_has_no_shift(
     assert row.shift.n == 1
 
 
-def test_failed_episodes_and_the_single_tutor_have_no_voting_turns(
-    panel_turn, panel_episode, panel_source
-):
+def test_failed_episodes_and_the_single_tutor_have_no_voting_turns():
     turn = panel_turn("simple", votes(S, S, S, S))
     source = panel_source(panel_episode(), panel_episode(turn, status="failed"))
     assert diagnostics(source) == []
@@ -127,9 +124,7 @@ def test_failed_episodes_and_the_single_tutor_have_no_voting_turns(
     assert turn_diagnostics(source).height == winning_roles(source).height == 0
 
 
-def test_one_turn_has_values_but_no_chance_and_no_interval_of_its_mean(
-    panel_turn, panel_episode, panel_source
-):
+def test_one_turn_has_values_but_no_chance_and_no_interval_of_its_mean():
     source = panel_source(panel_episode(panel_turn("ranked", votes(*[ROLES] * 4))))
     [row] = diagnostics(source)
     assert isinstance(row.shift, Estimate)
@@ -138,7 +133,7 @@ def test_one_turn_has_values_but_no_chance_and_no_interval_of_its_mean(
     assert isinstance(chance.kappa, NotEstimable)
 
 
-def test_agreement_without_variation_has_no_kappa(panel_turn, panel_episode, panel_source):
+def test_agreement_without_variation_has_no_kappa():
     turn = panel_turn("simple", votes(S, S, S, S))
     source = panel_source(panel_episode(turn), panel_episode(turn, task="t2"))
     [row] = chance_baselines(source)

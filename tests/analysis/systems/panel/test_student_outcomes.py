@@ -1,5 +1,6 @@
 import pytest
 
+from tests.analysis.panel_runs import panel_episode, panel_source
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.systems.panel.student_outcomes import (
     SCORES_SCHEMA,
@@ -18,7 +19,7 @@ def mean(value):
     return value.value
 
 
-def test_gains_are_over_tutored_episodes_and_from_unrounded_means(panel_episode, panel_source):
+def test_gains_are_over_tutored_episodes_and_from_unrounded_means():
     source = panel_source(
         panel_episode(task="a", scores=(0.125, 0.4, 0.75)),
         panel_episode(task="b", scores=(0.25, 0.5)),
@@ -45,9 +46,7 @@ def test_gains_are_over_tutored_episodes_and_from_unrounded_means(panel_episode,
     }
 
 
-def test_programs_have_verdicts_beside_scores_and_a_missing_verdict_is_no_failure(
-    panel_episode, panel_source
-):
+def test_programs_have_verdicts_beside_scores_and_a_missing_verdict_is_no_failure():
     code = {"benchmark": "humaneval", "condition": "simple"}
     source = panel_source(
         panel_episode(task="a", scores=(0.1, 0.9), codes=(False, True), **code),
@@ -65,7 +64,7 @@ def test_programs_have_verdicts_beside_scores_and_a_missing_verdict_is_no_failur
     assert (mean(verdict.initial), mean(verdict.final), mean(verdict.gain)) == (0, 0.5, 0.5)
 
 
-def test_an_unscored_end_is_not_in_the_success_rate(panel_episode, panel_source):
+def test_an_unscored_end_is_not_in_the_success_rate():
     source = panel_source(
         panel_episode(task="a", scores=(0.9,)),
         panel_episode(task="b", scores=(0.4, 0.4)),
@@ -86,9 +85,7 @@ def test_an_unscored_end_is_not_in_the_success_rate(panel_episode, panel_source)
     )
 
 
-def test_success_by_condition_is_over_all_personas_and_leaves_out_what_is_not_known(
-    panel_episode, panel_source
-):
+def test_success_by_condition_is_over_all_personas_and_leaves_out_what_is_not_known():
     source = panel_source(
         panel_episode(task="a", scores=(0.9,)),
         panel_episode(task="b", scores=(0.4, 0.4)),
@@ -101,7 +98,7 @@ def test_success_by_condition_is_over_all_personas_and_leaves_out_what_is_not_kn
     assert mean(row.rate) == pytest.approx(2 / 3)
 
 
-def test_a_failed_program_settles_success_and_a_missing_verdict_does_not(panel_episode):
+def test_a_failed_program_settles_success_and_a_missing_verdict_does_not():
     def success(score, code):
         e = panel_episode(benchmark="humaneval", scores=(0.1, score), codes=(False, code))
         return outcome_of(e, "success")
@@ -110,7 +107,7 @@ def test_a_failed_program_settles_success_and_a_missing_verdict_does_not(panel_e
     assert [success(0.9, None), success(None, True)] == [None, None]
 
 
-def test_rounds_count_untutored_episodes_as_none(panel_episode, panel_source):
+def test_rounds_count_untutored_episodes_as_none():
     source = panel_source(
         panel_episode(task="a", scores=(0.9,)),
         panel_episode(task="b", scores=(0.1, 0.4, 0.9)),
@@ -120,13 +117,13 @@ def test_rounds_count_untutored_episodes_as_none(panel_episode, panel_source):
     assert (row.episodes, row.fired, mean(row.mean), mean(row.mean_fired)) == (3, 2, 1.0, 1.5)
 
 
-def test_nothing_to_report_is_reported_as_nothing(panel_source):
+def test_nothing_to_report_is_reported_as_nothing():
     empty = panel_source()
     assert gains(empty) == successes(empty) == success_rates(empty) == rounds(empty) == []
     assert episode_counts(empty)["episodes"] == 0
 
 
-def test_all_missing_scores_are_not_estimable(panel_episode, panel_source):
+def test_all_missing_scores_are_not_estimable():
     [row] = gains(
         panel_source(
             panel_episode(scores=(None, None)), panel_episode(task="b", scores=(None, None))
@@ -150,7 +147,7 @@ def rows_of(*episodes, max_turns=3):
     return {r["turn"]: r for r in frame.iter_rows(named=True)}
 
 
-def test_an_episode_that_ended_keeps_its_last_score(panel_episode):
+def test_an_episode_that_ended_keeps_its_last_score():
     """Turn 0: (0.2 + 0.8) / 2; turn 1 and 2: (0.4 + 0.8) / 2, (0.6 + 0.8) / 2."""
     long = panel_episode(task="t1", scores=(0.2, 0.4, 0.6))
     short = panel_episode(task="t2", scores=(0.8,))
@@ -161,7 +158,7 @@ def test_an_episode_that_ended_keeps_its_last_score(panel_episode):
     assert max(found) == 2
 
 
-def test_an_unscored_attempt_is_left_out_and_is_no_zero(panel_episode):
+def test_an_unscored_attempt_is_left_out_and_is_no_zero():
     found = rows_of(
         panel_episode(task="t1", scores=(None, 0.4)), panel_episode(task="t2", scores=(0.8, None))
     )
@@ -170,20 +167,20 @@ def test_an_unscored_attempt_is_left_out_and_is_no_zero(panel_episode):
     assert [found[turn]["running"] for turn in (0, 1)] == [1, 1]
 
 
-def test_one_task_has_a_mean_and_no_interval(panel_episode):
+def test_one_task_has_a_mean_and_no_interval():
     found = rows_of(panel_episode(scores=(0.1, 0.4)))
     assert found[0]["mean"] == 0.1
     assert found[0]["lower"] is None
     assert found[0]["upper"] is None
 
 
-def test_failed_episodes_are_left_out_and_nothing_is_an_empty_table(panel_episode):
+def test_failed_episodes_are_left_out_and_nothing_is_an_empty_table():
     failed = panel_episode(scores=(0.1,), status="failed")
     assert scores_by_turn((failed,), max_turns=3).schema == SCORES_SCHEMA
     assert scores_by_turn((failed,), max_turns=3).is_empty()
 
 
-def test_all_unscored_has_no_mean(panel_episode):
+def test_all_unscored_has_no_mean():
     found = rows_of(panel_episode(scores=(None, None)))
     assert found[0]["mean"] is None
     assert found[0]["n"] == 0

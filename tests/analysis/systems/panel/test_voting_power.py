@@ -3,6 +3,7 @@ from random import Random
 
 import pytest
 
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, share_over_tasks
 from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
     effective_votes,
@@ -17,7 +18,7 @@ ROLES = (S, MI, MO, ME)
 
 
 @pytest.fixture
-def one_turn(panel_turn, panel_episode, panel_source):
+def one_turn():
     def build(*args, source=None, **turn):
         return panel_source(panel_episode(panel_turn(*args, **turn)), **(source or {}))
 
@@ -89,9 +90,7 @@ def test_a_ballot_that_breaks_the_final_tie_is_pivotal_for_certain(one_turn):
     assert found == {S: (0, 0), MI: (0, 0), MO: (1, 1), ME: (1, 1)}
 
 
-def test_a_share_of_pivotal_turns_has_its_interval_over_tasks(
-    panel_turn, panel_episode, panel_source
-):
+def test_a_share_of_pivotal_turns_has_its_interval_over_tasks():
     # S alone leads by its own ballot, in two of the three turns of every second task.
     own, clear = {S: S, MI: S, MO: MI, ME: ME}, dict.fromkeys((S, MI, MO, ME), S)
     order = (MI, S, MO, ME)

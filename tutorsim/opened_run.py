@@ -120,9 +120,12 @@ def _frame_of(given: "pl.DataFrame | _Pandas") -> pl.DataFrame:
     """
     if isinstance(given, pl.DataFrame):
         return given
-    if not hasattr(given, "columns") or not hasattr(given, "iloc"):
+    if isinstance(given, pl.LazyFrame):
+        return given.collect()
+    if not hasattr(given, "iloc") or not hasattr(given, "columns"):
         raise UsageError(
-            f"{type(given).__name__} holds no ballots that can be opened.",
+            f"A value of the type {type(given).__name__} cannot be opened.",
+            why="Neither a run nor ballots are in it.",
             hint="Give a path, or a DataFrame of polars or pandas.",
         )
     columns = {str(name): list(given[name]) for name in given.columns}

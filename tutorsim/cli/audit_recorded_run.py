@@ -38,7 +38,7 @@ AUDITING: Auditing = named(system_named(AUDITOR).auditing)
 @click.option("--show-reference", is_flag=True, help="Show the right answer to who labels.")
 @click.option("--model", help="The model of analysts, critics, advocate, judge and stress tester.")
 @click.option("--lead-model", help="The model of the lead evaluator.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of draws.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of draws.")
 @click.option("--dry-run", is_flag=True, help="Show calls, tokens and cost; send nothing.")
 @click.option("--json", "as_json", is_flag=True, help="With --dry-run: report as JSON.")
 @recording_options

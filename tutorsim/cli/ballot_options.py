@@ -58,8 +58,8 @@ _OPTIONS: Final = (
     click.option(
         "--protocol",
         metavar="NAME",
-        help="Which ballots they are: simple (plurality), ranked (borda), cumulative (points) "
-        "approval or score.",
+        help="Which ballots they are: simple (plurality), ranked (borda), cumulative "
+        "(points), approval or score.",
     ),
     click.option(
         "--candidates",
@@ -77,7 +77,7 @@ _OPTIONS: Final = (
         "the row's voter. For votes for oneself.",
     ),
     click.option(
-        "--namesakes", is_flag=True, help="Several ballots under one name are several voters'."
+        "--namesakes", is_flag=True, help="Several ballots under one name come from several voters."
     ),
     click.option(
         "--spelling",

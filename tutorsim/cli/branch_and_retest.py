@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 @click.option(
     "--sample", type=click.IntRange(min=1), help="Ask again in so many turns, drawn by --seed."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="What --sample draws by.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of --sample.")
 @recording_option
 @click.option(
     "--plan", "--dry-run", "only_plan", is_flag=True, help="Show what it takes; send nothing."
@@ -82,12 +82,12 @@ def retest(
 ) -> None:
     """Ask recorded prompts of RUN again, byte for byte, and record the answers.
 
-    RUN is a run folder or a recording. What is asked again its system says: the votes of a panel,
-    a debate or a vote on labels, and in a group lesson the evaluation of who speaks. All voters of
-    a turn are asked, each --repeats times, and what cannot be read, or was cut off, is asked once
-    more, as in the run. The answers are kept in the recording's
-    folder `retest`, which `tutorsim replay` and `verify` play too; the recording itself stays as
-    it is. A run folder gets retest.json and retest.jsonl, which `tutorsim summary` reads.
+    RUN is a run folder or a recording. Asked again are the votes of a panel or a debate, votes on
+    labels, and in a group lesson the evaluation of who speaks. All voters of a turn are asked, each
+    --repeats times; what cannot be read, or was cut off, is asked once more, as in the run. The
+    answers are kept in the recording's folder `retest`, which `tutorsim replay` and `verify` play
+    too; the recording itself stays as it is. A run folder gets retest.json and retest.jsonl, which
+    `tutorsim summary` reads.
 
     The same command given again goes on where the last one stopped, and with more --repeats, more
     stages or a larger sample it pays for what is missing. --max-usd caps the retest, not the run.
@@ -340,7 +340,7 @@ def branch(
     Name one alternative: --rule, --fallback-order or --tie-policy. Every episode that it may
     change goes on from the first turn where it does; what comes before is taken over from the
     recording and costs nothing, and episodes that it cannot change are kept as they were logged.
-    Voters are asked again only where their ballots do not determine the alternative's.
+    Voters are asked again only where their ballots do not determine those under the alternative.
 
     NEW becomes a recording and a run in one: `tutorsim verify NEW`, `tutorsim compare RUN NEW`.
     The same command given again goes on where the last one stopped; with more --continuations

@@ -219,7 +219,7 @@ def show_command(folder: Path, episode: str | None, key: str | None, as_json: bo
 
     A cassette of a panel of your own is given as FILE, or by its name without ending as EPISODE.
 
-    Calls of a retest stand behind the others; their keys end in the repeat, as /r01.
+    Calls of a retest come after the others; their keys end in the repeat, as /r01.
     """
     from tutorsim.replay.recorded_call import check_episode_id
 
@@ -383,10 +383,10 @@ def _asked(request: dict[str, Any]) -> str:
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--max-age", metavar="DAYS", help="Fail where the first reply is older, as with 90d.")
 def verify_command(folder: Path, max_age: str | None) -> None:
-    """Hold every file of a recording against its manifest, without replaying it.
+    """Compare every file of a recording with its manifest, without replaying it.
 
-    Cassettes of a panel of your own have no manifest: each must be readable, hold no key, and no
-    call that the program which last added calls to it did not ask for.
+    Cassettes of a panel of your own have no manifest: each must be readable, hold no key, and hold
+    no call that its program no longer asks for.
     """
     earliest = None if max_age is None else _day_before(max_age)
     findings = verify_files(folder)
@@ -447,11 +447,10 @@ def _day_before(age: str) -> str:
 def convert_command(folder: Path, form: CassetteForm, output: Path) -> None:
     """Write the recording in FOLDER again, its cassettes as text or compressed.
 
-    Every command reads both forms; recording and stock vcrpy need text. Converting to and fro
-    gives the same bytes, and the manifest's digests, which are of the text, hold for both.
+    Every command reads both forms; recording and stock vcrpy need text. Converting back and
+    forth gives the same bytes; the manifest's digests are of the text, and hold for both.
 
-    A recording without wordings of its own gets them, as long as this tutorsim has them; so does
-    one that was made before some of the words were held with it.
+    A recording that lacks wordings gets them, if this tutorsim has them.
     """
     from tutorsim.replay.convert_cassette_form import convert
 

@@ -46,7 +46,7 @@ def export(run: Path, output: Path, format_: ExportFormat, hints: Hints, as_json
     Of a run that compares panels, every table has a `panel` behind `condition`.
 
     Of a branch, `branch_turn`, `continuation` and `left` of the episodes are null for those kept
-    as logged. Every draw has rows of its own, those among them of votes that draws share.
+    as logged. Every draw has rows of its own, also of votes that draws share.
 
     \b
     --json gives:

@@ -62,7 +62,7 @@ def order_option(command: Command) -> Command:
         "--fallback-order",
         callback=names,
         metavar="ROLE,ROLE,…",
-        help="Fallback order to count under; roles left out stand behind.",
+        help="Fallback order to count under; roles left out follow.",
     )(command)
 
 

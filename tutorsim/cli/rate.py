@@ -68,9 +68,9 @@ FORMS: Final = (".html", ".csv")
 @click.option(
     "--overlap",
     type=click.IntRange(min=0),
-    help="Items that every rater has; the others are dealt out. [default: all]",
+    help="Items that every rater has; the others go to one each. [default: all]",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of draws and orders.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of draws and orders.")
 @click.option(
     "--with-messages",
     is_flag=True,

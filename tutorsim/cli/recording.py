@@ -52,7 +52,7 @@ _SENDING: Final = (
         is_flag=True,
         help="Record in waves through the batch endpoint, at half the list price.",
     ),
-    click.option("--retry-errors", is_flag=True, help="Take up again what failed."),
+    click.option("--retry-errors", is_flag=True, help="Try failed episodes again."),
     click.option(
         "--relay", metavar="NAME", help="Name what answers behind a base URL of your own."
     ),
@@ -71,7 +71,7 @@ _JUDGING: Final = click.option(
 _ANEW: Final = click.option(
     "--anew",
     is_flag=True,
-    help="Record once more, into an empty folder, what --log-dir holds the log of.",
+    help="Record again, into an empty folder, the study whose log is in --log-dir.",
 )
 
 

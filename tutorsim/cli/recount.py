@@ -160,13 +160,13 @@ def _approvals(_: click.Context, __: click.Parameter, given: str | None) -> Appr
     "changes",
     multiple=True,
     metavar="KEY=VALUE[,VALUE…]",
-    help="Whole episodes under another setting, of systems that can say it (oversight: "
+    help="Recount whole episodes under another setting, in systems that can (oversight: "
     "reading=strict|standard|lenient, over=dialogues|items); may be repeated.",
 )
 @click.option(
     "--full", is_flag=True, help="Show every section, every order and all wins under every rule."
 )
-@table_option("--turns", "two rows per turn, rule and k: ties to the order, and ties left")
+@table_option("--turns", "one row per turn, rule, k and reading of ties (to the order, or left)")
 @table_option(
     "--outcomes",
     "what would have come of each debate under each protocol, each event of a lesson under each "
@@ -229,9 +229,8 @@ def recount(
         askings: [{form pairs abstained same consistent}]}, or not_estimable
       thresholds: [{benchmark condition threshold episodes exact fired success
                     turns final gain}]
-    convention says how the target counts, where counts of the same name differ: what
-    is said of the row, a single winner too, holds under it; null where there is one.
-    Of a rule given by --score it is its scores, and target is its name.
+    convention says how the target counts, if rules of its name are counted in several
+    ways, and is null otherwise. Of a rule given by --score it is its scores.
     protocol null is all protocols; exact numbers are {exact value}, intervals
     {lower point upper} in turns; every entry has its caption.
 

@@ -113,8 +113,8 @@ SHOWN = 20
     "--page",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="With --claims: the page that was written with them, whose numbers are held too. "
-    "[default: the one that stands beside them]",
+    help="With --claims: the page that was written with them, whose numbers are compared too. "
+    "[default: the one beside them]",
 )
 @click.option(
     "--beside",

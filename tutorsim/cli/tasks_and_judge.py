@@ -171,7 +171,7 @@ _FENCE = re.compile(r"^[ \t]*(```|~~~)", re.MULTILINE)
     "level",
     type=click.Choice(SETTINGS),
     default="auto",
-    help="Protection that the machine must give; filter-only does without the layers.",
+    help="Protection that the machine must give; see `tutorsim guide sandbox`.",
 )
 @json_option
 def judge_program(file: Path, task_id: str, tasks: str, level: Setting, as_json: bool) -> None:

@@ -402,7 +402,11 @@ def record_mode(name: str) -> RecordMode:
     for mode in MODES:
         if mode == name:
             return mode
-    raise UsageError(f"There is no record mode {name!r}.", hint=f"Modes are {', '.join(MODES)}.")
+    raise UsageError(
+        f"There is no record mode {name!r}.",
+        why=f"Modes are {', '.join(MODES)}.",
+        hint="`tutorsim guide panel` says what each does.",
+    )
 
 
 class BoundCassette(ABC, Generic[S, A]):
@@ -426,7 +430,9 @@ class BoundCassette(ABC, Generic[S, A]):
             raise UsageError(
                 f"{self.path} is not the name of a cassette.",
                 why=f"A cassette is a file NAME{_ENDING}.",
-                hint=f"Name it {str(self.path.with_suffix(_ENDING))!r}.",
+                hint=f"Name it {str(self.path.with_suffix(_ENDING))!r}."
+                if self.path.name
+                else f"For example cassettes/panel{_ENDING}.",
             )
         self.mode = record_mode(mode or os.environ.get(MODE_VARIABLE) or "none")
         self._partial = partial

@@ -737,7 +737,7 @@ def test_a_frame_is_opened_as_a_file_is(library):
     run = tutorsim.open(frames.DataFrame(rows))
     assert masses(run.source) == AB | {"x": {"ann": None, "ben": None}}
     assert masses(run.source)["x"]["ann"] is None
-    with pytest.raises(UsageError, match="holds no ballots"):
+    with pytest.raises(UsageError, match="cannot be opened"):
         tutorsim.open([1, 2])  # type: ignore[arg-type]
 
 

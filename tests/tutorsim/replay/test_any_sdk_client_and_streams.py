@@ -317,6 +317,12 @@ def test_other_names_are_refused(tmp_path, name):
         pass
 
 
+def test_no_name_is_refused_with_an_example():
+    with pytest.raises(UsageError, match="is not the name of a cassette") as refused:
+        tutorsim.recorded_http("")
+    assert refused.value.hint == "For example cassettes/panel.json."
+
+
 @pytest.mark.loopback
 def test_a_renamed_cassette_is_refused_with_its_name(tmp_path, server):
     with tutorsim.recorded(tmp_path / "note.json", mode="once") as client:

@@ -13,7 +13,7 @@ HTML, Markdown, JSON and claims all draw the value that it gives:
     cost(evidence)  # a `Table`, or `None` without rows
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -149,6 +149,7 @@ class DeclaredSection(Generic[E]):
     title: str
     lead: str | Callable[[E], str]
     parts: tuple[Callable[[E], Any], ...]
+    when: Callable[[E], object]
 
     def __call__(self, of: E) -> Section:
         made = [made for part in self.parts if (made := part(of)) is not None]
@@ -163,7 +164,11 @@ class DeclaredSection(Generic[E]):
 
 
 def section(
-    id_: str, title: str, lead: str | Callable[[E], str], *parts: Callable[[E], Any]
+    id_: str,
+    title: str,
+    lead: str | Callable[[E], str],
+    *parts: Callable[[E], Any],
+    when: Callable[[E], object] = lambda of: True,
 ) -> DeclaredSection[E]:
     """Declare a section.
 
@@ -173,8 +178,22 @@ def section(
         lead: What it asks, and what it can and cannot say; a text, or a function.
         parts: Its tables and charts in order, each declared, or a function that gives a table,
             several, or `None`.
+        when: Whether `sections_there` has it, beside that it has a table or a chart.
     """
-    return DeclaredSection(id_, title, lead, parts)
+    return DeclaredSection(id_, title, lead, parts, when)
+
+
+def sections_there(of: E, declared: Iterable[DeclaredSection[E]]) -> Iterator[Section]:
+    """Declared sections of something that have a table or a chart."""
+    for one in declared:
+        if one.when(of) and ((made := one(of)).tables or made.figures):
+            yield made
+
+
+def chart(load: Callable[[], Any], name: str) -> Callable[[Any], Any]:
+    """A chart as a part of a section, `load` giving the module that has it when it is drawn: a
+    table needs no library that draws."""
+    return lambda of: getattr(load(), name)(of)
 
 
 def sections_of(of: E, declared: Iterable[DeclaredSection[E]]) -> Sections:

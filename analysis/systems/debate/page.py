@@ -1,12 +1,19 @@
 """The summary and the report of a run of debates: every table, and where it stands."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import mean
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from tutorsim.analysis.pages.cells import Table, Written, estimate
-from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
-from tutorsim.analysis.pages.document import Document, Section
+from tutorsim.analysis.pages.cells import Written, estimate
+from tutorsim.analysis.pages.declared_tables_and_charts import (
+    DeclaredSection,
+    Row,
+    chart,
+    section,
+    sections_there,
+    table,
+)
+from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.analysis.statistics.text_similarity import embedded_similarities, text_similarities
@@ -304,38 +311,34 @@ def challenge(of: Evidence) -> Rows:
 # --- Pages ------------------------------------------------------------------------------------
 
 
-class _Part(NamedTuple):
-    """A section: what it asks, its tables, and whether there is a chart of its name."""
+def _charts() -> Any:
+    from tutorsim.analysis.systems.debate import charts  # loads slowly
 
-    name: str
-    title: str
-    lead: str | Callable[[Evidence], str]
-    tables: tuple[Callable[[Evidence], Table | None], ...]
-    when: Callable[[Evidence], object] = lambda of: True
-    drawn: bool = False
+    return charts
 
 
-_PERFORMANCE: Final = _Part(
+_PERFORMANCE: Final[DeclaredSection[Evidence]] = section(
     "performance",
     "Performance",
     "How often each condition answers right. Scores are percent: accuracy, and token F1 for "
     "squad2. In brackets the 95 % interval over tasks; sd is over repeats. An undecided "
     "debate is scored by what was delivered, and `full` delivers nothing.",
-    (performance, unread),
+    performance,
+    unread,
 )
-_TURNS: Final = _Part(
+_TURNS: Final[DeclaredSection[Evidence]] = section(
     "turns",
     "Turns to decision",
     "Percent of debates that end in each turn. The last turn also holds debates that were still "
     "undecided.",
-    (turns,),
+    turns,
 )
-_COST: Final = _Part(
+_COST: Final[DeclaredSection[Evidence]] = section(
     "cost",
     "Cost",
     "What an episode costs, and how many times that of `baseline_cot` on the same tasks.",
-    (cost,),
-    lambda of: any(record.calls for record in of.records),
+    cost,
+    when=lambda of: any(record.calls for record in of.records),
 )
 _LIKENESS: Final = {
     False: "Similarity here is the cosine of word weights (TF–IDF), the study's is of sentence "
@@ -344,71 +347,56 @@ _LIKENESS: Final = {
     "study, whose model may be another one.",
 }
 """Whether there is a model of sentences → what the numbers are."""
-_EXPERIMENTS: Final = (
-    _Part(
+_EXPERIMENTS: Final[tuple[DeclaredSection[Evidence], ...]] = (
+    section(
         "rounds",
         "Rounds",
         "What voting would have scored with its first vote after one turn, two turns, and so on: "
         "the same debates of one variant at every point. The study prints a slope below zero and "
         "no numbers.",
-        (rounds,),
-        lambda of: of.full,
-        drawn=True,
+        chart(_charts, "rounds"),
+        rounds,
+        when=lambda of: of.full,
     ),
-    _Part(
+    section(
         "agents",
         "Agents",
         "Scores of variants that differ in the number of agents alone, on the same tasks. Each "
         "number has debates of its own, so chance is between them. The study prints a slope above "
         "zero and no numbers.",
-        (agents,),
+        agents,
     ),
-    _Part(
+    section(
         "similarity",
         "Similarity of answers",
         lambda of: (
             "Mean pairwise similarity of the agents' last final answers in a debate, beside "
             f"the mean score. {_LIKENESS[of.embedding is not None]}"
         ),
-        (similarity,),
+        similarity,
     ),
-    _Part(
+    section(
         "answerable",
         "Answerable and not",
         "Token F1 on passages that hold an answer, and on those that hold none, where only "
         "`unknown` or an empty answer is right.",
-        (answerable,),
+        answerable,
     ),
-    _Part(
+    section(
         "challenge",
         "Challenge",
         "After the debate every agent judges an answer once for each setting, and gives another "
         "one if it disagrees.",
-        (challenge,),
+        challenge,
     ),
 )
-_DECIDING: Final = _Part(
+_DECIDING: Final[DeclaredSection[Evidence]] = section(
     "deciding",
     "Deciding ballots under other rules",
     "The votes whose winner was delivered, counted under other rules as far as their ballots say. "
     "`tutorsim recount RUN` asks more of them: orders, electorates, readings.",
-    (deciding,),
+    deciding,
 )
-
-
-def _sections(of: Evidence, parts: Iterable[_Part]) -> Iterator[Section]:
-    for part in parts:
-        tables = tuple(made for one in part.tables if (made := one(of)) is not None)
-        figures = _drawn(part.name, of) if part.drawn else ()
-        if part.when(of) and (tables or figures):
-            lead = part.lead if isinstance(part.lead, str) else part.lead(of)
-            yield Section(part.name, part.title, lead, figures, tables)
-
-
-def _drawn(name: str, of: Evidence) -> tuple[Any, ...]:
-    from tutorsim.analysis.systems.debate import charts  # loads slowly
-
-    return (getattr(charts, name)(of),)
 
 
 def document(run: SystemRun, brief: bool) -> Document:
@@ -420,13 +408,13 @@ def document(run: SystemRun, brief: bool) -> Document:
     for record in of.records:
         overview.note(record)
     middle = (_COST,) if brief else (*_EXPERIMENTS, _COST)
-    sections = [*_sections(of, (_PERFORMANCE, _TURNS, *middle))]
+    sections = [*sections_there(of, (_PERFORMANCE, _TURNS, *middle))]
     if of.asked:
-        whole = () if brief else _drawn("protocols", of)
+        whole = () if brief else (_charts().protocols(of),)
         declared = OF_VARIANTS[:1] if brief else OF_VARIANTS
         sections.append(protocols_section(of.variants, declared, whole))
     if not brief:
-        sections += _sections(of, (_DECIDING,))
+        sections += sections_there(of, (_DECIDING,))
     noise = noise_section(run, lambda vote: vote.form)
     return framed(
         run,

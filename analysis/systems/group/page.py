@@ -9,7 +9,14 @@ from typing import Any, Final
 import polars as pl
 
 from tutorsim.analysis.pages.cells import Table, Written, number, p_value, present
-from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
+from tutorsim.analysis.pages.declared_tables_and_charts import (
+    DeclaredSection,
+    Row,
+    chart,
+    section,
+    sections_there,
+    table,
+)
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.statistics.intervals_and_tests import (
@@ -478,7 +485,7 @@ def document(run: SystemRun, brief: bool) -> Document:
         summary=_summary(of),
         answers=(*_answers(of), *([] if floor is None else [speaking_answer(floor)])),
         sections=(
-            *_sections(of, brief),
+            *sections_there(of, _BRIEF if brief else _WHOLE),
             *([] if floor is None else [speaking_section(run, floor)]),
             Section("calls", "Calls", "", tables=present(calls(of))),
         ),
@@ -520,44 +527,46 @@ def _answers(of: Evidence) -> Iterator[Answer]:
         yield best_system(of)
 
 
-def _sections(of: Evidence, brief: bool) -> Iterator[Section]:
-    if of.lessons:
-        first = present(lessons(of), participation(of), reasons(of))
-        lead = "As logged; the lesson is the unit."
-        who = () if brief else tuple(one for one in _drawn("speakers", of) if one is not None)
-        yield Section("lessons", "Lessons", lead, figures=who, tables=first)
-    if of.lessons and not brief:
-        coded = (agreement, categories, adherence, balance, phases)
-        yield Section(
-            "interaction",
-            "How the talk went",
-            "Messages coded twice by interaction process analysis; figures are of coder 1.",
-            figures=_drawn("balance", of),
-            tables=present(*(declared(of) for declared in coded)),
-        )
-        if len(of.cycles.event):
-            yield Section(
-                "recount",
-                "Other thresholds",
-                "At every logged event the speaker under another threshold is exact, with what was "
-                "said before held fixed. Nothing is said of what would have followed.",
-                figures=_drawn("thresholds", of),
-                tables=present(thresholds(of)),
-            )
-    if of.duels:
-        judged = (duels(of), hits(of), None if brief else quality(of))
-        yield Section(
-            "duels",
-            "Duels on nine-message scenarios",
-            "Both systems continue the same nine messages; a judge reads both orders.",
-            tables=present(*judged),
-        )
-
-
-def _drawn(name: str, of: Evidence) -> tuple[Any, ...]:
+def _charts() -> Any:
     from tutorsim.analysis.systems.group import charts  # loads slowly
 
-    return (getattr(charts, name)(of),)
+    return charts
+
+
+_LESSONS: Final = ("lessons", "Lessons", "As logged; the lesson is the unit.")
+_DUELS: Final = (
+    "duels",
+    "Duels on nine-message scenarios",
+    "Both systems continue the same nine messages; a judge reads both orders.",
+)
+_BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
+    section(*_LESSONS, lessons, participation, reasons, when=lambda of: of.lessons),
+    section(*_DUELS, duels, hits, when=lambda of: of.duels),
+)
+_WHOLE: Final[tuple[DeclaredSection[Evidence], ...]] = (
+    section(
+        *_LESSONS,
+        *(chart(_charts, "speakers"), lessons, participation, reasons),
+        when=lambda of: of.lessons,
+    ),
+    section(
+        "interaction",
+        "How the talk went",
+        "Messages coded twice by interaction process analysis; figures are of coder 1.",
+        *(chart(_charts, "balance"), agreement, categories, adherence, balance, phases),
+        when=lambda of: of.lessons,
+    ),
+    section(
+        "recount",
+        "Other thresholds",
+        "At every logged event the speaker under another threshold is exact, with what was said "
+        "before held fixed. Nothing is said of what would have followed.",
+        chart(_charts, "thresholds"),
+        thresholds,
+        when=lambda of: of.lessons and len(of.cycles.event),
+    ),
+    section(*_DUELS, duels, hits, quality, when=lambda of: of.duels),
+)
 
 
 # --- Recount --------------------------------------------------------------------------------------

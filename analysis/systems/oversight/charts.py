@@ -1,6 +1,6 @@
 """Charts of oversight: scores, the adaptive debate, confidence, and what other rules delivered."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 import altair as alt
@@ -329,12 +329,3 @@ def delivered(of: Evidence) -> Iterator[Row]:
         for place, does in enumerate(_DOES):
             if does in said:
                 yield {"voted": voted, "does": does, "replies": said.count(does), "place": place}
-
-
-FIGURES: Final[Mapping[str, Any]] = {
-    "scores": (accuracy, scores),
-    "audit": (delivered, rules),
-    "aggregation": (adaptive,),
-    "debates": (calibration,),
-}
-"""Section → its charts."""

@@ -6,8 +6,16 @@ from typing import Any, Final, get_args
 from tutorsim.analysis.counting.rule_definitions import TARGETS, conventions_of
 from tutorsim.analysis.pages.cells import Written, bounds, p_value
 from tutorsim.analysis.pages.cells import number as plain_number
-from tutorsim.analysis.pages.declared_tables_and_charts import Row, number, table
-from tutorsim.analysis.pages.document import Answer, Document, Fact, Section
+from tutorsim.analysis.pages.declared_tables_and_charts import (
+    DeclaredSection,
+    Row,
+    chart,
+    number,
+    section,
+    sections_there,
+    table,
+)
+from tutorsim.analysis.pages.document import Answer, Document, Fact
 from tutorsim.analysis.pages.published_figures import value_printed
 from tutorsim.analysis.pages.words import counted, listed
 from tutorsim.analysis.runs.run_tables import Parts, real, table_of, text, whole, yes
@@ -473,33 +481,51 @@ _AUDIT: Final = (
     "Labels of the replies of a recorded run. They are the labels of this study's agents, not of "
     "people."
 )
-_BRIEF: Final = (
-    ("scores", "Scores", _SCORED, items, scores),
-    ("audit", "What the audited run delivered", _AUDIT, delivered, other_rules, followed),
-    ("cost", "Calls", "", cost),
+_AGGREGATION: Final = (
+    "aggregation",
+    "What other aggregations would have labelled",
+    "Exact: the opinions are logged, and the debate is held fixed.",
 )
-"""Sections of the summary: name, title, what it asks, tables."""
-_WHOLE: Final = (
-    (*_BRIEF[0], paired, official, printed, ablation, confusion),
-    _BRIEF[1],
-    (
-        "aggregation",
-        "What other aggregations would have labelled",
-        "Exact: the opinions are logged, and the debate is held fixed.",
-        *(aggregation, adaptive),
+
+
+def _charts() -> Any:
+    from tutorsim.analysis.systems.oversight import charts  # loads slowly
+
+    return charts
+
+
+def _scores_lead(of: Evidence) -> str:
+    return _SCORED if of.has_gold else _NO_GOLD
+
+
+_BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
+    section("scores", "Scores", _scores_lead, items, scores),
+    section("audit", "What the audited run delivered", _AUDIT, delivered, other_rules, followed),
+    section("cost", "Calls", "", cost),
+)
+"""Sections of the summary."""
+_WHOLE: Final[tuple[DeclaredSection[Evidence], ...]] = (
+    section(
+        *("scores", "Scores", _scores_lead, chart(_charts, "accuracy"), chart(_charts, "scores")),
+        *(items, scores, paired, official, printed, ablation, confusion),
     ),
-    (
+    section(
+        *("audit", "What the audited run delivered", _AUDIT),
+        *(chart(_charts, "delivered"), chart(_charts, "rules"), delivered, other_rules, followed),
+    ),
+    section(*_AGGREGATION, chart(_charts, "adaptive"), aggregation, adaptive),
+    section(
         "debates",
         "What the debates did",
         "Whether critics move, defences fail, the judge follows the order shown, and confidence "
         "means anything.",
-        *(diagnostics, confidence),
+        *(chart(_charts, "calibration"), diagnostics, confidence),
     ),
-    ("cost", "What it cost", "Calls and tokens as logged.", cost),
+    section("cost", "What it cost", "Calls and tokens as logged.", cost),
 )
-_RECOUNT: Final = (
-    _WHOLE[2],
-    (
+_RECOUNT: Final[tuple[DeclaredSection[Evidence], ...]] = (
+    section(*_AGGREGATION, aggregation, adaptive),
+    section(
         "readings",
         "What other readings of the replies would have labelled",
         "Exact: raw replies are logged, and the debate is held fixed.",
@@ -508,23 +534,10 @@ _RECOUNT: Final = (
 )
 
 
-def _sections(of: Evidence, declared: Any, figures: Mapping[str, Any] = {}) -> Iterator[Section]:
-    for name, title, lead, *parts in declared:
-        tables = tuple(made for part in parts if (made := part(of)) is not None)
-        drawn = tuple(f for make in figures.get(name, ()) if (f := make(of)) is not None)
-        if name == "scores" or tables:
-            lead = _NO_GOLD if name == "scores" and not of.has_gold else lead
-            yield Section(name, title, lead, drawn, tables)
-
-
 def document(run: SystemRun, brief: bool) -> Document:
     """The terminal's summary (brief), or the report (whole)."""
     of = Evidence(run)
-    figures: Mapping[str, Any] = {}
-    if not brief:
-        from tutorsim.analysis.systems.oversight import charts as drawn  # loads slowly
-
-        figures = drawn.FIGURES
+    scored, *others = _BRIEF if brief else _WHOLE  # scores are there, if only to say why not
     clusters = {record.episode_id: record.conversation for record in of.records}
     noise = noise_section(run, _vote_of, cluster=lambda record: clusters[record.episode_id])
     return framed(
@@ -532,7 +545,8 @@ def document(run: SystemRun, brief: bool) -> Document:
         summary=_summary(of),
         answers=tuple(_answers(of)),
         sections=(
-            *_sections(of, _BRIEF if brief else _WHOLE, figures),
+            scored(of),
+            *sections_there(of, others),
             *([noise] if noise else []),
         ),
         episodes=episodes_of(run, TELLING),
@@ -566,7 +580,7 @@ def recount(run: SystemRun, changes: Mapping[str, tuple[str, ...]]) -> Document:
         run,
         summary="What other ways to put the logged opinions together would have labelled.",
         answers=(),
-        sections=tuple(_sections(of, _RECOUNT)),
+        sections=tuple(sections_there(of, _RECOUNT)),
         facts=_facts(of),
     )
 

@@ -621,8 +621,8 @@ def _other_rule(of: Councils, over: str) -> Answer:
     tied = f" Ties under it are left out: {ties}." if ties else ""
     return Answer(
         "Would another rule have chosen another answer?",
-        f"yes, under {len(turned)} of {len(kept)} rules" if turned else "under no rule for certain",
-        f"Beside {_RULE[over]}, over {counted(votes, 'vote')}: {told}{tied}",
+        f"Yes, under {len(turned)} of {len(kept)} rules" if turned else "Under no rule for certain",
+        f"Beside {_RULE[over]}, over {counted(votes, 'vote')}: {told}{tied}".replace("_", " "),
         "rules",
     )
 
@@ -632,11 +632,11 @@ def _own(of: Councils) -> Answer:
     found = _own_places(of)
     changed = next((r for r in _electorates(of, "members") if r.voter is None), None)
     if found is None or changed is None:
-        return Answer(question, "not known", "No ranking names the voter's own answer.", "own")
+        return Answer(question, "Not known", "No ranking names the voter's own answer.", "own")
     winners = bounds_of(changed.changed.lower, changed.changed.upper)
     return Answer(
         question,
-        f"without them {winners} of {changed.compared or changed.turns} winners change",
+        f"Without them {winners} of {changed.compared or changed.turns} winners change",
         f"Members place their own answer at {plain(found.own)} on average, others place the same "
         f"answers at {plain(found.others)}. The difference is "
         f"{estimate(found.difference, signed=True)}, below zero if members favour their own.",
@@ -648,7 +648,7 @@ def _one_member(of: Councils, over: str) -> Answer:
     rows = [row for row in _electorates(of, over) if row.voter is not None]
     most = max(rows, key=lambda row: row.changed.upper, default=None)
     if most is None or not most.changed.upper:
-        words = "no winner changes without any one member" if rows else "not known"
+        words = "No winner changes without any one member" if rows else "Not known"
         return Answer("Does one member decide?", words, "By Borda points of rankings.", "own")
     changed = bounds_of(most.changed.lower, most.changed.upper)
     return Answer(
@@ -683,9 +683,11 @@ def _was_right(of: Councils) -> Answer:
         own = rows[_RULE[over]]
         right = f"{bounds_of(own.least, own.most)} of {own.votes}"
         first = first or right
-        told.append(f"{_VOTES_OVER[over].capitalize()}: {right} under {_RULE[over]}")
+        told.append(
+            f"{_VOTES_OVER[over].capitalize()}: {right} under {_RULE[over]}".replace("_", " ")
+        )
     if not told:
-        return Answer(question, "not known", "The files name no right answer.", "right")
+        return Answer(question, "Not known", "The files name no right answer.", "right")
     delivered = [r.score for r in of.records if r.score is not None]
     reply = f" Of all replies delivered, {part_of(int(sum(delivered)), len(delivered))} are right."
     return Answer(question, first, f"{'. '.join(told)}.{reply}", "right")
@@ -695,7 +697,7 @@ def _position(of: Councils) -> Answer:
     question = "Do the rankings depend on the label?"
     found = _by_label(of)
     if not found:
-        return Answer(question, "not known", "No ranking has labels.", "labels")
+        return Answer(question, "Not known", "No ranking has labels.", "labels")
     beyond = [one.label for one in found if beyond_chance(one)]
     best = min(found, key=lambda one: getattr(one.from_middle, "value", inf))
     stands = f"{best.label} stands best: {estimate(best.from_middle, signed=True)} from the middle"

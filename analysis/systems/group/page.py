@@ -519,7 +519,7 @@ def _answers(of: Evidence) -> Iterator[Answer]:
             spoke = int((of.cycles.chosen >= 0).sum())
             yield Answer(
                 "How often does somebody speak?",
-                f"in {100 * spoke / len(of.cycles.event):.0f} % of {len(of.cycles.event)} cycles",
+                f"In {100 * spoke / len(of.cycles.event):.0f} % of {len(of.cycles.event)} cycles",
                 "The rest are silences: nobody wanted to speak, or nobody was above the threshold.",
                 "lessons",
             )

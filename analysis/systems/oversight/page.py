@@ -214,8 +214,8 @@ def paired(of: Evidence) -> Rows:
                 "second": row.second,
                 "items": row.items,
                 "difference": row.test.difference,
-                "p_value": row.test.p_value,
-                "p_holm": row.p_holm,
+                "p": p_value(row.test.p_value),
+                "p (Holm)": p_value(row.p_holm or 0),
             }
 
 

@@ -16,6 +16,10 @@ OUTSIDE = """
 }).map(e => `${e.tagName} ${e.className}: ${e.textContent}`.slice(0, 90))
 """
 """What reaches over the page's edge and is not in a box that scrolls by itself."""
+NARROWEST = """
+Math.min(...[...document.querySelectorAll('.answers li')].map(e => e.getBoundingClientRect().width))
+"""
+"""Pixels of the narrowest card."""
 SCROLLED = """
 [...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1)
     .every(e => (e.scrollLeft = 1e6, e.scrollLeft > 0))
@@ -31,9 +35,13 @@ def tab(tmp_path):
     browser.close()
 
 
-@pytest.fixture(params=sorted(bundled_recordings()))
+@pytest.fixture(params=[*sorted(bundled_recordings()), "ballots"])
 def page(request, tmp_path):
-    """The report of every bundled recording."""
+    """The report of every bundled recording, and of ballots from elsewhere."""
+    if request.param == "ballots":
+        votes = "poll,voter,first,second\nlake,ann,a,b\nlake,ben,b,a\nhill,ann,a,b\nhill,ben,a,b\n"
+        (tmp_path / "votes.csv").write_text(votes, encoding="utf-8")
+        return tutorsim.open(tmp_path / "votes.csv").report(tmp_path / "page.html")
     run = tutorsim.open(bundled_recordings()[request.param])
     shown = run.episodes["episode_id"][:2] if run.system == "panel" else ()  # of panels all stand
     return run.report(tmp_path / "page.html", episodes=tuple(shown))
@@ -55,5 +63,6 @@ def test_nothing_reaches_over_the_edge_of_a_page(tab, page):
         tab.run(OPENED)
         assert tab.run(OUTSIDE.replace("WIDTH", str(width))) == []
         assert tab.run("document.documentElement.scrollWidth") <= width
+        assert tab.run(NARROWEST) > 250
         assert tab.run(SCROLLED)
     assert tab.errors == []

@@ -82,7 +82,7 @@ def test_six_questions_are_answered_without_an_option(bundled):
         "Do the rankings depend on the label?",
     ]
     own = answers["What did votes for oneself do?"]
-    assert own[0] == "without them 0 of 11 winners change"
+    assert own[0] == "Without them 0 of 11 winners change"
     assert "own answer at 2.33 on average, others place the same answers at 2.56" in own[1]
     assert "Each label is always the same member" in answers[list(answers)[-1]][1]
 

@@ -309,6 +309,16 @@ def steps(data: pl.DataFrame, *, x: alt.X, y: alt.Y, colours: Mapping[str, str])
     return alt.layer(lines, marks).properties(data=inline(data), width=480, height=260)
 
 
+def with_middles(data: pl.DataFrame) -> pl.DataFrame:
+    """Rows of parts, and where the count of each stands: in its middle, and never on the name."""
+    ends = pl.col("turns").cum_sum().over("protocol")
+    digits = pl.col("turns").cast(pl.String).str.len_chars()
+    least = digits * pl.col("turns").sum().over("protocol").max() / _DIGITS
+    return data.with_columns(middle=pl.max_horizontal(ends - pl.col("turns") / 2, least))
+
+
+_DIGITS: Final = 55
+"""Half digits for which a narrow screen's longest bar has room."""
 _TICKS: Final = 8
 """About how many ticks an axis of counts has."""
 
@@ -330,8 +340,7 @@ def stacked(data: pl.DataFrame, part: str, *, title: str, parts: Sequence[str] =
     protocols = names_in(data, "protocol")
     data = data.sort("place", maintain_order=True)
     names = list(parts) or names_in(data, part)
-    middle = pl.col("turns").cum_sum().over("protocol") - pl.col("turns") / 2
-    data = data.with_columns(middle=middle).with_columns(strong=pl.col(part) == names[0])
+    data = with_middles(data).with_columns(strong=pl.col(part) == names[0])
     whole = counts_axis(max(data.group_by("protocol").agg(pl.col("turns").sum())["turns"]))
     base = alt.Chart(inline(data)).encode(
         y=alt.Y("protocol:N", sort=protocols, title=None, axis=NAMES)

@@ -135,7 +135,7 @@ def _own_ids(drawing: str, name: str) -> str:
 
 _WIDTH: Final = 220
 """Pixels of a panel, beside its labels."""
-_LABEL: Final = 110
+_LABEL: Final = 155
 """Pixels of a label; longer ones are cut."""
 
 

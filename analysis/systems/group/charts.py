@@ -89,7 +89,7 @@ def _ends(rows: pl.DataFrame, of: Evidence) -> str:
     (first, _, most), (last, _, least) = here[0], here[-1]
     return (
         f"With a threshold of {first} somebody speaks in {100 * most:.0f} % of cycles, with "
-        f"{last} in {100 * least:.0f} %."
+        f"{last} in {100 * least:.0f} %"
     )
 
 
@@ -120,7 +120,7 @@ def thresholds(of: Evidence) -> Iterator[Row]:
 def _mean_shares(rows: pl.DataFrame, of: Evidence) -> str:
     means = rows.group_by("condition", maintain_order=True).agg(pl.col("share").mean())
     said = ", ".join(f"{name} {100 * share:.0f} %" for name, share in means.iter_rows())
-    return f"Of the acts in a window, those about the task are on average: {said}."
+    return f"Of the acts in a window, those about the task are on average: {said}"
 
 
 @figure(

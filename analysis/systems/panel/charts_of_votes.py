@@ -26,6 +26,7 @@ from tutorsim.analysis.charts.figure import (
     stacked,
     tips,
     unchecked,
+    with_middles,
 )
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words import SMALL, counted, extremes, listed, percent, share
@@ -89,8 +90,7 @@ def _decided(data: pl.DataFrame, of: Evidence) -> Drawing:
         place=pl.col("decided_by").replace_strict({s: i for i, s in enumerate(steps)}),
         all=pl.col("turns").sum().over("protocol"),
     ).sort("place", maintain_order=True)
-    middle = pl.col("turns").cum_sum().over("protocol") - pl.col("turns") / 2
-    data = data.with_columns(middle=middle)
+    data = with_middles(data)
     base = alt.Chart(inline(data)).encode(
         y=alt.Y("protocol:N", sort=protocols, title=None, axis=NAMES)
     )

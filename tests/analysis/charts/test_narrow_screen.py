@@ -14,7 +14,7 @@ def test_panels_stand_in_one_column_and_the_legend_below():
     )
     assert made["columns"] == 1
     assert made["spec"]["width"] == 220
-    assert made["spec"]["encoding"]["y"]["axis"]["labelLimit"] == 110
+    assert made["spec"]["encoding"]["y"]["axis"]["labelLimit"] == 155
     assert made["config"]["legend"]["orient"] == "bottom"
 
 

@@ -330,36 +330,26 @@ def write_study(folder, **settings):
     return path
 
 
-@pytest.fixture
-def files():
+def files(*folders):
     """Read every file of folders that has to be the same each time, by name."""
-
-    def read(*folders):
-        return {
-            f"{folder.name}/{path.relative_to(folder)}": path.read_bytes()
-            for folder in folders
-            for path in sorted(folder.rglob("*"))
-            if path.is_file() and path.name != TIMINGS_FILE
-        }
-
-    return read
+    return {
+        f"{folder.name}/{path.relative_to(folder)}": path.read_bytes()
+        for folder in folders
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != TIMINGS_FILE
+    }
 
 
-@pytest.fixture
-def on_disk():
+def on_disk(folder):
     """Calls that a recording holds in full, each as `<episode>/<key>`."""
-
-    def read(folder):
-        found = set()
-        for path in folder.glob("*.journal.jsonl"):
-            for line in path.read_bytes().split(b"\n")[1:-1]:
-                found.add(orjson.loads(line)["request_headers"][CALL])
-        for path in folder.glob("*.*.*.*.json"):
-            for entry in orjson.loads(path.read_bytes())["interactions"]:
-                found.add(entry["request"]["headers"][CALL][0])
-        return found
-
-    return read
+    found = set()
+    for path in folder.glob("*.journal.jsonl"):
+        for line in path.read_bytes().split(b"\n")[1:-1]:
+            found.add(orjson.loads(line)["request_headers"][CALL])
+    for path in folder.glob("*.*.*.*.json"):
+        for entry in orjson.loads(path.read_bytes())["interactions"]:
+            found.add(entry["request"]["headers"][CALL][0])
+    return found
 
 
 @pytest.fixture

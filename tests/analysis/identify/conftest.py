@@ -6,25 +6,19 @@ from random import Random
 import numpy as np
 import pytest
 
-from tests.reference.completions import (
-    agrees,
-    completions,
-    every_ballot,
-    possible_by_enumeration,
-    sets_by_enumeration,
-)
+from tests.reference.completions import agrees, completions, every_ballot
 from tutorsim.analysis.ballots.vote_arrays import DistinctPanels, Profile
 from tutorsim.analysis.identify.possible_winners import answer_panels, table_ends
 
 
-def count_completions(profile, target, budget, exempt):
+def completions_of(profile, target, budget, exempt):
     return sum(
         prod(len(set(own)) for own in options)
         for options in completions(profile, target, budget, exempt)
     )
 
 
-def draw_profile(random, protocol, m, n, budget, abstain=0.1):
+def random_profile(random, protocol, m, n, budget, abstain=0.1):
     """Uniform ballots; at most two distinct ones in half of the profiles, so that ties occur."""
     every = every_ballot(protocol, m, budget)
     pool = random.sample(every, min(len(every), 2)) if random.random() < 0.5 else every
@@ -33,36 +27,12 @@ def draw_profile(random, protocol, m, n, budget, abstain=0.1):
 
 
 @pytest.fixture
-def enumerate_sets():
-    """`sets_by_enumeration(profile, target, budget=, exempt=)`."""
-    return sets_by_enumeration
-
-
-@pytest.fixture
-def enumerate_possible():
-    """`possible_by_enumeration(sets, reading, m)`."""
-    return possible_by_enumeration
-
-
-@pytest.fixture
-def completions_of():
-    """`count_completions(profile, target, budget, exempt)`."""
-    return count_completions
-
-
-@pytest.fixture
-def random_profile():
-    """`draw_profile(random, protocol, m, n, budget)`."""
-    return draw_profile
-
-
-@pytest.fixture
 def table_of_ballots():
     """`agrees(ballot, logged, other, target)` and `every_ballot(protocol, m, budget)`."""
     return agrees, every_ballot
 
 
-def draw_votes(protocol, m, n, budget=25):
+def random_votes(protocol, m, n, budget=25):
     """Ballots of many candidates, drawn one mark or point at a time."""
     random = Random(f"{protocol} {m} {n}")
 
@@ -77,13 +47,7 @@ def draw_votes(protocol, m, n, budget=25):
     return Profile(protocol, m, tuple(ballot() for _ in range(n)))
 
 
-@pytest.fixture
-def random_votes():
-    """`draw_votes(protocol, m, n)`."""
-    return draw_votes
-
-
-def answer_profiles(profiles, target, *, exempt=(0,), budget=25, tables=True):
+def answers_of(profiles, target, *, exempt=(0,), budget=25, tables=True):
     """The answers about profiles of one size and format, and the panel of each."""
     m, n = profiles[0].size, len(profiles[0].ballots)
     cast = np.array([[b is not None for b in p.ballots] for p in profiles])
@@ -92,9 +56,3 @@ def answer_profiles(profiles, target, *, exempt=(0,), budget=25, tables=True):
     ends = table_ends(panels, [target], budget=budget).get(target) if tables else None
     answers = answer_panels(panels, target, exempt=exempt, budget=budget, ends=ends)
     return answers, panels.of.tolist()
-
-
-@pytest.fixture
-def answers_of():
-    """`answer_profiles(profiles, target, exempt=, budget=, tables=)`."""
-    return answer_profiles

@@ -4,6 +4,8 @@ from random import Random
 
 import pytest
 
+from tests.analysis.identify.conftest import completions_of, random_profile
+from tests.reference.completions import possible_by_enumeration, sets_by_enumeration
 from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.identify import NEVER, NOBODY, NOT_SETTLED, Identifier, breakdown_point
@@ -84,7 +86,7 @@ def test_an_exempt_voter_may_have_cast_anything():
     assert found.winners == (0, 1, 2)
 
 
-def test_sets_grow_with_the_exempt_voters(random_profile):
+def test_sets_grow_with_the_exempt_voters():
     random = Random(11)
     identifier = Identifier(budget=5)
     for _ in range(60):
@@ -125,7 +127,7 @@ def test_a_breakdown_point_behind_an_unsettled_question_is_unknown():
     assert breakdown_point(answers.__getitem__, voters=2) == NEVER
 
 
-def test_contested_says_whether_another_outcome_is_possible(random_profile):
+def test_contested_says_whether_another_outcome_is_possible():
     random = Random(13)
     identifier = Identifier(budget=4)
     for _ in range(60):
@@ -151,9 +153,7 @@ def test_too_costly_is_said_and_never_guessed():
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_plain_enumeration_finds_the_same_winners(
-    protocol, target, random_profile, completions_of, enumerate_sets, enumerate_possible
-):
+def test_a_plain_enumeration_finds_the_same_winners(protocol, target):
     random = Random(f"{protocol} {target}")
     compared = 0
     while compared < 30:
@@ -163,9 +163,9 @@ def test_a_plain_enumeration_finds_the_same_winners(
         if completions_of(profile, target, budget, exempt) > 400:
             continue
         compared += 1
-        sets = enumerate_sets(profile, target, budget=budget, exempt=exempt)
+        sets = sets_by_enumeration(profile, target, budget=budget, exempt=exempt)
         identifier = Identifier(budget=budget)
         for reading in ("set", "fallback"):
             found = identifier.possible(profile, target, exempt=exempt, reading=reading)
             assert found.settled
-            assert found.winners == enumerate_possible(sets, reading, m), (profile, exempt)
+            assert found.winners == possible_by_enumeration(sets, reading, m), (profile, exempt)

@@ -5,15 +5,14 @@ from random import Random
 import numpy as np
 import pytest
 
+from tests.analysis.identify.conftest import answers_of, random_profile
 from tutorsim.analysis.identify import READINGS_OF_TIES, Identifier
 from tutorsim.analysis.identify.small_panel_winners import points_tabled
 
 
 @pytest.mark.parametrize("protocol", ["simple", "ranked", "cumulative", "approval"])
 @pytest.mark.parametrize(("m", "n", "budget"), [(3, 4, 7), (2, 5, 4), (4, 2, 25)])
-def test_panels_with_every_number_of_exempt_voters(
-    protocol, m, n, budget, random_profile, answers_of
-):
+def test_panels_with_every_number_of_exempt_voters(protocol, m, n, budget):
     random = Random(f"{protocol} {m}")
     profiles = [random_profile(random, protocol, m, n, budget, abstain=0.2) for _ in range(6)]
     answers, of = answers_of(profiles, "cumulative", exempt=range(n + 1), budget=budget)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.analysis.identify.conftest import answers_of, random_profile
 from tutorsim.analysis.ballots.vote_arrays import DistinctPanels
 from tutorsim.analysis.counting.rule_definitions import RANKING_RULES
 from tutorsim.analysis.identify import Identifier, small_panel_winners
@@ -32,7 +33,7 @@ def test_an_approval_under_its_own_rule_is_only_itself():
 
 
 @pytest.mark.parametrize(("protocol", "m", "n"), [("approval", 4, 7), ("simple", 2, 11)])
-def test_many_voters_are_united_too(protocol, m, n, random_profile, answers_of):
+def test_many_voters_are_united_too(protocol, m, n):
     random = Random(protocol)
     profiles = [random_profile(random, protocol, m, n, 25, abstain=0.2) for _ in range(8)]
     answers, of = answers_of(profiles, "simple", exempt=(0, 1, 2))

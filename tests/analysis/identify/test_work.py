@@ -4,6 +4,7 @@ from random import Random
 
 import pytest
 
+from tests.analysis.identify.conftest import random_profile, random_votes
 from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.identify import NOT_SETTLED, READINGS_OF_TIES, Identifier, breakdown_point
@@ -104,7 +105,7 @@ def test_settled_answers_stay_when_the_budget_runs_out(budgets):
     assert identifier.possible(profile, "minimax", exempt=1, reading="set") == before
 
 
-def test_paths_and_positions_of_an_instant_runoff_agree(random_profile):
+def test_paths_and_positions_of_an_instant_runoff_agree():
     random = Random(6)
     for _ in range(60):
         m, n = random.randint(2, 4), random.randint(1, 6)
@@ -120,7 +121,7 @@ def test_paths_and_positions_of_an_instant_runoff_agree(random_profile):
                 assert by_paths.possible(**asked) == by_positions.possible(**asked), profile
 
 
-def test_options_left_out_never_settle_a_refusal(random_profile, monkeypatch):
+def test_options_left_out_never_settle_a_refusal(monkeypatch):
     random = Random(7)
     drawn = [
         (random_profile(random, random.choice(PROTOCOLS), 4, 3, 6), random.choice(TARGETS))
@@ -156,7 +157,7 @@ def test_options_left_out_never_settle_a_refusal(random_profile, monkeypatch):
 @pytest.mark.parametrize(
     ("protocol", "m", "n"), [("cumulative", 10, 10), ("approval", 8, 4), ("simple", 20, 40)]
 )
-def test_work_stays_within_its_budget(protocol, target, m, n, random_votes, budgets):
+def test_work_stays_within_its_budget(protocol, target, m, n, budgets):
     search = PanelSearch(query_of(random_votes(protocol, m, n), target, 25))
     for reading in READINGS_OF_TIES:
         for k in range(3):

@@ -1,5 +1,7 @@
 """A mistake in a declaration names the part, the table or chart, and where it is declared."""
 
+from pathlib import Path
+
 import pytest
 
 from tutorsim.analysis.pages.declared_tables_and_charts import figure, table
@@ -31,7 +33,7 @@ def drawn(**more):
         (drawn(count=lambda of: 1), "caption's {count} of the chart 'chosen'", "2 were given"),
         (drawn(draw=lambda rows: None), "drawing of the chart 'chosen'", "2 were given"),
         (drawn(alternative="{name}"), "alternative of the chart 'chosen'", "KeyError: 'name'"),
-        (drawn(finding=lambda rows, of: rows["won"]), "finding of the chart", "test_declared.py"),
+        (drawn(finding=lambda rows, of: rows["won"]), "finding of the chart", Path(__file__).name),
     ],
 )
 def test_a_part_that_cannot_be_made_is_named_with_its_place(declared, part, why):
@@ -39,6 +41,6 @@ def test_a_part_that_cannot_be_made_is_named_with_its_place(declared, part, why)
         declared(3)
     line = declared.rows.__code__.co_firstlineno
     assert part in refused.value.what
-    assert f"(test_declared.py, line {line}) cannot be made." in refused.value.what
+    assert f"({Path(__file__).name}, line {line}) cannot be made." in refused.value.what
     assert why in refused.value.why
     assert "get" in refused.value.hint

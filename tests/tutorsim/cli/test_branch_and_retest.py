@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.tutorsim.conftest import files, on_disk
 from tutorsim.kernel.load import load_study
 from tutorsim.records import read_episodes, read_run
 from tutorsim.replay import read_manifest
@@ -90,7 +91,7 @@ def calls(*keys, episodes=EPISODES, draws=1):
 
 @pytest.mark.costly
 def test_a_branch_pays_exactly_what_the_plan_announces_and_nothing_before_the_cursor(
-    parent, shell, endpoint, new, files
+    parent, shell, endpoint, new
 ):
     made = parent()
     before = files(made.cassettes, made.log)
@@ -108,9 +109,7 @@ def test_a_branch_pays_exactly_what_the_plan_announces_and_nothing_before_the_cu
     assert files(made.cassettes, made.log) == before
 
 
-def test_the_same_command_again_costs_nothing_and_changes_nothing(
-    parent, shell, endpoint, new, files
-):
+def test_the_same_command_again_costs_nothing_and_changes_nothing(parent, shell, endpoint, new):
     made = parent()
     assert shell("branch", made.log, *ORDER, "-o", new).code == 0
     first = files(new)
@@ -181,7 +180,7 @@ def test_cassettes_are_copied_where_there_are_no_hard_links(parent, shell, new, 
     assert shell("branch", made.log, *ORDER, "-o", new).code == 0
 
 
-def test_a_compressed_parent_is_branched_as_its_text_is(parent, shell, endpoint, new, files):
+def test_a_compressed_parent_is_branched_as_its_text_is(parent, shell, endpoint, new):
     made = parent()
     packed = new.parent / "packed"
     assert shell("cassette", "convert", made.cassettes, "--to", "compressed", "-o", packed)[0] == 0
@@ -224,7 +223,7 @@ def test_a_limit_takes_up_the_first_of_the_plan_and_leaves_the_others_open(
 
 @pytest.mark.costly
 def test_a_branch_grows_by_continuations_and_episodes_and_pays_for_these_alone(
-    parent, shell, endpoint, new, files
+    parent, shell, endpoint, new
 ):
     made = parent()
     args = ("branch", made.log, *ORDER, "-o")
@@ -250,7 +249,7 @@ def test_a_branch_grows_by_continuations_and_episodes_and_pays_for_these_alone(
 
 @pytest.mark.costly
 def test_growth_that_is_stopped_leaves_the_branch_as_it_was_until_it_goes_on(
-    parent, shell, endpoint, new, files
+    parent, shell, endpoint, new
 ):
     made = parent()
     args = ("branch", made.log, *ORDER, "-o", new)
@@ -409,7 +408,7 @@ def test_a_cap_needs_the_price_of_the_model_that_goes_on(parent, shell, endpoint
 @pytest.mark.parametrize(
     "kind", ["429", "drop", *(pytest.param(k, marks=pytest.mark.slow) for k in ("500", "cut"))]
 )
-def test_faults_are_asked_again_and_leave_no_trace(parent, shell, endpoint, new, files, kind):
+def test_faults_are_asked_again_and_leave_no_trace(parent, shell, endpoint, new, kind):
     made = parent()
     assert shell("branch", made.log, *ORDER, "-o", new.parent / "plain" / "new").code == 0
     endpoint.sent.clear()
@@ -442,7 +441,7 @@ def test_a_failed_episode_is_taken_up_again_on_demand(parent, shell, endpoint, n
     "answered", [12, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 5, 20, 33))]
 )
 def test_a_killed_branch_goes_on_and_pays_for_nothing_twice(
-    parent, shell, endpoint, new, launch, on_disk, files, answered
+    parent, shell, endpoint, new, launch, answered
 ):
     made = parent(max_turns=2)
     endpoint.delay = 0.02
@@ -508,7 +507,7 @@ def test_other_prompts_than_the_parent_s_are_refused(parent, shell, endpoint, ne
     assert endpoint.sent == []
 
 
-def test_a_branch_is_never_written_over_its_parent(parent, shell, endpoint, files):
+def test_a_branch_is_never_written_over_its_parent(parent, shell, endpoint):
     made = parent()
     before = files(made.cassettes, made.log)
     for target in (made.cassettes, made.log, made.log / ".." / "cassettes"):
@@ -520,7 +519,7 @@ def test_a_branch_is_never_written_over_its_parent(parent, shell, endpoint, file
 
 
 def test_another_branch_into_the_same_folder_is_refused_with_what_differs(
-    parent, shell, endpoint, new, files
+    parent, shell, endpoint, new
 ):
     made = parent()
     assert shell("branch", made.log, *ORDER, "-o", new).code == 0
@@ -532,7 +531,7 @@ def test_another_branch_into_the_same_folder_is_refused_with_what_differs(
 
 
 def test_a_folder_with_another_recording_stays_as_it_is(
-    parent, shell, endpoint, record, write_grid, new, files
+    parent, shell, endpoint, record, write_grid, new
 ):
     made = parent()
     assert record(write_grid(seed=6), name="other").code == 0
@@ -759,7 +758,7 @@ def test_the_files_of_a_retest_are_held_against_their_manifest(retested, shell):
     assert "retest/retest.manifest.json" in shell("cassette", "verify", retested).err
 
 
-def test_a_retest_is_converted_with_its_recording(retested, shell, files, tmp_path):
+def test_a_retest_is_converted_with_its_recording(retested, shell, tmp_path):
     packed, back = tmp_path / "packed" / "cassettes", tmp_path / "back" / "cassettes"
     assert shell("cassette", "convert", retested, "--to", "compressed", "-o", packed).code == 0
     assert shell("verify", packed).code == 0

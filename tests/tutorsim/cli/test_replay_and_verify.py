@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.tutorsim.conftest import files
 from tutorsim.kernel.flow import CodeResult
 from tutorsim.records import VerdictRecord
 from tutorsim.sandbox import Sandbox
@@ -11,7 +12,7 @@ from tutorsim.sandbox import Sandbox
 
 @pytest.mark.loopback
 def test_verdicts_are_run_again_when_asked_and_a_change_is_told(
-    endpoint, write_grid, record, shell, files, tmp_path, monkeypatch
+    endpoint, write_grid, record, shell, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(Sandbox, "report", lambda self: {"level": "none"})
     verdict = VerdictRecord(outcome="fail", reason="wrong answer")

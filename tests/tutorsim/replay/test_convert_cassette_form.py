@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tutorsim.conftest import files
 from tutorsim.replay import convert_cassette_form
 
 EPISODE = "sciq.ice.help_avoidant.simple"
@@ -21,7 +22,7 @@ def converted(recorded, shell, tmp_path):
     return into
 
 
-def test_to_and_fro_gives_the_same_files(recorded, converted, shell, files, tmp_path):
+def test_to_and_fro_gives_the_same_files(recorded, converted, shell, tmp_path):
     names = {path.name for path in converted.iterdir()}
     assert f"{EPISODE}.json.zst" in names
     assert f"{EPISODE}.json" not in names
@@ -33,9 +34,7 @@ def test_to_and_fro_gives_the_same_files(recorded, converted, shell, files, tmp_
     assert files(again) == files(converted)
 
 
-def test_both_readers_replay_the_compressed_form(
-    reader, recorded, converted, shell, files, tmp_path
-):
+def test_both_readers_replay_the_compressed_form(reader, recorded, converted, shell, tmp_path):
     into = tmp_path / "replay" / "log"
     said = shell("replay", converted, "--log-dir", into)
     assert said.code == 0
@@ -75,7 +74,7 @@ def test_a_folder_that_holds_anything_is_refused(recorded, shell):
 
 @pytest.mark.loopback
 def test_a_compressed_recording_is_not_recorded_into(
-    recorded, converted, endpoint, files, shell, tmp_path
+    recorded, converted, endpoint, shell, tmp_path
 ):
     before = files(converted)
     said = shell(
@@ -88,7 +87,7 @@ def test_a_compressed_recording_is_not_recorded_into(
 
 
 def test_an_interrupted_conversion_is_gone_on_with_by_the_same_command(
-    recorded, shell, files, tmp_path, monkeypatch
+    recorded, shell, tmp_path, monkeypatch
 ):
     into = tmp_path / "new"
     with monkeypatch.context() as patch:

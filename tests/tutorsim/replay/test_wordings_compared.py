@@ -7,6 +7,7 @@ from hashlib import sha256
 
 import pytest
 
+from tests.tutorsim.conftest import files
 from tutorsim.kernel.load import load_recorded_study
 from tutorsim.kernel.study import BaseStudy
 from tutorsim.runner.verify import Reworded, reworded
@@ -88,9 +89,7 @@ def test_an_entry_that_is_gone_says_so():
 # --- A recording with wordings of its own --------------------------------------------------------
 
 
-def test_a_recording_replays_in_its_own_words(
-    reader, recorded, shell, files, tmp_path, reworded_today
-):
+def test_a_recording_replays_in_its_own_words(reader, recorded, shell, tmp_path, reworded_today):
     assert shell("verify", recorded.cassettes).code == 0
     log = tmp_path / "again" / "log"
     assert shell("replay", recorded.cassettes, "--log-dir", log).code == 0
@@ -160,9 +159,7 @@ def test_an_edited_entry_of_the_study_file_is_refused(recorded, shell):
 
 
 @pytest.mark.loopback
-def test_the_same_command_goes_on_in_the_recorded_words(
-    recorded, shell, endpoint, files, reworded_today
-):
+def test_the_same_command_goes_on_in_the_recorded_words(recorded, shell, endpoint, reworded_today):
     before = files(recorded.cassettes, recorded.log)
     (recorded.cassettes / f"{EPISODE}.json").unlink()
     (recorded.cassettes / "manifest.json").rename(recorded.cassettes / "kept")

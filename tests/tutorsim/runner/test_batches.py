@@ -11,6 +11,7 @@ from collections.abc import Callable
 import orjson
 import pytest
 
+from tests.tutorsim.conftest import files, on_disk
 from tutorsim.model.batch import call_digest
 from tutorsim.runner.batches import BATCHES_FILE
 from tutorsim.standin import Endpoint, StandIn
@@ -86,7 +87,7 @@ def options(tmp_path, name):
 
 
 @pytest.fixture
-def direct(serve, write_grid, record, files, tmp_path):
+def direct(serve, write_grid, record, tmp_path):
     """Record a study by direct calls; gives the study and the bytes."""
 
     def make(**settings):
@@ -104,9 +105,7 @@ SCIENCE = {"sciq": {"tasks": "questions.jsonl"}}
 
 
 @pytest.mark.costly
-def test_waves_of_batches_give_the_bytes_of_direct_calls(
-    serve, direct, record, files, hook, tmp_path
-):
+def test_waves_of_batches_give_the_bytes_of_direct_calls(serve, direct, record, hook, tmp_path):
     study, whole = direct(benchmarks=BOTH)
     server = serve()
     said = record(study, "--batch", name="batch")
@@ -119,7 +118,7 @@ def test_waves_of_batches_give_the_bytes_of_direct_calls(
 
 @pytest.mark.costly
 def test_what_expires_or_fails_for_the_moment_is_asked_again_and_no_batch_is_sent_twice(
-    serve, direct, record, files, hook, tmp_path
+    serve, direct, record, hook, tmp_path
 ):
     study, whole = direct()
     serve("expired:0.2", "errored:0.2", "500:0.3", "garbage:0.2", "cut:0.3", "drop:0.2")
@@ -131,7 +130,7 @@ def test_what_expires_or_fails_for_the_moment_is_asked_again_and_no_batch_is_sen
 
 @pytest.mark.costly
 def test_a_batch_is_split_where_the_endpoint_has_its_limits(
-    serve, direct, record, files, hook, monkeypatch, tmp_path
+    serve, direct, record, hook, monkeypatch, tmp_path
 ):
     study, whole = direct()
     serve()
@@ -152,7 +151,7 @@ ONCE_MORE = ("--max-retries", 1, "--max-outage", 0)
 @pytest.mark.costly
 @pytest.mark.parametrize("fault", ["500", "expired"])
 def test_a_call_that_fails_for_good_marks_its_episode_as_a_direct_one_does(
-    fault, serve, write_grid, record, files, tmp_path
+    fault, serve, write_grid, record, tmp_path
 ):
     study = write_grid(conditions=["baseline"], benchmarks=SCIENCE)
     serve("500:1:persist")
@@ -175,7 +174,7 @@ def test_a_call_that_fails_for_good_marks_its_episode_as_a_direct_one_does(
     [(400, 1, "HTTP 400, invalid_request_error: no."), (404, 2, "has no model 'student-model'")],
 )
 def test_an_entry_that_is_refused_is_not_asked_again(
-    status, code, words, serve, write_grid, record, on_disk, hook, monkeypatch, tmp_path
+    status, code, words, serve, write_grid, record, hook, monkeypatch, tmp_path
 ):
     study = write_grid(conditions=["baseline"], benchmarks=SCIENCE)
     ask = Endpoint._entry
@@ -206,7 +205,7 @@ def test_an_endpoint_without_batches_is_told(endpoint, write_grid, record, monke
 
 
 def test_an_endpoint_that_does_not_answer_is_given_up_and_the_same_command_goes_on(
-    serve, direct, record, files, tmp_path
+    serve, direct, record, tmp_path
 ):
     study, whole = direct(conditions=["baseline"])
     serve("500:1:persist")
@@ -222,7 +221,7 @@ def test_an_endpoint_that_does_not_answer_is_given_up_and_the_same_command_goes_
 @pytest.mark.costly
 @pytest.mark.parametrize("first", [3, 5])  # it is asked after; another one is sent
 def test_an_outage_in_the_middle_is_waited_out_and_no_batch_is_sent_twice(
-    first, serve, direct, record, files, hook, monkeypatch, tmp_path
+    first, serve, direct, record, hook, monkeypatch, tmp_path
 ):
     monkeypatch.setattr("tutorsim.runner.stops.SHORTEST", 0.05)
     study, whole = direct(conditions=["baseline"])
@@ -279,7 +278,7 @@ def killed_at(hook, launch, command, number, *, when="after"):
     ],
 )
 def test_after_a_kill_no_batch_is_sent_twice_and_the_bytes_are_those_of_direct_calls(
-    number, when, batches, serve, direct, launch, record, files, hook, tmp_path
+    number, when, batches, serve, direct, launch, record, hook, tmp_path
 ):
     study, whole = direct(conditions=["baseline"])
     serve()
@@ -296,7 +295,7 @@ def test_after_a_kill_no_batch_is_sent_twice_and_the_bytes_are_those_of_direct_c
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
-def test_after_kills_at_many_moments(seed, serve, direct, launch, record, files, hook, tmp_path):
+def test_after_kills_at_many_moments(seed, serve, direct, launch, record, hook, tmp_path):
     study, whole = direct(benchmarks=BOTH)
     serve("expired:0.1", "errored:0.1", "pending:0.3:0.2", "500:0.1", "cut:0.1")
     chance = random.Random(seed)
@@ -313,7 +312,7 @@ def test_after_kills_at_many_moments(seed, serve, direct, launch, record, files,
 
 @pytest.mark.costly
 def test_direct_calls_go_on_after_batches_and_use_what_these_brought(
-    serve, direct, launch, record, files, hook, tmp_path
+    serve, direct, launch, record, hook, tmp_path
 ):
     study, whole = direct()
     server = serve("pending:1:60")
@@ -338,7 +337,7 @@ def whole_calls(cassettes):
 
 
 @pytest.mark.slow
-def test_batches_go_on_after_direct_calls(serve, direct, launch, record, files, hook, tmp_path):
+def test_batches_go_on_after_direct_calls(serve, direct, launch, record, hook, tmp_path):
     study, whole = direct()
     server = serve("slow:0.5:0.05")
     child = launch("run", study, *options(tmp_path, "batch"), "--max-connections", 2)
@@ -353,7 +352,7 @@ def test_batches_go_on_after_direct_calls(serve, direct, launch, record, files, 
 
 @pytest.mark.slow
 def test_batches_that_a_restarted_server_does_not_know_are_sent_again(
-    serve, direct, launch, record, files, hook, tmp_path
+    serve, direct, launch, record, hook, tmp_path
 ):
     study, whole = direct(conditions=["baseline"])
     serve("pending:1:60")
@@ -368,7 +367,7 @@ def test_batches_that_a_restarted_server_does_not_know_are_sent_again(
 
 @pytest.mark.slow
 def test_a_recording_outlives_a_server_that_is_killed_and_comes_back_without_its_batches(
-    serve, direct, launch, files, monkeypatch, tmp_path
+    serve, direct, launch, monkeypatch, tmp_path
 ):
     study, whole = direct(conditions=["baseline"])
     faults = ("--seed", SEED, "--fault", "pending:3:1.5")
@@ -393,7 +392,7 @@ def test_a_recording_outlives_a_server_that_is_killed_and_comes_back_without_its
     "number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM]
 )
 def test_an_interrupt_leaves_the_batch_to_the_next_command(
-    number, serve, direct, launch, record, files, hook, tmp_path
+    number, serve, direct, launch, record, hook, tmp_path
 ):
     study, whole = direct(conditions=["baseline"])
     serve("pending:2:2")
@@ -412,9 +411,7 @@ def test_an_interrupt_leaves_the_batch_to_the_next_command(
 
 
 @pytest.mark.costly
-def test_a_cap_is_never_passed_by_a_wave_and_a_higher_one_goes_on(
-    serve, direct, record, files, tmp_path
-):
+def test_a_cap_is_never_passed_by_a_wave_and_a_higher_one_goes_on(serve, direct, record, tmp_path):
     study, whole = direct()
     prices = ("--prices", study.with_name("prices.toml"))
     serve()
@@ -452,7 +449,7 @@ def test_a_credential_in_a_prompt_is_not_sent(serve, write_grid, record, hook, m
 
 @pytest.mark.slow
 def test_more_episodes_are_under_way_than_files_may_be_open(
-    serve, write_grid, launch, record, files, tmp_path
+    serve, write_grid, launch, record, tmp_path
 ):
     study = write_grid(conditions=["baseline", "simple"], repeats=75, max_turns=1)
     serve()

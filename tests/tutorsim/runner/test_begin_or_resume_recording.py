@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tutorsim.conftest import files
 from tutorsim.errors import FolderError, RecordingError
 from tutorsim.kernel.load import load_study
 from tutorsim.replay import SESSION_FILE
@@ -88,7 +89,7 @@ def test_a_study_that_cannot_be_written_whole_leaves_the_old_one(write_grid, fol
 @pytest.mark.costly
 @pytest.mark.loopback
 def test_an_interrupted_retry_is_gone_on_with_and_nothing_is_called_edited(
-    endpoint, write_grid, shell, files, recorded_once, tmp_path
+    endpoint, write_grid, shell, recorded_once, tmp_path
 ):
     study, log, cassettes = write_grid(), tmp_path / "log", tmp_path / "cassettes"
     args = ("run", study, "--log-dir", log, "--cassette-dir", cassettes, "--max-retries", 0)

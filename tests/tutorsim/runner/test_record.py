@@ -8,6 +8,7 @@ import time
 import orjson
 import pytest
 
+from tests.tutorsim.conftest import files, on_disk
 from tutorsim.kernel.flow import CodeResult
 from tutorsim.records import VerdictRecord
 from tutorsim.replay import FolderLock
@@ -41,7 +42,7 @@ ALL = ["baseline", "simple", "ranked", "cumulative", "approval"]
 
 @pytest.mark.costly
 def test_another_bound_on_concurrent_calls_gives_the_same_bytes_and_is_respected(
-    endpoint, write_grid, record, files, tmp_path
+    endpoint, write_grid, record, tmp_path
 ):
     endpoint.delay = 0.004
     study = write_grid(
@@ -85,7 +86,7 @@ def test_all_episodes_of_a_grid_record_side_by_side(
 
 
 def test_a_finished_recording_is_run_again_without_a_call_and_nothing_changes(
-    endpoint, recorded, shell, files
+    endpoint, recorded, shell
 ):
     before = files(recorded.cassettes, recorded.log)
     (recorded.log / "run.json").unlink()
@@ -126,7 +127,7 @@ def kill_and_resume(seed, endpoint, study, tools, tmp_path, *, calls, kills):
 
 @pytest.mark.costly
 def test_after_kills_the_same_command_sends_no_recorded_call_and_ends_with_the_same_bytes(
-    endpoint, write_grid, recorded_once, launch, record, on_disk, files, tmp_path
+    endpoint, write_grid, recorded_once, launch, record, tmp_path
 ):
     endpoint.delay = 0.005
     tools = launch, record, on_disk
@@ -137,9 +138,7 @@ def test_after_kills_the_same_command_sends_no_recorded_call_and_ends_with_the_s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 14))
-def test_after_kills_at_many_moments(
-    seed, endpoint, write_grid, launch, record, on_disk, files, tmp_path
-):
+def test_after_kills_at_many_moments(seed, endpoint, write_grid, launch, record, tmp_path):
     endpoint.delay = 0.003
     study = write_grid(benchmarks={"sciq": {"tasks": "questions.jsonl"}, "humaneval": {"limit": 1}})
     assert record(study, name="whole").code == 0
@@ -153,7 +152,7 @@ def test_after_kills_at_many_moments(
 @pytest.mark.costly
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_keeps_replies_under_way_and_the_same_command_goes_on(
-    number, endpoint, write_grid, launch, record, on_disk, files, recorded_once, tmp_path
+    number, endpoint, write_grid, launch, record, recorded_once, tmp_path
 ):
     endpoint.delay = 0.2
     cassettes, log = folders(tmp_path)
@@ -182,7 +181,7 @@ def test_a_signal_keeps_replies_under_way_and_the_same_command_goes_on(
     "number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)]
 )
 def test_a_signal_that_ends_gives_up_replies_that_do_not_come_and_loses_no_other(
-    number, endpoint, write_grid, launch, record, on_disk, files, recorded_once, tmp_path
+    number, endpoint, write_grid, launch, record, recorded_once, tmp_path
 ):
 
     def held_back(call, attempt):
@@ -232,9 +231,7 @@ def test_a_second_ctrl_c_waits_for_nothing(endpoint, write_grid, launch, tmp_pat
 FAULTS = ("429", "529", "500", "overloaded", "drop", "cut", "garbage")
 
 
-def test_faults_that_pass_leave_no_trace(
-    endpoint, write_grid, record, files, recorded_once, tmp_path
-):
+def test_faults_that_pass_leave_no_trace(endpoint, write_grid, record, recorded_once, tmp_path):
     endpoint.fault = lambda call, attempt: FAULTS[hash(call) % len(FAULTS)] if attempt < 2 else None
     assert record(write_grid()).code == 0
     assert files(*folders(tmp_path)) == files(recorded_once.cassettes, recorded_once.log)
@@ -245,7 +242,7 @@ FAILING = "sciq.ice.help_avoidant.simple/1/critique/motivation/1"
 
 
 def test_an_episode_whose_call_fails_stays_failed_until_it_is_taken_up_again(
-    endpoint, write_grid, record, shell, files, recorded_once, tmp_path
+    endpoint, write_grid, record, shell, recorded_once, tmp_path
 ):
     study, (cassettes, log) = write_grid(), folders(tmp_path)
     endpoint.fault = lambda call, attempt: "400" if call == FAILING else None
@@ -294,7 +291,7 @@ SAID = {
 
 @pytest.mark.costly
 def test_every_kind_of_fault_that_lasts_is_named_in_the_log(
-    endpoint, write_grid, record, shell, files, tmp_path
+    endpoint, write_grid, record, shell, tmp_path
 ):
     study = write_grid(
         conditions=["baseline"],
@@ -339,7 +336,7 @@ def test_a_first_call_that_fails_leaves_an_empty_cassette_that_replays(
 
 @pytest.mark.slow
 def test_a_retry_that_is_killed_goes_on(
-    endpoint, write_grid, record, launch, files, recorded_once, tmp_path
+    endpoint, write_grid, record, launch, recorded_once, tmp_path
 ):
     endpoint.fault = lambda call, attempt: "400" if "/1/propose/m" in call else None
     study = write_grid()
@@ -373,7 +370,7 @@ def test_refused_credentials_stop_everything_at_once(endpoint, write_grid, recor
     ],
 )
 def test_a_model_that_cannot_be_called_stops_everything_and_what_is_paid_for_is_kept(
-    status, words, endpoint, write_grid, record, on_disk, files, recorded_once, tmp_path
+    status, words, endpoint, write_grid, record, recorded_once, tmp_path
 ):
     endpoint.fault = lambda call, attempt: status if "/propose/" in call else None
     study, (cassettes, log) = write_grid(), folders(tmp_path)
@@ -414,7 +411,7 @@ def test_the_credential_and_the_endpoints_private_headers_are_in_no_file(
 
 
 def test_a_cap_is_never_passed_and_a_higher_one_goes_on(
-    endpoint, write_grid, record, files, recorded_once, tmp_path
+    endpoint, write_grid, record, recorded_once, tmp_path
 ):
     study = write_grid()
     prices = ("--prices", study.with_name("prices.toml"))
@@ -471,7 +468,7 @@ def failing_writes(monkeypatch, number, after):
 
 @pytest.mark.parametrize("after", [0, 9, 60])
 def test_a_full_disk_is_told_and_the_same_command_goes_on(
-    after, endpoint, write_grid, record, files, recorded_once, monkeypatch, tmp_path
+    after, endpoint, write_grid, record, recorded_once, monkeypatch, tmp_path
 ):
     import errno
 
@@ -489,7 +486,7 @@ def test_a_full_disk_is_told_and_the_same_command_goes_on(
 
 
 def test_a_log_that_cannot_be_written_stops_the_recording_with_a_message(
-    endpoint, write_grid, record, files, recorded_once, monkeypatch, tmp_path
+    endpoint, write_grid, record, recorded_once, monkeypatch, tmp_path
 ):
     from tutorsim.runner.run_log import LogWriter
 
@@ -542,7 +539,7 @@ def test_one_folder_can_hold_both(endpoint, write_grid, shell, recorded_once, tm
 
 
 def test_the_folder_of_another_study_is_refused_and_kept(
-    endpoint, write_grid, recorded, shell, files, tmp_path
+    endpoint, write_grid, recorded, shell, tmp_path
 ):
     before = files(recorded.cassettes, recorded.log)
     other = write_grid(seed=6)
@@ -559,7 +556,7 @@ def test_the_folder_of_another_study_is_refused_and_kept(
 
 
 def test_the_folder_of_another_study_is_refused_while_it_is_half_recorded(
-    endpoint, write_grid, record, files, tmp_path
+    endpoint, write_grid, record, tmp_path
 ):
     study = write_grid()
     prices = ("--prices", study.with_name("prices.toml"))
@@ -581,7 +578,7 @@ def test_the_folder_of_another_study_is_refused_while_it_is_half_recorded(
     ],
     ids=["edited", "truncated head", "no head", "no lines"],
 )
-def test_a_damaged_log_is_never_written_over(damage, recorded, endpoint, shell, files):
+def test_a_damaged_log_is_never_written_over(damage, recorded, endpoint, shell):
     damage(recorded.log)
     before = files(recorded.cassettes, recorded.log)
     into = ("--log-dir", recorded.log)
@@ -596,9 +593,7 @@ def test_a_damaged_log_is_never_written_over(damage, recorded, endpoint, shell, 
 
 
 @pytest.mark.parametrize("head", ["new", "old"])
-def test_a_kill_between_the_names_of_a_logs_two_files_is_made_good(
-    head, recorded, endpoint, shell, files
-):
+def test_a_kill_between_the_names_of_a_logs_two_files_is_made_good(head, recorded, endpoint, shell):
     before = files(recorded.cassettes, recorded.log)
     run = recorded.log / "run.json"
     (recorded.log / "run.json.partial").write_bytes(run.read_bytes())
@@ -616,7 +611,7 @@ def test_a_kill_between_the_names_of_a_logs_two_files_is_made_good(
 
 
 @pytest.mark.parametrize("edit", ["reply", "entry", "verdicts"])
-def test_an_edited_recording_is_not_gone_on_with(edit, recorded, endpoint, shell, files):
+def test_an_edited_recording_is_not_gone_on_with(edit, recorded, endpoint, shell):
     path = recorded.cassettes / "sciq.ice.help_avoidant.simple.json"
     if edit == "reply":
         path.write_bytes(path.read_bytes().replace(b"I think", b"I know", 1))
@@ -635,9 +630,7 @@ def test_an_edited_recording_is_not_gone_on_with(edit, recorded, endpoint, shell
     assert files(recorded.cassettes, recorded.log) == before
 
 
-def test_a_cassette_that_was_removed_is_recorded_again_and_nothing_else(
-    endpoint, recorded, shell, files
-):
+def test_a_cassette_that_was_removed_is_recorded_again_and_nothing_else(endpoint, recorded, shell):
     before = files(recorded.cassettes, recorded.log)
     (recorded.cassettes / "sciq.moon.help_avoidant.simple.json").unlink()
     said = shell(
@@ -666,7 +659,7 @@ def test_a_reply_that_holds_the_credential_stops_the_recording(
 
 @pytest.mark.costly
 def test_a_program_has_one_verdict_in_all_episodes_of_a_recording(
-    endpoint, write_grid, record, shell, files, monkeypatch, tmp_path
+    endpoint, write_grid, record, shell, monkeypatch, tmp_path
 ):
     judged = []
 

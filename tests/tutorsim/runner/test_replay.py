@@ -15,6 +15,7 @@ from typing import NamedTuple
 import orjson
 import pytest
 
+from tests.tutorsim.conftest import files
 from tutorsim import model as json_bodies
 from tutorsim.errors import FolderError, MissingCallError, RecordingError
 from tutorsim.replay import FolderLock, cassette_file, recorded_call
@@ -58,7 +59,7 @@ def edit(path, change):
     path.write_bytes(orjson.dumps(value))
 
 
-def test_both_readers_give_the_bytes_of_the_recording(reader, replayed, recorded, files):
+def test_both_readers_give_the_bytes_of_the_recording(reader, replayed, recorded):
     said, into = replayed()
     assert said.code == 0
     assert "4 episodes replayed" in said.err
@@ -78,7 +79,7 @@ def test_another_process_can_be_given_a_recording_of_any_system(system):
 @pytest.mark.costly
 @pytest.mark.parametrize("workers", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_worker_processes_beside_a_process_with_threads_give_the_same_bytes(
-    workers, replayed, recorded, files, monkeypatch
+    workers, replayed, recorded, monkeypatch
 ):
     monkeypatch.setattr(replaying, "CHUNK", 1)
     monkeypatch.setattr(replaying, "_threads", lambda: 2)
@@ -96,7 +97,7 @@ def test_worker_processes_beside_a_process_with_threads_give_the_same_bytes(
     ],
 )
 def test_no_environment_changes_the_bytes_and_no_socket_is_used(
-    workers, zone, locale, seed, recorded, files, tmp_path
+    workers, zone, locale, seed, recorded, tmp_path
 ):
     program, into = tmp_path / "audited.py", tmp_path / "again" / "log"
     program.write_text(AUDITED)
@@ -161,9 +162,7 @@ def _version(value):
         (_version, 4, ("cassette version 2",)),
     ],
 )
-def test_an_edited_cassette_is_refused_by_name(
-    change, code, named, reader, replayed, recorded, files
-):
+def test_an_edited_cassette_is_refused_by_name(change, code, named, reader, replayed, recorded):
     edit(recorded.cassettes / f"{EPISODE}.json", change)
     before = files(recorded.cassettes)
     said, into = replayed()
@@ -242,7 +241,7 @@ def _no_manifest(folder):
         (_no_manifest, 4, "is not a recording"),
     ],
 )
-def test_a_damaged_recording_is_refused_and_kept(damage, code, named, replayed, recorded, files):
+def test_a_damaged_recording_is_refused_and_kept(damage, code, named, replayed, recorded):
     damage(recorded.cassettes)
     before = files(recorded.cassettes)
     said, into = replayed()
@@ -254,7 +253,7 @@ def test_a_damaged_recording_is_refused_and_kept(damage, code, named, replayed, 
     assert not into.exists() or list(into.iterdir()) == []
 
 
-def test_a_changed_prompt_shows_what_differs(reader, replayed, recorded, files):
+def test_a_changed_prompt_shows_what_differs(reader, replayed, recorded):
     (recorded.cassettes / "wordings.toml").unlink()
     path = recorded.cassettes / "study.toml"
     path.write_text(
@@ -282,7 +281,7 @@ def test_a_prompt_that_changed_where_no_call_used_it_is_told(replayed, recorded)
         check_drift(open_recording(recorded.cassettes))
 
 
-def test_a_replay_goes_over_its_own_log_and_leaves_nothing_else(replayed, recorded, files):
+def test_a_replay_goes_over_its_own_log_and_leaves_nothing_else(replayed, recorded):
     first, into = replayed()
     second, _ = replayed()
     assert first.code == second.code == 0

@@ -9,6 +9,7 @@ import time
 import orjson
 import pytest
 
+from tests.tutorsim.conftest import files, on_disk
 from tutorsim.records import read_episodes, read_retest
 from tutorsim.replay import FolderLock, read_cassette
 from tutorsim.replay.manifest import read_retest_manifest
@@ -39,9 +40,7 @@ def announced(shell, *args):
     return json.loads(said.out)
 
 
-def test_exactly_the_announced_calls_are_sent_with_the_recorded_bytes(
-    endpoint, recorded, shell, files
-):
+def test_exactly_the_announced_calls_are_sent_with_the_recorded_bytes(endpoint, recorded, shell):
     before = files(recorded.cassettes)
     planned = announced(shell, recorded.log, "--repeats", 2)
     assert (planned["prompts"], planned["calls"], planned["recorded"]) == (PROMPTS, 32, 0)
@@ -104,7 +103,7 @@ def test_every_answer_is_a_ballot_beside_the_logged_one(endpoint, recorded, shel
 
 @pytest.mark.costly
 def test_more_repeats_later_pay_for_what_is_missing_and_give_the_same_bytes(
-    endpoint, recorded, shell, files, tmp_path
+    endpoint, recorded, shell, tmp_path
 ):
     import shutil
 
@@ -164,7 +163,7 @@ def test_what_cannot_be_read_is_asked_once_more_with_the_reminder(endpoint, reco
 
 @pytest.mark.costly
 def test_a_call_that_fails_for_good_is_marked_and_asked_again_on_request(
-    endpoint, recorded, shell, files, tmp_path
+    endpoint, recorded, shell, tmp_path
 ):
     endpoint.fault = lambda call, attempt: "400" if call == FAILING else None
     said = shell("retest", recorded.log, "--repeats", 2, "--max-retries", 0)
@@ -251,9 +250,7 @@ def test_the_cap_is_kept_over_all_commands_and_what_was_paid_for_stays(endpoint,
     assert shell("retest", recorded.log, "--repeats", 5, "--max-usd", 1).code == 2
 
 
-def test_an_unfinished_extension_leaves_the_finished_retest_as_it_is(
-    endpoint, recorded, shell, files
-):
+def test_an_unfinished_extension_leaves_the_finished_retest_as_it_is(endpoint, recorded, shell):
     prices = ("--prices", recorded.study.with_name("prices.toml"))
     assert shell("retest", recorded.log, "--repeats", 1).code == 0
     before = files(recorded.log)
@@ -290,7 +287,7 @@ def kill_and_ask_again(seed, kills, endpoint, recorded, tools):
     ("seed", "kills"), [(1, 1), *(pytest.param(s, 3, marks=pytest.mark.slow) for s in range(2, 10))]
 )
 def test_after_kills_the_same_command_asks_what_no_tape_holds(
-    seed, kills, endpoint, recorded, launch, shell, on_disk, files, tmp_path
+    seed, kills, endpoint, recorded, launch, shell, tmp_path
 ):
     import shutil
 
@@ -304,7 +301,7 @@ def test_after_kills_the_same_command_asks_what_no_tape_holds(
 
 
 @pytest.mark.slow
-def test_ctrl_c_keeps_replies_under_way(endpoint, recorded, launch, shell, on_disk):
+def test_ctrl_c_keeps_replies_under_way(endpoint, recorded, launch, shell):
     endpoint.delay = 0.2
     child = launch("retest", recorded.log, "--repeats", 2, "--max-connections", 3)
     endpoint.wait_for(4)
@@ -375,7 +372,7 @@ def edited(path, old, new):
         (lambda f: (f / ".retest.json").write_bytes(b"{"), "cannot be read"),
     ],
 )
-def test_a_damaged_retest_is_never_written_over(damage, message, endpoint, recorded, shell, files):
+def test_a_damaged_retest_is_never_written_over(damage, message, endpoint, recorded, shell):
     assert shell("retest", recorded.log, "--repeats", 1).code == 0
     damage(recorded.cassettes / "retest")
     before, sent = files(recorded.cassettes), len(endpoint.sent)
@@ -441,7 +438,7 @@ def test_voters_of_every_format_answer_alike_exactly_where_they_are_steady(
 
 
 def test_a_retest_in_waves_gives_the_bytes_of_one_call_at_a_time(
-    standin, recorded, shell, files, tmp_path
+    standin, recorded, shell, tmp_path
 ):
     import shutil
 

@@ -7,13 +7,14 @@ import orjson
 import pytest
 
 from tests.reference.replay_through_sdk import through_the_sdk
+from tests.tutorsim.conftest import files
 from tutorsim.model import Question
 from tutorsim.records import RETEST_FILE, RETEST_HEAD_FILE, read_retest, read_run
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 
 
-def test_a_replay_writes_the_retest_beside_the_log(retested, recorded, shell, files, tmp_path):
+def test_a_replay_writes_the_retest_beside_the_log(retested, recorded, shell, tmp_path):
     seen = []
     for name, workers in (("one", 1), ("two", 2)):
         log = tmp_path / name / "log"

@@ -11,6 +11,7 @@ from itertools import pairwise
 import httpx2
 import pytest
 
+from tests.tutorsim.conftest import files
 from tutorsim.errors import BudgetReached, CallFailed, Interrupted, TutorsimError, UsageError
 from tutorsim.kernel.cost_plan import Price, PriceTable
 from tutorsim.model import Call, CallKey, Reply, Request
@@ -162,7 +163,7 @@ def run(shell, tmp_path):
 @pytest.mark.loopback
 @pytest.mark.parametrize("kind", ["529", "500", "429", "503", "drop", "reset"])
 def test_an_outage_in_the_middle_fails_no_episode(
-    kind, endpoint, write_grid, run, monkeypatch, files, recorded_once, tmp_path
+    kind, endpoint, write_grid, run, monkeypatch, recorded_once, tmp_path
 ):
     monkeypatch.setattr(module, "SHORTEST", 0.05)
     began: list[float] = []

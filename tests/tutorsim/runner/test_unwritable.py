@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.tutorsim.conftest import files, on_disk
 from tutorsim.errors import RecordingError
 from tutorsim.replay.episode_recorder import Journal, journal_path
 from tutorsim.replay.recorded_call import Interaction
@@ -66,7 +67,7 @@ OTHERS = [(CASSETTES, 0), (CASSETTES, 3), (CASSETTES, 21), (LOG, 0), (LOG, 9), (
     [(CASSETTES, 9), *(pytest.param(*other, marks=pytest.mark.costly) for other in OTHERS)],
 )
 def test_a_folder_that_can_no_longer_be_written_is_told_and_nothing_is_lost(
-    which, after, endpoint, write_grid, record, files, on_disk, recorded_once, tmp_path
+    which, after, endpoint, write_grid, record, recorded_once, tmp_path
 ):
     folder = folders(tmp_path)[which]
     study = write_grid()
@@ -146,7 +147,7 @@ def test_a_line_that_is_no_recorded_call_is_told(damage, tmp_path):
 
 @pytest.mark.costly
 def test_a_journal_with_an_unreadable_reply_is_told_kept_and_can_be_moved_away(
-    endpoint, write_grid, record, files, recorded_once, tmp_path
+    endpoint, write_grid, record, recorded_once, tmp_path
 ):
     cassettes, log = folders(tmp_path)
     study = write_grid()

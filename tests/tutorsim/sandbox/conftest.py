@@ -36,7 +36,7 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 """The three levels, and the layers switched off one by one."""
 LONG = frozenset({"no-namespaces", "without landlock", "without uid"})
-"""Ways that the default run leaves out: another one has fewer layers and the same programs."""
+"""Ways that the default run leaves out: another one has fewer layers and the same corpus."""
 COSTLY = frozenset({"filter alone, same user", "filter-only"})
 """Ways that are left to CI."""
 
@@ -46,8 +46,8 @@ def _marks(way):
     return [pytest.mark.slow] * slow + [pytest.mark.costly] * costly
 
 
-def programs(name):
-    """A file of programs beside this one."""
+def corpus(name):
+    """A file of corpus beside this one."""
     return tomllib.loads((Path(__file__).parent / f"{name}.toml").read_text(encoding="utf-8"))
 
 
@@ -56,7 +56,7 @@ class Bench:
 
     def __init__(self, sandbox):
         self.sandbox = sandbox
-        self.right = programs("honest")["right"]["program"]
+        self.right = corpus("honest")["right"]["program"]
 
     def __call__(self, program, **terms):
         return self.sandbox.judge_program(program, **{**TERMS, **terms})
@@ -78,9 +78,3 @@ def best():
     """A sandbox at the strongest level that this machine offers."""
     with Sandbox(limits=SHORT, workers=2) as sandbox:
         yield Bench(sandbox)
-
-
-@pytest.fixture(scope="session")
-def corpus():
-    """Reads a file of programs by name."""
-    return programs

@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.tutorsim.sandbox.conftest import corpus
+
 KEY = "sk-watched-key-0123456789"
 
 
@@ -93,39 +95,39 @@ def _agree(bench, targets, name, case):
         assert bench(bench.right)[0].verdict.outcome == "pass", name
 
 
-def _cases(corpus, *, slow):
+def _cases(*, slow):
     every = {**corpus("honest"), **corpus("hostile")}
     return {name: case for name, case in every.items() if case.get("slow", False) is slow}
 
 
 @pytest.mark.costly
-def test_every_quick_program_gets_its_verdict_and_leaves_no_trace(targets, bench, corpus):
-    for name, case in _cases(corpus, slow=False).items():
+def test_every_quick_program_gets_its_verdict_and_leaves_no_trace(targets, bench):
+    for name, case in _cases(slow=False).items():
         _agree(bench, targets, name, case)
         assert targets.traces() == [], name
 
 
-def _use_up_limits(bench, targets, corpus):
-    cases = _cases(corpus, slow=True)
+def _use_up_limits(bench, targets):
+    cases = _cases(slow=True)
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda name: _agree(bench, targets, name, cases[name]), cases))
     assert targets.traces() == []
 
 
 @pytest.mark.costly
-def test_programs_that_use_up_a_limit_get_the_same_verdict_at_the_best_level(targets, best, corpus):
-    _use_up_limits(best, targets, corpus)
+def test_programs_that_use_up_a_limit_get_the_same_verdict_at_the_best_level(targets, best):
+    _use_up_limits(best, targets)
 
 
 @pytest.mark.slow
-def test_programs_that_use_up_a_limit_get_the_same_verdict_on_every_level(targets, bench, corpus):
-    _use_up_limits(bench, targets, corpus)
+def test_programs_that_use_up_a_limit_get_the_same_verdict_on_every_level(targets, bench):
+    _use_up_limits(bench, targets)
 
 
 @pytest.mark.slow
-def test_twenty_runs_give_one_verdict(targets, bench, corpus):
+def test_twenty_runs_give_one_verdict(targets, bench):
     for slow in (False, True):
-        for name, case in _cases(corpus, slow=slow).items():
+        for name, case in _cases(slow=slow).items():
             program = targets.aimed(case["program"])
             with ThreadPoolExecutor(2) as pool:
                 results = pool.map(lambda _, program=program: bench(program)[0], range(20))

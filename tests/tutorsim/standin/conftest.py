@@ -1,21 +1,14 @@
 """Requests to the stand-in."""
 
-import pytest
 
-
-@pytest.fixture
-def body():
+def body(**fields):
     """Build a request body: a simple vote over four replies unless told otherwise."""
-
-    def build(**fields):
-        drafts = "\n\n".join(f"{label}: Reply number {label}." for label in "ABCD")
-        user = f"Question:\nWhy?\n\n{drafts}\n\nVote for the one best reply."
-        return {
-            "model": "some-model",
-            "max_tokens": 100,
-            "system": "You assess replies to a student.",
-            "messages": [{"role": "user", "content": user}],
-            **fields,
-        }
-
-    return build
+    drafts = "\n\n".join(f"{label}: Reply number {label}." for label in "ABCD")
+    user = f"Question:\nWhy?\n\n{drafts}\n\nVote for the one best reply."
+    return {
+        "model": "some-model",
+        "max_tokens": 100,
+        "system": "You assess replies to a student.",
+        "messages": [{"role": "user", "content": user}],
+        **fields,
+    }

@@ -4,6 +4,7 @@ import time
 import anthropic
 import pytest
 
+from tests.tutorsim.standin.conftest import body
 from tutorsim.kernel.system import Chance
 from tutorsim.model import Reply
 from tutorsim.model.batch import CustomId
@@ -14,12 +15,12 @@ from tutorsim.standin.responses_and_faults import Fault
 # --- Mind ----------------------------------------------------------------------------------------
 
 
-def test_what_is_none_of_its_parts_is_said_so(body):
+def test_what_is_none_of_its_parts_is_said_so():
     asked = body(system="", messages=[{"role": "user", "content": "What is the time?"}])
     assert think(asked, Chance(1)).text.startswith("I play tutors, students and judges")
 
 
-def test_a_reply_ends_where_max_tokens_ends(body):
+def test_a_reply_ends_where_max_tokens_ends():
     asked = body(max_tokens=5, system="", messages=[{"role": "user", "content": "Hello?"}])
     thought = think(asked, Chance(1))
     assert (len(thought.text), thought.output_tokens, thought.stop_reason) == (20, 5, "max_tokens")
@@ -51,7 +52,7 @@ def error(response):
     return value["error"]["type"], value["error"]["message"]
 
 
-def test_a_reply_is_a_message_of_the_api(body):
+def test_a_reply_is_a_message_of_the_api():
     response = post(Endpoint(seed=1), body(model="any-name"))
     message = json.loads(response.body)
     assert response.status == 200
@@ -65,7 +66,7 @@ def test_a_reply_is_a_message_of_the_api(body):
     assert reply.output_tokens == 1
 
 
-def test_the_same_request_gets_the_same_bytes_from_any_server_of_the_seed(body):
+def test_the_same_request_gets_the_same_bytes_from_any_server_of_the_seed():
     first = Endpoint(seed=3)
     response = post(first, body())
     post(first, body(model="other"))
@@ -73,7 +74,7 @@ def test_the_same_request_gets_the_same_bytes_from_any_server_of_the_seed(body):
     assert post(Endpoint(seed=3), body()) == response
 
 
-def test_seed_and_call_and_body_each_change_the_reply(body):
+def test_seed_and_call_and_body_each_change_the_reply():
     answers = {
         json.loads(response.body)["id"]
         for response in (
@@ -86,21 +87,21 @@ def test_seed_and_call_and_body_each_change_the_reply(body):
     assert len(answers) == 4
 
 
-def test_without_a_call_name_the_times_of_asking_are_counted(body):
+def test_without_a_call_name_the_times_of_asking_are_counted():
     endpoint, other = Endpoint(seed=3), Endpoint(seed=3)
     first, second = post(endpoint, body(), {}), post(endpoint, body(), {})
     assert first.body != second.body
     assert [post(other, body(), {}), post(other, body(), {})] == [first, second]
 
 
-def test_the_order_of_fields_does_not_matter(body):
+def test_the_order_of_fields_does_not_matter():
     fields = body()
     turned = dict(reversed(fields.items()))
     assert list(turned) != list(fields)
     assert post(Endpoint(seed=3), turned) == post(Endpoint(seed=3), fields)
 
 
-def test_fields_that_say_nothing_of_the_prompt_are_let_through(body):
+def test_fields_that_say_nothing_of_the_prompt_are_let_through():
     response = post(Endpoint(seed=3), body(temperature=1.0, metadata={"user_id": "x"}))
     assert response.status == 200
 
@@ -143,14 +144,14 @@ def test_a_body_that_is_no_request_is_refused(content, named):
         ("messages", [{"role": "user", "content": [{"type": "text", "text": 1}]}]),
     ],
 )
-def test_a_wrong_field_is_refused_by_name(body, field, value):
+def test_a_wrong_field_is_refused_by_name(field, value):
     response = post(Endpoint(seed=0), body(**{field: value}))
     kind, message = error(response)
     assert (response.status, kind) == (400, "invalid_request_error")
     assert message.startswith(field)
 
 
-def test_a_missing_field_is_refused_by_name(body):
+def test_a_missing_field_is_refused_by_name():
     for field in ("model", "max_tokens", "messages"):
         fields = body()
         del fields[field]
@@ -174,12 +175,12 @@ def test_other_paths_and_methods_are_refused():
     ]
 
 
-def test_a_query_is_part_of_the_path_that_does_not_matter(body):
+def test_a_query_is_part_of_the_path_that_does_not_matter():
     content = json.dumps(body()).encode()
     assert Endpoint(seed=0).answer("POST", "/v1/messages?beta=true", {}, content).status == 200
 
 
-def test_requests_are_counted_with_those_refused(body):
+def test_requests_are_counted_with_those_refused():
     endpoint = Endpoint(seed=0)
     post(endpoint, body())
     post(endpoint, {})
@@ -198,30 +199,30 @@ def struck(kind, body, **more):
     ("kind", "status", "name"),
     [("429", 429, "rate_limit_error"), ("529", 529, "overloaded_error"), ("500", 500, "api_error")],
 )
-def test_an_error_fault_has_the_api_shape_and_passes(body, kind, status, name):
+def test_an_error_fault_has_the_api_shape_and_passes(kind, status, name):
     first, second = struck(kind, body())
     assert (first.status, error(first)[0]) == (status, name)
     assert second.body == post(Endpoint(seed=0), body()).body
 
 
-def test_a_rate_limit_says_when_to_come_back(body):
+def test_a_rate_limit_says_when_to_come_back():
     assert struck("429", body(), seconds=0.25)[0].headers == (("retry-after", "0.25"),)
     assert struck("429", body(), seconds=3.0)[0].headers == (("retry-after", "3"),)
 
 
-def test_a_slow_reply_is_the_reply_with_a_delay(body):
+def test_a_slow_reply_is_the_reply_with_a_delay():
     first, second = struck("slow", body(), seconds=0.5)
     assert (first.delay, second.delay) == (0.5, 0.0)
     assert first.body == second.body
 
 
-def test_broken_replies_are_sent_in_part_or_not_at_all(body):
+def test_broken_replies_are_sent_in_part_or_not_at_all():
     assert struck("drop", body())[0].kept == 0.0
     cut, whole = struck("cut", body())
     assert (cut.kept, cut.body) == (0.5, whole.body)
 
 
-def test_a_garbage_body_is_not_json(body):
+def test_a_garbage_body_is_not_json():
     first, second = struck("garbage", body())
     assert first.status == 200
     with pytest.raises(ValueError):
@@ -229,13 +230,13 @@ def test_a_garbage_body_is_not_json(body):
     json.loads(second.body)
 
 
-def test_a_refusal_is_a_reply_without_text_whenever_it_is_asked_for(body):
+def test_a_refusal_is_a_reply_without_text_whenever_it_is_asked_for():
     first, second = (Reply.from_body(json.loads(r.body)) for r in struck("refusal", body()))
     assert (first.text, first.stop_reason) == ("", "refusal")
     assert first == second
 
 
-def test_a_truncated_reply_is_the_first_half(body):
+def test_a_truncated_reply_is_the_first_half():
     system = "You grade. SCORE: x"
     whole = Reply.from_body(json.loads(post(Endpoint(seed=0), body(system=system)).body))
     [half, _] = (
@@ -285,7 +286,7 @@ def test_a_chat_completion_that_asks_nothing_is_refused(more):
     assert chat(Endpoint(seed=1), **more).status == 400
 
 
-def test_tokens_are_counted_as_a_message_counts_them(body):
+def test_tokens_are_counted_as_a_message_counts_them():
     asked = {name: value for name, value in body().items() if name != "max_tokens"}
     endpoint = Endpoint(seed=1)
     counted = endpoint.answer("POST", "/v1/messages/count_tokens", {}, json.dumps(asked).encode())
@@ -327,7 +328,7 @@ def direct(endpoint, body, name):
     return endpoint.answer("POST", "/v1/messages", headers, json.dumps(body).encode())
 
 
-def test_an_entry_gets_the_reply_of_the_direct_call_whatever_its_batch(body):
+def test_an_entry_gets_the_reply_of_the_direct_call_whatever_its_batch():
     endpoint = Endpoint(seed=3)
     for names, mark in ((NAMES, "a" * 14), (NAMES[7:9], "b" * 14)):
         found = sent(endpoint, [entry(body(), name, mark) for name in names])
@@ -338,14 +339,14 @@ def test_an_entry_gets_the_reply_of_the_direct_call_whatever_its_batch(body):
             assert result == {"type": "succeeded", "message": whole}
 
 
-def test_an_id_of_another_form_names_the_call_itself(body):
+def test_an_id_of_another_form_names_the_call_itself():
     endpoint = Endpoint(seed=3)
     found = sent(endpoint, [{"custom_id": "my-request", "params": body()}])
     [result] = results(endpoint, found["id"]).values()
     assert result["message"] == json.loads(direct(endpoint, body(), "my-request").body)
 
 
-def test_replies_that_are_faults_are_those_of_direct_calls(body):
+def test_replies_that_are_faults_are_those_of_direct_calls():
     faults = [Fault("refusal", share=0.3), Fault("truncated", share=0.3)]
     endpoint, other = Endpoint(seed=3, faults=faults), Endpoint(seed=3, faults=faults)
     long = body(system="You grade. SCORE: x")
@@ -359,7 +360,7 @@ def test_replies_that_are_faults_are_those_of_direct_calls(body):
 
 
 @pytest.mark.loopback
-def test_a_batch_is_shown_as_the_stock_client_expects_it(body):
+def test_a_batch_is_shown_as_the_stock_client_expects_it():
     with (
         StandIn(seed=2, faults=["pending:1:0.3"]) as server,
         anthropic.Anthropic(base_url=server.url, api_key="none") as client,
@@ -387,7 +388,7 @@ def test_a_batch_is_shown_as_the_stock_client_expects_it(body):
 
 
 @pytest.mark.parametrize("kind", ["expired", "errored"])
-def test_an_entry_that_fails_is_answered_when_it_is_sent_again(body, kind):
+def test_an_entry_that_fails_is_answered_when_it_is_sent_again(kind):
     endpoint = Endpoint(seed=0, faults=[Fault(kind, share=0.3)])
     requests = [entry(body(), name) for name in NAMES]
     first = results(endpoint, sent(endpoint, requests)["id"])
@@ -401,21 +402,21 @@ def test_an_entry_that_fails_is_answered_when_it_is_sent_again(body, kind):
         assert {one["type"] for one in found.values()} == {kind}
 
 
-def test_faults_of_entries_leave_direct_calls_alone(body):
+def test_faults_of_entries_leave_direct_calls_alone():
     faults = [Fault("expired", share=1.0), Fault("errored", share=1.0), Fault("pending", share=1.0)]
     assert direct(Endpoint(seed=1, faults=faults), body(), "one") == direct(
         Endpoint(seed=1), body(), "one"
     )
 
 
-def test_requests_about_batches_meet_the_faults_of_requests(body):
+def test_requests_about_batches_meet_the_faults_of_requests():
     endpoint = Endpoint(seed=0, faults=[Fault("500", share=1.0)])
     requests = [entry(body(), NAMES[0])]
     assert send(endpoint, requests).status == 500
     assert send(endpoint, requests).status == 200
 
 
-def test_a_cancelled_batch_keeps_what_was_answered(body):
+def test_a_cancelled_batch_keeps_what_was_answered():
     endpoint = Endpoint(seed=0, faults=[Fault("pending", share=1.0, seconds=60)])
     requests = [entry(body(), name) for name in NAMES[:5]]
     batch = sent(endpoint, requests)
@@ -426,7 +427,7 @@ def test_a_cancelled_batch_keeps_what_was_answered(body):
     assert ended["request_counts"]["canceled"] == 3
 
 
-def test_batches_are_listed_newest_first_and_page_by_page(body):
+def test_batches_are_listed_newest_first_and_page_by_page():
     endpoint = Endpoint(seed=0)
     ids = [sent(endpoint, [entry(body(), name)])["id"] for name in NAMES[:5]]
     assert len(set(ids)) == 5

@@ -7,6 +7,7 @@ import time
 import anthropic
 import pytest
 
+from tests.tutorsim.standin.conftest import body
 from tutorsim.errors import UsageError
 from tutorsim.standin import STANDIN_VERSION, Endpoint, StandIn, serve
 from tutorsim.standin import server as server_module
@@ -22,7 +23,7 @@ def create(opened, body, name):
     return opened.messages.create(**body, extra_headers={"x-tutorsim-call": name})
 
 
-def test_the_stock_client_gets_a_message(body):
+def test_the_stock_client_gets_a_message():
     with StandIn(seed=2) as server, client(server) as opened:
         message = create(opened, body(), "one")
         assert message.content[0].text in set("ABCD")
@@ -31,7 +32,7 @@ def test_the_stock_client_gets_a_message(body):
 
 @pytest.mark.costly
 @pytest.mark.parametrize("fault", ["429:1:0.01", "529:1", "drop:1", "cut:1"])
-def test_the_clients_own_retry_gets_what_an_undisturbed_server_gives(body, fault):
+def test_the_clients_own_retry_gets_what_an_undisturbed_server_gives(fault):
     with StandIn(seed=2) as server, client(server) as opened:
         undisturbed = create(opened, body(), "one")
     with StandIn(seed=2, faults=[fault]) as server, client(server, max_retries=1) as opened:
@@ -39,7 +40,7 @@ def test_the_clients_own_retry_gets_what_an_undisturbed_server_gives(body, fault
         assert server.requests == 2
 
 
-def test_a_fault_that_persists_outlasts_every_retry(body):
+def test_a_fault_that_persists_outlasts_every_retry():
     with StandIn(faults=["429:1:0.01:persist"]) as server, client(server, max_retries=2) as opened:
         with pytest.raises(anthropic.RateLimitError) as caught:
             create(opened, body(), "one")
@@ -47,7 +48,7 @@ def test_a_fault_that_persists_outlasts_every_retry(body):
         assert server.requests == 3
 
 
-def test_errors_reach_the_client_as_its_own_kinds(body):
+def test_errors_reach_the_client_as_its_own_kinds():
     with StandIn() as server, client(server) as opened:
         with pytest.raises(anthropic.BadRequestError, match="max_tokens"):
             create(opened, body(max_tokens=0), "one")
@@ -56,7 +57,7 @@ def test_errors_reach_the_client_as_its_own_kinds(body):
 
 
 @pytest.mark.costly
-def test_sixty_four_calls_in_flight_get_the_replies_of_one_after_the_other(body):
+def test_sixty_four_calls_in_flight_get_the_replies_of_one_after_the_other():
     names = [f"call {i}" for i in range(64)]
 
     async def all_at_once(url):
@@ -79,7 +80,7 @@ def test_nothing_is_left_running_and_the_port_is_free_again():
         anthropic.Anthropic(base_url=url, api_key="none", max_retries=0).models.list()
 
 
-def test_a_server_ends_while_a_reply_still_waits(body):
+def test_a_server_ends_while_a_reply_still_waits():
     with StandIn(faults=["slow:1:60"]) as server:
         opened = client(server, max_retries=0)
         failures = []
@@ -177,7 +178,7 @@ def closed(line):
     return line.recv(1) == b""
 
 
-def test_a_response_names_the_stand_in_and_the_request(line, body):
+def test_a_response_names_the_stand_in_and_the_request(line):
     line.sendall(request(body()))
     status, headers, content = receive(line)
     assert status == 200
@@ -188,13 +189,13 @@ def test_a_response_names_the_stand_in_and_the_request(line, body):
     json.loads(content)
 
 
-def test_a_connection_is_kept_for_the_next_request(line, body):
+def test_a_connection_is_kept_for_the_next_request(line):
     for _ in range(3):
         line.sendall(request(body()))
         assert receive(line)[0] == 200
 
 
-def test_requests_sent_at_once_are_answered_in_order(line, body):
+def test_requests_sent_at_once_are_answered_in_order(line):
     names = [f"call {i}" for i in range(20)]
     apart = []
     for name in names:
@@ -209,7 +210,7 @@ def test_requests_sent_at_once_are_answered_in_order(line, body):
     assert places == sorted(places)
 
 
-def test_a_refused_body_leaves_the_connection_open(line, body):
+def test_a_refused_body_leaves_the_connection_open(line):
     line.sendall(request({}))
     assert receive(line)[0] == 400
     line.sendall(request(body()))
@@ -217,7 +218,7 @@ def test_a_refused_body_leaves_the_connection_open(line, body):
 
 
 @pytest.mark.costly
-def test_a_slow_reply_holds_up_later_ones_of_its_own_connection_only(body):
+def test_a_slow_reply_holds_up_later_ones_of_its_own_connection_only():
     with (
         StandIn(faults=["slow:2:1"]) as server,
         connect(server) as waiting,
@@ -237,7 +238,7 @@ def test_a_slow_reply_holds_up_later_ones_of_its_own_connection_only(body):
         assert receive(waiting)[0] == 200
 
 
-def test_a_dropped_connection_brings_nothing_and_a_cut_one_a_part(body):
+def test_a_dropped_connection_brings_nothing_and_a_cut_one_a_part():
     with StandIn(faults=["drop:1"]) as server, connect(server) as line:
         line.sendall(request(body()))
         assert closed(line)
@@ -262,7 +263,7 @@ def test_a_body_that_is_too_large_is_refused(line, framed, monkeypatch):
     assert (status, json.loads(content)["error"]["type"]) == (413, "request_too_large")
 
 
-def test_a_client_that_goes_away_leaves_no_word_in_the_log(body, caplog):
+def test_a_client_that_goes_away_leaves_no_word_in_the_log(caplog):
     with StandIn(faults=["slow:1:0.2", "drop:2"]) as server:
         with connect(server) as early:
             early.sendall(b"POST /v1/messages HTTP/1.1\r\nHost: here\r\nContent-Length: 9\r\n\r\n{")

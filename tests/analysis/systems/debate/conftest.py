@@ -23,22 +23,17 @@ def bundled(bundled_log):
     return open_run(bundled_log)
 
 
-@pytest.fixture
-def make_run():
+def make_run(conditions, *, debates=4, kind="relay", **settings):
     """Build a run of scripted debates: condition → settings."""
-
-    def make(conditions, *, debates=4, kind="relay", **settings):
-        episodes = []
-        for number in range(debates):
-            for condition in conditions:
-                record = play(make_context(condition, **settings), Draws(number).of(condition))
-                name = f"mmlu.t{number}.default.{condition}"
-                told = {"episode_id": name, "task_id": f"t{number}"}
-                episodes.append(record.model_copy(update=told))
-        head = RunRecord(
-            study=SystemSettings(name="made", system="debate", conditions=tuple(conditions)),
-            provenance=Provenance(kind=kind, name="script"),
-        )
-        return SystemRun("made", head, tuple(episodes))
-
-    return make
+    episodes = []
+    for number in range(debates):
+        for condition in conditions:
+            record = play(make_context(condition, **settings), Draws(number).of(condition))
+            name = f"mmlu.t{number}.default.{condition}"
+            told = {"episode_id": name, "task_id": f"t{number}"}
+            episodes.append(record.model_copy(update=told))
+    head = RunRecord(
+        study=SystemSettings(name="made", system="debate", conditions=tuple(conditions)),
+        provenance=Provenance(kind=kind, name="script"),
+    )
+    return SystemRun("made", head, tuple(episodes))

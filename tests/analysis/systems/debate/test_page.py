@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tests.analysis.systems.debate.conftest import make_run
 from tutorsim.analysis.pages.html import to_html
 from tutorsim.analysis.pages.markdown import to_markdown
 from tutorsim.analysis.pages.published_figures import printed
@@ -104,7 +105,7 @@ def test_a_model_of_sentences_stands_beside_the_words_and_is_named(bundled):
     assert "| – | 0.888 |" in printed_line
 
 
-def test_the_first_sentence_says_what_its_table_says(make_run):
+def test_the_first_sentence_says_what_its_table_says():
     """Of debates that stopped, most protocols are known within bounds, and no one is the best."""
     made = document(make_run(["simple", "hybrid"], debates=3), True)
     rows, [answer] = rows_of(tables_of(made)["protocols_default"]), made.answers
@@ -119,7 +120,7 @@ def test_the_first_sentence_says_what_its_table_says(make_run):
 
 
 @pytest.mark.parametrize("conditions", [["baseline"], ["full"], ["unanimity"], ["self_refine"]])
-def test_runs_of_one_condition_have_a_summary_and_a_report(make_run, conditions):
+def test_runs_of_one_condition_have_a_summary_and_a_report(conditions):
     run = make_run(conditions, debates=2)
     for brief in (True, False):
         made = document(run, brief)
@@ -136,7 +137,7 @@ def test_runs_of_one_condition_have_a_summary_and_a_report(make_run, conditions)
         ("ABCD", [1, 0, 0, 0], ""),
     ],
 )
-def test_an_accuracy_below_a_trivial_baseline_is_said_where_it_stands(make_run, gold, scores, said):
+def test_an_accuracy_below_a_trivial_baseline_is_said_where_it_stands(gold, scores, said):
     run = make_run(["simple"])
     episodes = [
         one.model_copy(update={"gold": (letter,), "score": float(score)})
@@ -148,7 +149,7 @@ def test_an_accuracy_below_a_trivial_baseline_is_said_where_it_stands(make_run, 
     assert caption == f"No episode failed.{f' Below a trivial baseline: {said}' if said else ''}"
 
 
-def test_challenges_and_agents_have_sections_of_their_own(make_run):
+def test_challenges_and_agents_have_sections_of_their_own():
     run = make_run(["majority"], challenge=["solution", "irrelevant"])
     rows = rows_of(tables_of(document(run, False))["challenge"])
     assert [row["setting"] for row in rows] == ["solution", "irrelevant"]
@@ -181,7 +182,7 @@ def test_a_challenge_is_held_against_the_delivered_answer():
     assert [row[name] for name in counts] == [5, 1, "80.0", 1, 1, 2]
 
 
-def test_debates_of_other_settings_are_not_pooled(make_run):
+def test_debates_of_other_settings_are_not_pooled():
     """Numbers of agents beside others that differ in the number alone; rounds by variant."""
     of = [
         one.model_copy(update={"variant": f"{agents}-{paradigm}"})
@@ -255,14 +256,14 @@ def test_a_score_falls_only_where_its_interval_leaves_out_zero(ends, said):
     assert said in rounds(SimpleNamespace(rounds=[few, *known])).finding
 
 
-def test_a_run_of_failed_episodes_only_has_a_summary(make_run):
+def test_a_run_of_failed_episodes_only_has_a_summary():
     run = make_run(["simple"], debates=1)
     broken = [one.model_copy(update={"status": "failed", "turns": ()}) for one in run.episodes]
     made = document(run.__class__(run.name, run.head, tuple(broken)), False)
     assert "1 failed episode left out." in tables_of(made)["performance"].caption
 
 
-def test_a_recount_shows_every_condition_under_every_combination(make_run):
+def test_a_recount_shows_every_condition_under_every_combination():
     run = make_run(["simple", "full"])
     made = recount_document(run, {"vote_from": ("1", "3"), "undecided": ("none",)})
     assert [section.title for section in made.sections] == [
@@ -325,7 +326,7 @@ def test_outcomes_of_a_stopped_debate_are_those_of_its_log_or_say_what_is_open(b
     assert inapt["score_least"].null_count() == inapt.height
 
 
-def test_outcomes_under_settings_name_every_combination(make_run):
+def test_outcomes_under_settings_name_every_combination():
     run = make_run(["full"], debates=1)
     made = VIEW.outcomes_under({"vote_from": ("1", "3"), "merge_identical": ("true",)})
     frame = made.frame(run.episodes, run.head)
@@ -336,7 +337,7 @@ def test_outcomes_under_settings_name_every_combination(make_run):
         VIEW.outcomes_under({"colour": ("1",)})
 
 
-def test_a_recount_scores_as_the_program_does_if_told_to(make_run):
+def test_a_recount_scores_as_the_program_does_if_told_to():
     run = make_run(["baseline"], debates=1)
     record = run.episodes[0].model_copy(update={"answer": "X) or C)", "score": 1.0})
     assert record.worth(record.answer).value == 1.0  # one option letter stands before a bracket
@@ -352,12 +353,12 @@ def test_a_recount_scores_as_the_program_does_if_told_to(make_run):
         ({"scoring": ("mine",)}, "'mine' is no value"),
     ],
 )
-def test_a_setting_that_cannot_be_recounted_is_refused(make_run, settings, words):
+def test_a_setting_that_cannot_be_recounted_is_refused(settings, words):
     with pytest.raises(UsageError, match=words):
         recount_document(make_run(["full"], debates=1), settings)
 
 
-def test_a_trace_says_who_saw_what(make_run):
+def test_a_trace_says_who_saw_what():
     run = make_run(["simple"], debates=1, paradigm="relay")
     told = trace(run, run.episodes[0])
     second = next(one for one in told.parts if one.note.startswith("#2"))

@@ -29,69 +29,56 @@ def answer(pair, confidence):
     return LeadLabels(agent="lead", raw="", labels=labels(pair), confidence=sure)
 
 
-@pytest.fixture
-def debated():
+def debated(
+    permissive,
+    strict,
+    judge,
+    stress,
+    lead,
+    *,
+    gold=(1, 2),
+    quick=None,
+    sure=(80, 0.8),
+    name="item",
+    condition="hpo",
+):
     """Build an item after a debate from what each agent says."""
-
-    def build(
-        permissive,
-        strict,
-        judge,
-        stress,
-        lead,
-        *,
-        gold=(1, 2),
-        quick=None,
-        sure=(80, 0.8),
-        name="item",
-        condition="hpo",
-    ):
-        said = {"permissive": permissive, "strict": strict}
-        outcome, actual = labels(lead), labels(gold)
-        assert actual is not None
-        return OversightRecord(
-            episode_id=f"mrbench.{name}.none.{condition}",
-            benchmark="mrbench",
-            task_id=name,
-            variant="none",
-            condition=condition,
-            conversation=name,
-            gold=actual,
-            quick=None if quick is None else answer(*quick),
-            messages=tuple(
-                Message(
-                    agent=agent,
-                    raw="",
-                    act=act,
-                    turn=turn,
-                    thesis="",
-                    evidence="",
-                    labels=labels(pair),
-                )
-                for turn, act in ((1, "opening"), (5, "closing"))
-                for agent, pair in said.items()
-            ),
-            judge=Judgment(
-                agent="judge",
-                raw="",
-                first_shown="strict",
-                winner="strict",
-                labels=labels(judge),
-                confidence=None if judge is None else sure[0],
-            ),
-            stress=StressTest(
-                agent="stress", raw="", weakness="", severity=1, labels=labels(stress)
-            ),
-            lead=answer(lead, sure[1]),
-            label=outcome,
-            unjudged=outcome is None,
-            scores={
-                "mistake": outcome is not None and outcome.mistake == actual.mistake,
-                "guidance": outcome is not None and outcome.guidance == actual.guidance,
-            },
-        )
-
-    return build
+    said = {"permissive": permissive, "strict": strict}
+    outcome, actual = labels(lead), labels(gold)
+    assert actual is not None
+    return OversightRecord(
+        episode_id=f"mrbench.{name}.none.{condition}",
+        benchmark="mrbench",
+        task_id=name,
+        variant="none",
+        condition=condition,
+        conversation=name,
+        gold=actual,
+        quick=None if quick is None else answer(*quick),
+        messages=tuple(
+            Message(
+                agent=agent, raw="", act=act, turn=turn, thesis="", evidence="", labels=labels(pair)
+            )
+            for turn, act in ((1, "opening"), (5, "closing"))
+            for agent, pair in said.items()
+        ),
+        judge=Judgment(
+            agent="judge",
+            raw="",
+            first_shown="strict",
+            winner="strict",
+            labels=labels(judge),
+            confidence=None if judge is None else sure[0],
+        ),
+        stress=StressTest(agent="stress", raw="", weakness="", severity=1, labels=labels(stress)),
+        lead=answer(lead, sure[1]),
+        label=outcome,
+        unjudged=outcome is None,
+        scores={
+            "mistake": outcome is not None and outcome.mistake == actual.mistake,
+            "guidance": outcome is not None and outcome.guidance == actual.guidance,
+        },
+    )
 
 
 def play(loaded, spec):
@@ -104,30 +91,25 @@ def play(loaded, spec):
     return drive(loaded.episode(spec), scripted(reply))
 
 
-@pytest.fixture(scope="session")
-def make_run():
+def make_run(conditions=CONDITIONS, items=(), **settings):
     """Play a study with the scripted mind, into a run."""
-
-    def build(conditions=CONDITIONS, items=(), **settings):
-        chosen = tuple(items) or builtin_items()
-        benchmark = chosen[0].benchmark
-        study = Study(
-            name="played",
-            seed=7,
-            conditions=conditions,
-            benchmarks={benchmark: {}},
-            oversight={"adaptive": "log", **settings},
-        )
-        loaded = OversightStudy(study, OVERSIGHT.catalog(), {benchmark: chosen}, OVERSIGHT)
-        head = RunRecord(
-            study=loaded.settings(), provenance=Provenance(kind="stand-in", name="scripted")
-        )
-        return SystemRun("played", head, tuple(play(loaded, spec) for spec in loaded.grid()))
-
-    return build
+    chosen = tuple(items) or builtin_items()
+    benchmark = chosen[0].benchmark
+    study = Study(
+        name="played",
+        seed=7,
+        conditions=conditions,
+        benchmarks={benchmark: {}},
+        oversight={"adaptive": "log", **settings},
+    )
+    loaded = OversightStudy(study, OVERSIGHT.catalog(), {benchmark: chosen}, OVERSIGHT)
+    head = RunRecord(
+        study=loaded.settings(), provenance=Provenance(kind="stand-in", name="scripted")
+    )
+    return SystemRun("played", head, tuple(play(loaded, spec) for spec in loaded.grid()))
 
 
 @pytest.fixture(scope="session")
-def played(make_run):
+def played():
     """Every condition on the built-in items."""
     return make_run(judge_orders=2)

@@ -1,5 +1,6 @@
 import pytest
 
+from tests.analysis.systems.oversight.conftest import debated
 from tutorsim.analysis.systems.oversight.effect_of_debate import (
     brier,
     calibration,
@@ -11,7 +12,7 @@ from tutorsim.analysis.systems.oversight.effect_of_debate import (
 from tutorsim.records import CallRecord
 
 
-def test_brier_and_calibration_are_of_both_labels(debated):
+def test_brier_and_calibration_are_of_both_labels():
     right = debated(*((1, 2),) * 5, sure=(80, 0.9), name="a")
     wrong = debated(*((1, 1),) * 5, sure=(80, 0.6), name="b")
     unjudged = debated(*((1, 2),) * 4, None, name="c")
@@ -26,12 +27,12 @@ def test_brier_and_calibration_are_of_both_labels(debated):
     assert calibration([unjudged]) == []
 
 
-def test_full_confidence_is_in_the_last_bin(debated):
+def test_full_confidence_is_in_the_last_bin():
     [bin_] = calibration([debated(*((1, 2),) * 5, sure=(80, 1.0))])
     assert (bin_.low, bin_.high) == (0.8, 1.0)
 
 
-def test_sycophancy_is_a_seen_mistake_that_was_not_identified(debated):
+def test_sycophancy_is_a_seen_mistake_that_was_not_identified():
     records = [
         debated(*((1, 0),) * 5, gold=(0, 0)),
         debated(*((0, 0),) * 5, gold=(0, 0)),
@@ -54,14 +55,14 @@ def test_shares_of_a_played_debate_are_of_its_items(played):
     assert debate_shares([]) == []
 
 
-def test_severity_stands_beside_errors(debated):
+def test_severity_stands_beside_errors():
     wrong = debated(*((1, 1),) * 5)
     right = debated(*((1, 2),) * 5)
     [share] = severity_errors([wrong, right, right])
     assert (share.name, share.hits, share.of) == ("severity 1: a label is wrong", 1, 3)
 
 
-def test_calls_are_counted_by_phase(debated):
+def test_calls_are_counted_by_phase():
     stages = ("brief", "quick", "open", "cross", "judge", "stress", "lead", "lead", "sample")
     calls = tuple(
         CallRecord(

@@ -2,6 +2,7 @@ import math
 
 import pytest
 
+from tests.analysis.systems.oversight.conftest import debated, make_run
 from tutorsim.analysis.systems.oversight.effect_of_debate import RULES, adaptive_curve, aggregated
 from tutorsim.analysis.systems.oversight.scores import Judged, evaluate, pair_of
 from tutorsim.records import CallRecord
@@ -143,14 +144,14 @@ HAND = [
 
 
 @pytest.mark.parametrize(("said", "expected"), HAND)
-def test_every_rule_gives_what_a_hand_count_gives(debated, said, expected):
+def test_every_rule_gives_what_a_hand_count_gives(said, expected):
     record = debated(*said)
     found = aggregated(record)
     assert found.keys() == set(RULES)
     assert {rule: (one.mistake, one.guidance) for rule, one in found.items()} == expected
 
 
-def test_ties_are_counted_by_label(debated):
+def test_ties_are_counted_by_label():
     said, _ = HAND[2]
     found = {rule: one.ties for rule, one in aggregated(debated(*said)).items()}
     assert found["majority_of_five"] == 1
@@ -158,19 +159,19 @@ def test_ties_are_counted_by_label(debated):
     assert found["lead"] == found["judge"] == found["most_cautious"] == 0
 
 
-def test_stated_confidence_weighs(debated):
+def test_stated_confidence_weighs():
     said = ((1, 0), (1, 0), (1, 2), (1, 2), (1, 1))
     assert aggregated(debated(*said, sure=(100, 1.0)))["confidence_weighted"].guidance == 2
     assert aggregated(debated(*said, sure=(10, 0.1)))["confidence_weighted"].guidance == 0
 
 
-def test_without_a_debate_there_is_nothing_to_put_together(make_run):
+def test_without_a_debate_there_is_nothing_to_put_together():
     [record, *_] = make_run(["single"]).episodes
     assert aggregated(record) is None
 
 
 @pytest.fixture
-def adaptive(debated):
+def adaptive():
     """Three items: the debate is right in all; quick labels of confidence .9 and .5 are wrong."""
     same = ((1, 2),) * 5
     calls = tuple(

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
+from tests.analysis.systems.oversight.conftest import make_run
 from tutorsim.analysis.pages.document_as_json import to_value
 from tutorsim.analysis.pages.html import to_html
 from tutorsim.analysis.pages.markdown import to_markdown
@@ -125,7 +126,7 @@ def test_the_telling_items_are_shown_act_by_act(report):
     assert dict(first.facts)["Gold"]
 
 
-def test_an_unlabelled_file_is_run_and_scored_by_nobody(make_run):
+def test_an_unlabelled_file_is_run_and_scored_by_nobody():
     run = make_run(["single", "hpo"], unlabelled())
     found = document(run, False)
     assert "scores" not in tables(found)
@@ -152,7 +153,7 @@ def test_nothing_at_all_has_a_document(played):
         assert tables(found) == {}
 
 
-def test_outcomes_of_an_item_are_numbers_or_none(played, make_run):
+def test_outcomes_of_an_item_are_numbers_or_none(played):
     [record, *_] = played.episodes
     for outcome in VIEW.outcomes.values():
         assert outcome(record) in (0.0, 1.0)
@@ -160,7 +161,7 @@ def test_outcomes_of_an_item_are_numbers_or_none(played, make_run):
     assert all(outcome(bare) is None for outcome in VIEW.outcomes.values())
 
 
-def test_each_item_has_its_labels_under_each_reading_and_rule(played, make_run):
+def test_each_item_has_its_labels_under_each_reading_and_rule(played):
     """As run they are those of the log; a rule is what the table of aggregations counts."""
     frame = VIEW.tables["outcomes"].frame(played.episodes, played.head)
     logged = frame.filter((pl.col("reading") == "standard") & (pl.col("rule") == "as_run"))

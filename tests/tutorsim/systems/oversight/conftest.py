@@ -33,7 +33,7 @@ def published():
     return path
 
 
-def annotation(mistake="Yes", guidance="Yes", **others):
+def make_annotation(mistake="Yes", guidance="Yes", **others):
     return {
         "Mistake_Identification": mistake,
         "Mistake_Location": "Yes",
@@ -47,13 +47,13 @@ def annotation(mistake="Yes", guidance="Yes", **others):
     }
 
 
-def row(conversation="one", replies=None):
+def make_row(conversation="one", replies=None):
     return {
         "conversation_id": conversation,
         "conversation_history": "Tutor: What is 2 + 2? \n\xa0Student: It is 5.\nI am sure.",
         "Ground_Truth_Solution": "It is 4.",
         "anno_llm_responses": replies
-        or {"Expert": {"response": "Count again.", "annotation": annotation()}},
+        or {"Expert": {"response": "Count again.", "annotation": make_annotation()}},
     }
 
 
@@ -67,16 +67,6 @@ def bench(tmp_path):
         return path
 
     return write
-
-
-@pytest.fixture
-def make_row():
-    return row
-
-
-@pytest.fixture
-def make_annotation():
-    return annotation
 
 
 @pytest.fixture

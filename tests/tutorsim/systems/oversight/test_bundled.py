@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.tutorsim.conftest import files
 from tutorsim.analysis.systems.oversight.guidance_of_audited_replies import audited_turns
 from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.kernel.load import load_recorded_study
@@ -102,7 +103,7 @@ def test_what_is_bundled_is_small():
 
 
 @pytest.mark.costly
-def test_the_demo_gives_the_same_bytes_twice(shell, files, tmp_path):
+def test_the_demo_gives_the_same_bytes_twice(shell, tmp_path):
     made = []
     for name in ("first", "second"):
         folder = tmp_path / name

@@ -3,6 +3,7 @@ from collections import Counter
 
 import pytest
 
+from tests.tutorsim.systems.oversight.conftest import make_annotation, make_row
 from tutorsim.errors import TaskFileError
 from tutorsim.records.oversight import gold_labels
 from tutorsim.systems.oversight.items import (
@@ -49,7 +50,7 @@ def test_published_rows_are_the_file_again(published):
         assert published_rows(read_mrbench(path)) == rows
 
 
-def test_only_the_first_versions_say_what_reveals_the_answer(bench, make_row):
+def test_only_the_first_versions_say_what_reveals_the_answer(bench):
     wide = read_mrbench(bench(make_row()))
     assert has_revealing(wide)
     narrow = make_row()
@@ -58,20 +59,20 @@ def test_only_the_first_versions_say_what_reveals_the_answer(bench, make_row):
     assert not has_revealing(read_mrbench(bench(narrow)))
 
 
-def test_a_conversation_that_comes_again_is_numbered_and_keeps_both_replies(bench, make_row):
+def test_a_conversation_that_comes_again_is_numbered_and_keeps_both_replies(bench):
     first, second = read_mrbench(bench(make_row("same"), make_row("same")))
     assert (first.task_id, second.task_id) == ("same-1-Expert", "same-2-Expert")
     assert first.conversation == second.conversation
     assert first.reply == second.reply
 
 
-def test_files_without_labels_are_read(bench, make_row):
+def test_files_without_labels_are_read(bench):
     [item] = read_mrbench(bench(make_row(replies={"Expert": {"response": "Count again."}})))
     assert item.annotation == {}
     assert published_rows([item])[0]["tutor_responses"] == {"Expert": {"response": "Count again."}}
 
 
-def test_a_line_without_a_speaker_continues_the_turn(bench, make_row):
+def test_a_line_without_a_speaker_continues_the_turn(bench):
     [item] = read_mrbench(bench(make_row()))
     assert item.message == "It is 5.\nI am sure."
     assert [turn.speaker for turn in item.dialogue] == ["Tutor", "Student"]
@@ -112,9 +113,7 @@ def with_reply(make_row, reply):
         ),
     ],
 )
-def test_a_bad_row_is_refused_by_file_row_tutor_and_field(
-    bench, make_row, make_annotation, build, named
-):
+def test_a_bad_row_is_refused_by_file_row_tutor_and_field(bench, build, named):
     path = bench(make_row("good"), build(make_row, make_annotation))
     with pytest.raises(TaskFileError) as error:
         read_mrbench(path)
@@ -123,7 +122,7 @@ def test_a_bad_row_is_refused_by_file_row_tutor_and_field(
     assert error.value.hint
 
 
-def test_a_reply_without_labels_among_labelled_ones_is_refused(bench, make_row):
+def test_a_reply_without_labels_among_labelled_ones_is_refused(bench):
     bare = make_row("two", {"GPT4": {"response": "x"}})
     with pytest.raises(TaskFileError, match="conversation two, tutor GPT4, field annotation"):
         read_mrbench(bench(make_row(), bare))

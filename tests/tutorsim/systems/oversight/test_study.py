@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import tomli_w
 
+from tests.tutorsim.systems.oversight.conftest import make_row
 from tests.tutorsim.systems.oversight.test_reply_reading import SHAPES
 from tutorsim.errors import CallFailed, StudyError
 from tutorsim.kernel.cost_plan import load_prices, plan
@@ -366,7 +367,7 @@ def test_a_sample_is_of_whole_dialogues_and_of_itself_the_same(write, tmp_path):
     assert {task.conversation for task in other.tasks["mrbench"]} < names
 
 
-def test_a_study_of_a_file_travels_with_its_sample(write, tmp_path, make_row):
+def test_a_study_of_a_file_travels_with_its_sample(write, tmp_path):
     rows = [make_row(f"c{i}") for i in range(9)] + [make_row("c0")]
     (tmp_path / "bench.json").write_text(json.dumps(rows), encoding="utf-8")
     loaded = load_study(write(benchmarks={"mrbench": {"tasks": "bench.json", "sample": 4}}))
@@ -402,9 +403,7 @@ def test_temperature_zero_is_refused_for_samples_only(write):
     load_study(write(conditions=["single"], models={"temperature": 0}))
 
 
-def test_revealed_is_zero_is_refused_for_data_that_do_not_say_what_is_revealed(
-    write, tmp_path, make_row
-):
+def test_revealed_is_zero_is_refused_for_data_that_do_not_say_what_is_revealed(write, tmp_path):
     narrow = make_row()
     narrow["tutor_responses"] = narrow.pop("anno_llm_responses")
     del narrow["tutor_responses"]["Expert"]["annotation"]["Revealing_of_the_Answer"]

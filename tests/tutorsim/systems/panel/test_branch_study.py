@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from tests.tutorsim.conftest import files
 from tutorsim.errors import RecordingError, UsageError
 from tutorsim.kernel.flow import Round, drive, scripted
 from tutorsim.kernel.load import load_study, write_study
@@ -176,7 +177,7 @@ def record_parent(serve, record, write_grid, **settings):
 @pytest.mark.loopback
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_what_is_paid_is_in_the_range_announced_and_the_same_in_batches(
-    serve, record, write_grid, shell, files, tmp_path
+    serve, record, write_grid, shell, tmp_path
 ):
     limit = {"sciq": {"tasks": "questions.jsonl", "limit": 1}}
     server = record_parent(serve, record, write_grid, benchmarks=limit)

@@ -64,12 +64,7 @@ def verdict(run, task):
     return CodeResult(None, VerdictRecord(outcome=outcome, reason="compared"))
 
 
-@pytest.fixture
-def ask():
+def ask(system, user):
     """Build what the mind reads from a system text and a user text."""
-
-    def build(system, user):
-        body = {"system": system, "messages": [{"role": "user", "content": user}]}
-        return Asked(*read_request(body))
-
-    return build
+    body = {"system": system, "messages": [{"role": "user", "content": user}]}
+    return Asked(*read_request(body))

@@ -1,6 +1,7 @@
 import pytest
 
 from tests.reference.programs import verdicts
+from tests.tutorsim.systems.panel.mind.conftest import ask
 from tutorsim.systems.panel.scripted_prompt_reading import (
     Asked,
     knowledge_of,
@@ -81,12 +82,12 @@ def test_second_askings_are_noticed(played):
         assert asked(call).again == (call.key.attempt == 2)
 
 
-def test_the_budget_is_read_from_the_prompt(ask):
+def test_the_budget_is_read_from_the_prompt():
     form = "Distribute exactly 40 points over the 3 replies"
     assert (ask("", form).form, ask("", form).budget) == ("cumulative", 40)
 
 
-def test_traits_may_be_whole_numbers(ask):
+def test_traits_may_be_whole_numbers():
     system = (
         "traits: prior knowledge 0, confidence 1, persistence 0.5, "
         "frustration sensitivity 0.25, help seeking 1.0."

@@ -3,6 +3,7 @@ from collections import Counter
 
 import pytest
 
+from tests.tutorsim.systems.panel.mind.conftest import ask
 from tutorsim.kernel.system import Chance
 from tutorsim.standin.endpoint import think
 from tutorsim.systems.panel.scene import read_proposal, read_reviews, read_score
@@ -119,33 +120,33 @@ def scores(asked):
         ("", 0.0, 0.0),
     ],
 )
-def test_the_score_follows_what_the_answer_shows(ask, answer, least, most):
+def test_the_score_follows_what_the_answer_shows(answer, least, most):
     found = scores(ask(SYSTEM, user(answer)))
     assert least <= min(found)
     assert max(found) <= most
 
 
-def test_judging_the_same_answer_again_seldom_changes_the_score(ask):
+def test_judging_the_same_answer_again_seldom_changes_the_score():
     asked = ask(SYSTEM, user(ABOUT.clue))
     read = [read_score(judge_reply(asked, Chance(i))) for i in range(400)]
     values = [score.value for score in read if score is not None]
     assert 0 < sum(value != max(set(values), key=values.count) for value in values) < 60
 
 
-def test_a_judge_seldom_forgets_the_form(ask):
+def test_a_judge_seldom_forgets_the_form():
     asked = ask(SYSTEM, user(ABOUT.answer))
     unread = sum(read_score(judge_reply(asked, Chance(i))) is None for i in range(3000))
     assert 0 < unread < 30
 
 
-def test_an_unknown_question_is_graded_by_the_reference(ask):
+def test_an_unknown_question_is_graded_by_the_reference():
     strange = {"question": "What is zorb?", "reference": "a green moss\nIt grows on old stones."}
     assert min(scores(ask(SYSTEM, user("Zorb is green moss.", **strange)))) >= 0.6
     assert min(scores(ask(SYSTEM, user("Green moss, it grows on old stones.", **strange)))) >= 0.85
     assert max(scores(ask(SYSTEM, user("Zorb is a planet.", **strange)))) <= 0.2
 
 
-def test_code_does_not_count_as_words(ask):
+def test_code_does_not_count_as_words():
     prompt = builtin("humaneval")[0].prompt.rstrip()
     answer = f"No idea.\n  ```python\n  # {knowledge_of(prompt).answer}\n  ```"
     asked = ask(SYSTEM, f"Programming task:\n{prompt}\n\nStudent's message:\n{answer}\n\nGrade")
@@ -303,7 +304,7 @@ def ballots(ask, protocol, *, n=300, **shape):
 @pytest.mark.costly
 @pytest.mark.parametrize("protocol", FORMS)
 @pytest.mark.parametrize(("count", "budget"), [(2, 25), (4, 25), (8, 7), (3, 1000)])
-def test_ballots_can_be_read_but_for_a_few_percent(ask, protocol, count, budget):
+def test_ballots_can_be_read_but_for_a_few_percent(protocol, count, budget):
     labels = "ABCDEFGH"[:count]
     read = [
         read_ballot(text, labels, form=protocol, budget=budget)
@@ -312,13 +313,13 @@ def test_ballots_can_be_read_but_for_a_few_percent(ask, protocol, count, budget)
     assert 0 < read.count(None) < 0.12 * len(read)
 
 
-def test_a_second_asking_helps_most_of_the_time(ask):
+def test_a_second_asking_helps_most_of_the_time():
     texts = ballots(ask, "simple", again=True)
     unread = sum(read_ballot(text, "ABCD", form="simple") is None for text in texts)
     assert 0.12 * len(texts) < unread < 0.4 * len(texts)
 
 
-def test_unreadable_points_mostly_have_another_sum(ask):
+def test_unreadable_points_mostly_have_another_sum():
     unread = [
         text
         for text in ballots(ask, "cumulative", n=1500)
@@ -329,7 +330,7 @@ def test_unreadable_points_mostly_have_another_sum(ask):
     assert 0 in sums
 
 
-def test_unreadable_rich_ballots_contradict_themselves_or_have_another_sum(ask):
+def test_unreadable_rich_ballots_contradict_themselves_or_have_another_sum():
     unread = [
         text
         for text in ballots(ask, "rich", n=1500)
@@ -342,7 +343,7 @@ def test_unreadable_rich_ballots_contradict_themselves_or_have_another_sum(ask):
     assert any("=" not in text for text in unread)
 
 
-def steady_ballot(ask, form, *, role="scaffolding", call=0, seed=7, **shape):
+def steady_ballot(form, *, role="scaffolding", call=0, seed=7, **shape):
     asked = ask(f"You sit on the panel as its {role} tutor.", prompt(form, **shape))
     text = vote_reply(asked, Chance(call), steady=Chance(seed, "steady"))
     labels = "ABCDEFGH"[: shape.get("count", 4)]
@@ -351,11 +352,11 @@ def steady_ballot(ask, form, *, role="scaffolding", call=0, seed=7, **shape):
 
 @pytest.mark.parametrize("budget", [25, 7, 1000])
 @pytest.mark.parametrize("count", [2, 4, 8])
-def test_a_steady_voter_says_the_same_in_every_format(ask, count, budget):
+def test_a_steady_voter_says_the_same_in_every_format(count, budget):
     """Approvals with the usual points alone: a bar of fewer or more falls elsewhere."""
     for seed in range(30):
         said = {
-            form: steady_ballot(ask, form, seed=seed, call=n, count=count, budget=budget)
+            form: steady_ballot(form, seed=seed, call=n, count=count, budget=budget)
             for n, form in enumerate(FORMS)
         }
         assert None not in said.values()
@@ -365,9 +366,9 @@ def test_a_steady_voter_says_the_same_in_every_format(ask, count, budget):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_steady_voter_says_the_same_each_time_and_differs_from_others(ask, form):
-    assert len({str(steady_ballot(ask, form, call=n)) for n in range(30)}) == 1
-    assert len({str(steady_ballot(ask, form, seed=n)) for n in range(30)}) > 1
+def test_a_steady_voter_says_the_same_each_time_and_differs_from_others(form):
+    assert len({str(steady_ballot(form, call=n)) for n in range(30)}) == 1
+    assert len({str(steady_ballot(form, seed=n)) for n in range(30)}) > 1
 
 
 def test_voters_prefer_what_fits_but_do_not_agree_on_it(played):
@@ -381,7 +382,7 @@ def test_voters_prefer_what_fits_but_do_not_agree_on_it(played):
     assert 0.05 * len(finals) < together < 0.7 * len(finals)
 
 
-def test_the_first_label_shown_gets_a_little_more_than_its_share(ask):
+def test_the_first_label_shown_gets_a_little_more_than_its_share():
     # Each reply stands in each place equally often, so only the place can make a difference.
     chosen = Counter(
         text for turned in range(4) for text in ballots(ask, "simple", n=200, turned=turned)
@@ -401,7 +402,7 @@ def test_approvals_range_from_nobody_to_everybody(played):
     assert sizes == {0, 1, 2, 3, 4}
 
 
-def test_a_vote_with_nothing_to_choose_from_is_for_nobody(ask):
+def test_a_vote_with_nothing_to_choose_from_is_for_nobody():
     asked = ask("You assess replies to a student.", "Vote for the one best reply.")
     assert vote_reply(asked, Chance(1)) == "none"
 

@@ -2,6 +2,7 @@ import re
 
 import pytest
 
+from tests.tutorsim.systems.panel.mind.conftest import ask
 from tutorsim.kernel.system import Chance
 from tutorsim.systems.panel.scripted_prompt_reading import knowledge_of, level_of, mood_of_text
 from tutorsim.systems.panel.scripted_replies import student_reply
@@ -36,7 +37,7 @@ def told(reply, last):
 
 
 @pytest.mark.parametrize("persona", MOODS)
-def test_a_student_speaks_as_its_persona(ask, persona):
+def test_a_student_speaks_as_its_persona(persona):
     asked = ask(system(persona), FIRST)
     shown = [mood_of_text(student_reply(asked, Chance(i))).name for i in range(100)]
     assert shown.count(MOODS[persona]) >= 90
@@ -49,7 +50,7 @@ def test_a_student_says_one_to_three_sentences(played):
             assert 1 <= len(re.findall(r"[.?!](?:\s|$)", words)) <= 3, words
 
 
-def test_help_that_fits_raises_the_level_more_often_than_help_that_does_not(ask):
+def test_help_that_fits_raises_the_level_more_often_than_help_that_does_not():
     last = f"Easy: {ABOUT.beliefs[0]}. I am certain of that."
 
     def rises(reply):
@@ -60,7 +61,7 @@ def test_help_that_fits_raises_the_level_more_often_than_help_that_does_not(ask)
     assert rises(FITTING) > rises(POOR) + 90
 
 
-def test_a_student_holds_on_to_the_same_belief_while_it_learns_nothing(ask):
+def test_a_student_holds_on_to_the_same_belief_while_it_learns_nothing():
     last = f"Easy: {ABOUT.beliefs[1]}. I am certain of that."
     asked = ask(system("overconfident_misconception"), told(POOR, last))
     texts = [student_reply(asked, Chance(i)) for i in range(100)]
@@ -69,7 +70,7 @@ def test_a_student_holds_on_to_the_same_belief_while_it_learns_nothing(ask):
     assert all(ABOUT.beliefs[1] in text for text in unmoved)
 
 
-def test_more_prior_knowledge_gives_better_first_answers(ask):
+def test_more_prior_knowledge_gives_better_first_answers():
     def total(persona):
         asked = ask(system(persona), FIRST)
         return sum(level_of(student_reply(asked, Chance(i)), ABOUT) for i in range(300))
@@ -109,7 +110,7 @@ def test_a_right_program_is_kept(played):
         ("def f(x):", "None"),
     ],
 )
-def test_an_unknown_function_gets_a_stub_of_its_kind(ask, signature, value):
+def test_an_unknown_function_gets_a_stub_of_its_kind(signature, value):
     user = f'Programming task:\n{signature}\n    """Do it."""\n\nSay as this student'
     reply = student_reply(ask(system("help_avoidant"), user), Chance(1))
     assert f"{signature}\n    # not finished yet\n    return {value}\n```" in reply

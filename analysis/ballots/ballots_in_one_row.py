@@ -308,7 +308,7 @@ def place_columns(rows: Rows) -> dict[int, str]:
     cells = pl.concat([rows.frame.get_column(n).cast(pl.String) for n in found.values()] or [_NONE])
     names = cells.str.strip_chars().replace("", None).drop_nulls()
     words = bool(names.cast(pl.Float64, strict=False).has_nulls())
-    if whole and not words and len(found) > 1 and len(names) and _name_places(rows, found):
+    if whole and not words and len(found) > 1 and _may_be_places(rows, found, names):
         raise BallotFileError(
             f"{rows.file}: the columns {', '.join(found.values())} hold numbers.",
             why="They may say who stands in each place, or be candidates with points or ranks.",
@@ -317,9 +317,14 @@ def place_columns(rows: Rows) -> dict[int, str]:
     return dict(sorted(found.items())) if whole and words else {}
 
 
-def _name_places(rows: Rows, found: Mapping[int, str]) -> bool:
-    """Whether columns are called rank1, 1st choice, … and not by a bare number or `choice 1`."""
+def _may_be_places(rows: Rows, found: Mapping[int, str], cells: pl.Series) -> bool:
+    """Whether columns of numbers may hold places: they are called rank1, 1st choice, …; or by bare
+    numbers, and their cells hold each of those."""
+    if rows.hints.candidates or cells.is_empty():
+        return False
     words = [plain(rows.columns.get(name, name)) for name in found.values()]
+    if all(word.isdecimal() for word in words):
+        return set(cells.cast(pl.Float64)) == set(found)
     return all(w in _PLACE_WORDS or w.startswith(("rank", "place", "pos", "pref")) for w in words)
 
 

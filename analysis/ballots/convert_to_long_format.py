@@ -250,6 +250,8 @@ def _with_weights(rows: Rows) -> Rows:
     every = every.with_columns(voter)
     count = every.select(_BALLOT).unique().height
     by = f", times {scale}" if scale != 1 else ""
+    left = frame.select(_BALLOT).unique().height - ballots
+    by += f"; {left} of weight 0 count for nobody" if left else ""
     return rows.with_frame(
         every, f"weights in “{said}”: {ballots} ballots count as those of {count} voters{by}"
     )
@@ -264,8 +266,10 @@ def _with_unused(laid: Rows, file: Rows, shape: str) -> Rows:
         *spare,
         *(file.columns.get(name, name) for name in spare),
     }
-    used |= {*laid.used, file.hints.own or "", "row", "provenance"}
-    unused = [file.columns.get(n, n) for n in file.frame.columns if n not in used]
+    used |= {*laid.used, *filter(None, [file.hints.own]), "row", "provenance"}
+    unused = [
+        file.columns.get(n, n) or "one without a name" for n in file.frame.columns if n not in used
+    ]
     return laid.note(f"not used: {', '.join(unused)}") if unused else laid
 
 

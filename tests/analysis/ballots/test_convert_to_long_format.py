@@ -678,6 +678,8 @@ FOUND = [
     ("b.csv", "voter,ranking\nv,1. a 2. b\nw,1. b 2. a\n", "is one name, or an order of several"),
     ("b.csv", "voter,ranking\nv,ann\nw,ben\n", "ranked b v ann=1 ben=None"),
     ("b.csv", "voter,rank 1,rank 2\nv,10,20\nw,20,10\n", "hold numbers"),
+    ("b.csv", "voter,1,2,3\nv,1,2,3\nw,3,1,2\n", "hold numbers"),
+    ("b.csv", "voter,1,2,3\nv,1,0,0\nw,1,1,0\n", "approval b v 1=1 2=0 3=0"),
     ("b.csv", "ranking,votes\na>b,2\nb>a,1\n", "ranked b 1 (1 of 2) a=1 b=0"),
     ("b.csv", "rank,v,w\n1,a,b\n2,b,a\n", "has a column “rank” beside columns of names"),
     ("b.csv", "voter,choice\nv,a\nvoter,choice\nw,b\n", "row 2: the row repeats the heading"),
@@ -710,6 +712,13 @@ def test_numbers_from_zero_are_read_as_borda_points_where_somebody_says_so(tmp_p
     file = written(tmp_path, "b.csv", "voter,a,b,c\nv,2,1,0\nw,0,2,1\n")
     source = open_source(file, hints=Hints(protocol="borda"))
     assert masses(source) == {"v": {"a": 2, "b": 1, "c": 0}, "w": {"a": 0, "b": 2, "c": 1}}
+
+
+def test_columns_without_a_name_and_ballots_without_weight_are_told(tmp_path):
+    text = ",choice,weight\n1,a,0\n2,b,1\n3,a,2\n"
+    [note] = open_source(written(tmp_path, "b.csv", text)).notes
+    assert "2 ballots count as those of 3 voters; 1 of weight 0 count for nobody" in note
+    assert "not used: one without a name" in note
 
 
 def test_a_column_of_ballots_that_is_not_read_is_named(tmp_path):

@@ -1,8 +1,9 @@
 """A branch beside the recording that it continues: logged, bounded and re-simulated."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from math import fsum
 from typing import Final, NamedTuple
@@ -58,46 +59,41 @@ class Tokens(NamedTuple):
 
 @dataclass(frozen=True)
 class PaidCalls:
-    """Calls and tokens of continuations; the sum of two is that of both together."""
+    """Calls of continuations: those that the parent's recording answered, and those paid for."""
 
-    reused: int = 0
-    """Calls that the parent's recording answered."""
-    paid: int = 0
-    tokens: Mapping[str, Tokens] = field(default_factory=dict)
-    """Model → tokens of the calls paid for."""
+    reused: int
+    new: tuple[CallRecord, ...]
 
-    def __add__(self, other: "PaidCalls") -> "PaidCalls":
-        names = sorted({*self.tokens, *other.tokens})
-        none = Tokens(0, 0)
-        both = {m: (self.tokens.get(m, none), other.tokens.get(m, none)) for m in names}
-        return PaidCalls(
-            self.reused + other.reused,
-            self.paid + other.paid,
-            {m: Tokens(a.input + b.input, a.output + b.output) for m, (a, b) in both.items()},
-        )
-
-    @property
-    def total(self) -> Tokens:
-        """Tokens of all models."""
-        of = self.tokens.values()
-        return Tokens(sum(t.input for t in of), sum(t.output for t in of))
+    @cached_property
+    def tokens(self) -> dict[str, Tokens]:
+        """Model → tokens of the calls paid for."""
+        models = sorted({call.model for call in self.new})
+        return {model: _tokens([c for c in self.new if c.model == model]) for model in models}
 
     def to_json(self) -> dict[str, object]:
+        total = _tokens(self.new)
         return {
             "reused": self.reused,
-            "paid": self.paid,
-            "input_tokens": self.total.input,
-            "output_tokens": self.total.output,
+            "paid": len(self.new),
+            "input_tokens": total.input,
+            "output_tokens": total.output,
             "models": {model: tokens._asdict() for model, tokens in self.tokens.items()},
         }
 
 
-def paid_calls(parent: EpisodeRecord, continuation: EpisodeRecord) -> PaidCalls:
-    """Counts what a continuation paid for: calls that the parent's recording does not answer."""
-    answered = {call.key for call in parent.calls}
-    new = [c for c in continuation.calls if not _taken_over(c, answered, parent, continuation)]
-    each = [PaidCalls(0, 1, {c.model: Tokens(c.input_tokens, c.output_tokens)}) for c in new]
-    return sum(each, PaidCalls(reused=len(continuation.calls) - len(new)))
+def _tokens(calls: Sequence[CallRecord]) -> Tokens:
+    return Tokens(sum(c.input_tokens for c in calls), sum(c.output_tokens for c in calls))
+
+
+def paid_calls(pairs: Iterable[tuple[EpisodeRecord, EpisodeRecord]]) -> PaidCalls:
+    """Counts what continuations of logged episodes paid for: calls that the parent's recording does
+    not answer."""
+    made, new = 0, list[CallRecord]()
+    for parent, draw in pairs:
+        answered = {call.key for call in parent.calls}
+        new += [call for call in draw.calls if not _taken_over(call, answered, parent, draw)]
+        made += len(draw.calls)
+    return PaidCalls(made - len(new), tuple(new))
 
 
 def _taken_over(
@@ -413,7 +409,6 @@ def _cell(coverage: Coverage, pairs: Sequence[Pair], branch: Branch, seed: int) 
     benchmark, condition = str(coverage.benchmark), str(coverage.condition)
     mine = [p for p in pairs if (p.logged.benchmark, p.logged.condition) == (benchmark, condition)]
     continued = [p for p in mine if p.draws and not p.covered]
-    costs = [paid_calls(p.logged, draw) for p in mine for draw in (*p.draws, *p.failed)]
     return BranchCell(
         benchmark=benchmark,
         condition=condition,
@@ -425,7 +420,7 @@ def _cell(coverage: Coverage, pairs: Sequence[Pair], branch: Branch, seed: int) 
         failed=sum(len(p.failed) for p in mine),
         left=mean([sum(turn is not None for turn in p.left) / len(p.left) for p in continued]),
         moves=moves(continued),
-        calls=sum(costs, PaidCalls()),
+        calls=paid_calls((p.logged, draw) for p in mine for draw in (*p.draws, *p.failed)),
         outcomes=tuple(_outcome(o, coverage, mine, branch, seed) for o in _names(benchmark)),
     )
 
@@ -637,12 +632,12 @@ def calls_table(of: BranchBeside) -> Iterator[Row]:
     in doubt a call counts as paid for. Tokens and US$, at list prices of {day}: of the calls paid
     for."""
     for cell in of.found.cells:
-        cost, total = of.dollars(cell), cell.calls.total
+        cost, total = of.dollars(cell), _tokens(cell.calls.new)
         yield {
             "benchmark": cell.benchmark,
             "condition": cell.condition,
             "taken over": cell.calls.reused,
-            "paid for": cell.calls.paid,
+            "paid for": len(cell.calls.new),
             "tokens in": total.input,
             "tokens out": total.output,
             "US$": Written("unknown", None) if cost is None else number(cost, digits=2),

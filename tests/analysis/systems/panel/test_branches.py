@@ -24,7 +24,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 )
 from tutorsim.analysis.systems.panel.branches import (
     Move,
-    PaidCalls,
     Tokens,
     compare_branch,
     is_branch_of,
@@ -296,17 +295,17 @@ def test_after_the_path_was_left_every_call_is_paid_for():
     episode = panel_episode(panel_turn("simple", dict.fromkeys(ROLES, S)))
     parent = with_calls(episode, *START, *END, branched=False)
     asked = "1/vote_as_ranked/motivation/1"
-    found = paid_calls(parent, with_calls(episode, *START, asked, *END, left=1))
+    found = paid_calls([(parent, with_calls(episode, *START, asked, *END, left=1))])
     # Reused: the start. Paid for: the new vote, and student, judge and turn 2 after turn 1.
-    assert found == PaidCalls(reused=3, paid=4, tokens={"m": Tokens(400, 28)})
+    assert (found.reused, len(found.new), found.tokens) == (3, 4, {"m": Tokens(400, 28)})
 
 
 def test_on_the_logged_path_only_calls_that_the_parent_lacks_are():
     episode = panel_episode(panel_turn("simple", dict.fromkeys(ROLES, S)))
     parent = with_calls(episode, *START, *END, branched=False)
     asked = "1/vote_as_ranked/motivation/1"
-    found = paid_calls(parent, with_calls(episode, *START, asked, *END))
-    assert found == PaidCalls(reused=6, paid=1, tokens={"m": Tokens(100, 7)})
+    found = paid_calls([(parent, with_calls(episode, *START, asked, *END))])
+    assert (found.reused, len(found.new), found.tokens) == (6, 1, {"m": Tokens(100, 7)})
 
 
 def test_calls_of_a_tie_round_are_the_parents_only_where_it_held_the_same_round():
@@ -315,17 +314,20 @@ def test_calls_of_a_tie_round_are_the_parents_only_where_it_held_the_same_round(
     other = panel_episode(panel_turn("simple", final, tie=dict.fromkeys(ROLES, MI)))
     keys = (*START, "1/tie_critique/motivation/1", "1/tie_vote/motivation/1")
     parent = with_calls(one, *keys, branched=False)
-    assert paid_calls(parent, with_calls(one, *keys)).paid == 0
-    assert paid_calls(parent, with_calls(other, *keys)).paid == 2
+    assert paid_calls([(parent, with_calls(one, *keys))]).new == ()
+    assert len(paid_calls([(parent, with_calls(other, *keys))]).new) == 2
 
 
 def test_costs_add_up():
-    one = PaidCalls(1, 2, {"m": Tokens(3, 4), "n": Tokens(5, 6)})
-    total = sum([one, PaidCalls(10, 20, {"m": Tokens(30, 40)})], PaidCalls())
-    assert total.to_json() == {
-        "reused": 11,
-        "paid": 22,
-        "input_tokens": 38,
-        "output_tokens": 50,
-        "models": {"m": {"input": 33, "output": 44}, "n": {"input": 5, "output": 6}},
+    episode = panel_episode(panel_turn("simple", dict.fromkeys(ROLES, S)))
+    parent = with_calls(episode, *START, branched=False)
+    one, other = (with_calls(episode, *START, *END[:number]) for number in (1, 2))
+    calls = (*other.calls[:-1], other.calls[-1].model_copy(update={"model": "n"}))
+    other = other.model_copy(update={"calls": calls})
+    assert paid_calls([(parent, one), (parent, other)]).to_json() == {
+        "reused": 6,
+        "paid": 3,
+        "input_tokens": 300,
+        "output_tokens": 21,
+        "models": {"m": {"input": 200, "output": 14}, "n": {"input": 100, "output": 7}},
     }

@@ -68,15 +68,9 @@ def refuse(
 ) -> None:
     """Refuse the file if a row is bad, naming the first such row and the reason.
 
-    Args:
-        frame: Has the data row's number as `row`.
-        bad: True for a row that makes no ballot.
-        file: Named in the error; or the files whose rows stand one after the other.
-        reason: What is wrong, or how to say it of a row.
-        hint: What to do next.
-
-    Raises:
-        BallotFileError: If any row is bad.
+    `bad`: true for a row that makes no ballot. `file`: named in the error; or the files whose rows
+    stand one after the other. `reason`: what is wrong, or how to say it of a row. Raises
+    `BallotFileError` if any row is bad.
     """
     found = frame.filter(bad).sort("row").head(1)
     if found.height:
@@ -113,13 +107,7 @@ _RICH_BALLOT: Final = ("episode_id", "turn", "stage", "voter")
 def check_rich(frame: pl.DataFrame, file: Path | Places, budget: int) -> None:
     """Points, a strict order and an approval line that agree, and the masses of one rule.
 
-    Args:
-        frame: The rows of ballots cast, in any format, with the data row's number as `row`.
-        file: Named in errors.
-        budget: What the points must sum to.
-
-    Raises:
-        BallotFileError: With file, row and reason.
+    `budget`: what the points must sum to. Raises `BallotFileError` with file, row and reason.
     """
     cast = frame.filter(pl.col("protocol") == "rich").sort(
         *_RICH_BALLOT, "rank", maintain_order=True
@@ -186,14 +174,9 @@ def check_ballots(
 ) -> Checked:
     """Check that the rows make ballots, and bring them into the table's shape.
 
-    Args:
-        columns: From `outside_files.typed_columns`.
-        file: Named in errors; or the files whose rows stand one after the other.
-        budget: What a cumulative ballot must sum to. By default what most of them sum to.
-        namesakes: Whether several whole ballots under one name come from several voters.
-
-    Raises:
-        BallotFileError: With file, row and reason.
+    `columns`: from `outside_files.typed_columns`. `budget`: what a cumulative ballot must sum to.
+    By default what most of them sum to. `namesakes`: whether several whole ballots under one name
+    come from several voters. Raises `BallotFileError` with file, row and reason.
     """
     plain = plain_budget(columns, budget)
     if plain is not None:
@@ -420,15 +403,8 @@ def _with_sums(frame: pl.DataFrame) -> pl.DataFrame:
 def budget_of(points: pl.DataFrame, file: Path | Places) -> int | None:
     """What most ballots with points sum to, whatever the sequence of rows.
 
-    Args:
-        points: Rows with the columns `episode_id turn stage voter`, and points as `given`.
-        file: Whose they are, for the refusal.
-
-    Returns:
-        The sum; `None` where no ballot gives points.
-
-    Raises:
-        BallotFileError: If two sums are equally frequent: then nothing says which is meant.
+    Returns the sum; `None` where no ballot gives points. Raises `BallotFileError` if two sums are
+    equally frequent: then nothing says which is meant.
     """
     sums = (
         points.group_by(_BALLOT)

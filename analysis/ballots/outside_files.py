@@ -37,10 +37,8 @@ def read_laid(file: Path, hints: Hints = NO_HINTS, frame: pl.DataFrame | None = 
 
     Types are as they come.
 
-    Raises:
-        BallotFileError: If the file cannot be read, is empty, or lacks a column that nothing else
-            tells.
-        UsageError: If a hint names a column that the file has not.
+    Raises `BallotFileError` if the file cannot be read, is empty, or lacks a column that nothing
+    else tells; `UsageError` if a hint names a column that the file has not.
     """
     return lay_out(read_cells(file, frame), file, hints)
 
@@ -50,14 +48,9 @@ def typed_columns(frame: pl.DataFrame, file: Path | Places) -> pl.DataFrame:
 
     Optional columns that the file lacks are null, but `run_id`, which is the file's name.
 
-    Args:
-        frame: Columns of the ballots table, the required ones among them, and as `row`, the
-            first one, the data row's number in the file.
-        file: Named in errors; or the files whose rows stand one after the other.
-
-    Raises:
-        BallotFileError: If a row misses a value, or has something else than a number in a number
-            column.
+    `frame`: columns of the ballots table, the required ones among them, and as `row`, the first
+    one, the data row's number in the file. Raises `BallotFileError` if a row misses a value, or has
+    something else than a number in a number column.
     """
     frame = frame.filter(~pl.all_horizontal(pl.exclude("row").is_null()))
     for name in frame.columns[1:]:
@@ -153,15 +146,9 @@ def read_ballots(
 ) -> BallotsFound:
     """Read files of ballots, and check them together.
 
-    Args:
-        files: Files ending in one of `BALLOT_SUFFIXES`; or what a frame is called.
-        frame: Rows that are held already, of the one file.
-        hints: What the user says of them.
-
-    Raises:
-        BallotFileError: With file, row and reason, where rows make no ballot, where a file
-            cannot be read, and where files disagree about the budget.
-        UsageError: If a hint names a column that a file has not.
+    `frame`: rows that are held already, of the one file. Raises `BallotFileError` with file, row
+    and reason, where rows make no ballot, where a file cannot be read, and where files disagree
+    about the budget; `UsageError` if a hint names a column that a file has not.
     """
     read = [_read_file(file, hints, frame) for file in files]
     places = _places(files, read)

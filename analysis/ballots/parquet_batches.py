@@ -99,12 +99,8 @@ class ParquetBatches:
     def parts(self, *, together: int = TOGETHER, shown: bool = False) -> Iterator[Part]:
         """The votes, whole turns at a time; each file's turns that need a look come after it.
 
-        Args:
-            together: Turns of a part.
-            shown: Also labels, and what says where an episode stands in the grid.
-
-        Raises:
-            BallotFileError: With file, row and reason, if rows make no ballot.
+        `together`: turns of a part. `shown`: also labels, and what says where an episode stands in
+        the grid. Raises `BallotFileError` with file, row and reason, if rows make no ballot.
         """
         reader, waiting = VoteReader(self.order, self.voters), list[Votes]()
         for file in self.files:
@@ -207,14 +203,9 @@ def batched(
     rows of a turn lie apart. Files in folders of their own are of other runs, whose episodes may
     have the same names.
 
-    Args:
-        files: Of Parquet.
-        hints: Only those that say nothing of the shape are for files read so.
-        order: Candidates by name → in the fallback order.
-        run: Looks at the files, here or elsewhere.
-
-    Raises:
-        BallotFileError: If a file cannot be read, or cumulative ballots of two sum differently.
+    `hints`: only those that say nothing of the shape are for files read so. `order`: candidates by
+    name → in the fallback order. `run`: looks at the files, here or elsewhere. Raises
+    `BallotFileError` if a file cannot be read, or cumulative ballots of two sum differently.
     """
     plain = replace(hints, budget=None, fallback_order=None, namesakes=False) == NO_HINTS
     if not plain:
@@ -328,11 +319,7 @@ def _first_points(rows: pl.LazyFrame) -> pl.DataFrame:
 
 @contextmanager
 def scanned(file: Path) -> Iterator[pl.LazyFrame]:
-    """The rows of a Parquet file, to be asked.
-
-    Raises:
-        BallotFileError: If the file cannot be read.
-    """
+    """The rows of a Parquet file, to be asked; `BallotFileError` if the file cannot be read."""
     try:
         open_named(file).close()
         yield pl.scan_parquet(file.absolute(), glob=False, hive_partitioning=False)

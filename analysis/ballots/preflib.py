@@ -70,9 +70,8 @@ class _Head:
 def read_preflib(file: Path) -> PrefLibRead:
     """Read one PrefLib file.
 
-    Raises:
-        BallotFileError: With file, line and reason, where a line is no order of the kind that
-            the file's ending promises, or where the counts in its head do not hold.
+    Raises `BallotFileError` with file, line and reason, where a line is no order of the kind that
+    the file's ending promises, or where the counts in its head do not hold.
     """
     head, orders = _parse(file)
     candidates = _candidates(head, orders)
@@ -143,14 +142,8 @@ def preflib_text(
 ) -> str:
     """A PrefLib file of strict orders (`soc`, or `soi` if some are not whole) or approvals (`cat`).
 
-    Args:
-        kind: `soc`, `soi`, or `cat` with the approved in the first group and the others in the
-            second.
-        file_name: Stated in the head.
-        title: Stated in the head, on one line.
-        names: Names of the alternatives, which are numbered from 1.
-        orders: One per voter; equal ones are counted together, the most frequent first.
-        provenance: What answered the calls, stated in the head's description.
+    `kind`: `soc`, `soi`, or `cat` with the approved in the first group and the others in the
+    second. `orders`: one per voter; equal ones are counted together, the most frequent first.
     """
     counted = sorted(Counter(orders).items(), key=lambda item: (-item[1], item[0]))
     head = {

@@ -39,12 +39,8 @@ class Cells(NamedTuple):
 def read_cells(file: Path, frame: pl.DataFrame | None = None) -> Cells:
     """Read the rows of a file; blank lines are no rows, and are counted.
 
-    Args:
-        file: The file; or what a frame is called.
-        frame: Rows that are held already.
-
-    Raises:
-        BallotFileError: If the file cannot be read, has no rows, or has a column twice.
+    `file`: the file; or what a frame is called. Raises `BallotFileError` if the file cannot be
+    read, has no rows, or has a column twice.
     """
     try:
         raw, notes = (frame, ()) if frame is not None else _READERS[file.suffix.lower()](file)
@@ -188,10 +184,7 @@ _COLUMNS: Final = frozenset(word for name, words in COLUMN_WORDS.items() for wor
 def _rows_in(value: object, around: Mapping[str, Any], key: str = "") -> Iterator[dict[str, Any]]:
     """Every ballot in nested lists and objects.
 
-    Args:
-        value: A JSON value.
-        around: Columns of what it stands in.
-        key: What it stands under, if that is an object.
+    `around`: columns of what it stands in. `key`: what it stands under, if that is an object.
     """
     if isinstance(value, list):
         for one in value:

@@ -106,13 +106,8 @@ def spellings(names: Iterable[str], what: str, spelling: str | None) -> dict[str
 
     They differ in case, blanks, characters without width or the coding of the same letters.
 
-    Args:
-        names: All of them.
-        what: What they name, for the refusal.
-        spelling: What the user says: `one`, `apart` or nothing.
-
-    Raises:
-        UsageError: If there are such names, and the user does not say what they are.
+    `spelling`: what the user says: `one`, `apart` or nothing. Raises `UsageError` if there are such
+    names, and the user does not say what they are.
     """
     alike: dict[str, list[str]] = {}
     for name in sorted(set(names)):

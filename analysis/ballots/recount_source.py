@@ -141,8 +141,7 @@ class Source:
     def parts(self, together: int = TOGETHER) -> Iterator[Part]:
         """The votes in parts of whole turns: all at once, or as their files are read.
 
-        Args:
-            together: Turns of a part, of files that are read in batches.
+        `together`: turns of a part, of files that are read in batches.
         """
         if self.batches is None or "votes" in vars(self):
             yield self._whole
@@ -152,8 +151,7 @@ class Source:
     def by_file(self) -> list[ParquetBatches]:
         """The files one by one, to be read in different places.
 
-        Raises:
-            UsageError: If they cannot be read in batches.
+        Raises `UsageError` if they cannot be read in batches.
         """
         if self.batches is None:
             raise _not_by_file(self.name)
@@ -378,16 +376,8 @@ def source_of(
 ) -> Source:
     """The votes of a run of any system that was read already.
 
-    Args:
-        name: The folder's.
-        run: Its head.
-        episodes: Its records.
-        ballots: Its ballots table, if there is one already.
-        retest: Votes asked again.
-        ratings: What people said of it.
-
-    Raises:
-        UsageError: If nobody votes in it.
+    `ballots`: its ballots table, if there is one already. Raises `UsageError` if nobody votes in
+    it.
     """
     if isinstance(run.study, StudySettings):
         rows = ballots_table(without_shared_turns(episodes), run=run)
@@ -415,11 +405,7 @@ def source_of(
 
 
 def check_votes(name: str, run: RunRecord) -> VotingSettings:
-    """How a run's votes are counted.
-
-    Raises:
-        UsageError: If nobody votes in it.
-    """
+    """How a run's votes are counted; `UsageError` if nobody votes in it."""
     if run.voting is None:
         raise UsageError(
             f"{name} is a run of the system {run.system!r}, in which nobody votes.",

@@ -238,9 +238,8 @@ def read_votes(ballots: pl.DataFrame, *, fallback_order: Sequence[str] | None = 
 
     A round whose ballots have not all as many candidates is left out; checked tables have none.
 
-    Args:
-        ballots: The long ballots table; `initial`, `final` and `tie` also name the stages.
-        fallback_order: The fallback order; candidates outside it stand behind it by name.
+    `ballots`: the long ballots table; `initial`, `final` and `tie` also name the stages.
+    `fallback_order`: the fallback order; candidates outside it stand behind it by name.
     """
     order = standing_order(ballots, fallback_order)
     voters = ballots.get_column("voter").cast(pl.String).drop_nulls().unique().sort().to_list()
@@ -431,9 +430,7 @@ def plain_budget(frame: pl.DataFrame, budget: int | None) -> int | None:
     once in a round, in turns that have one protocol and a final vote, and a tie round among
     exactly those who were tied, if any.
 
-    Args:
-        frame: From `outside_files.typed_columns`.
-        budget: As for `analysis.ballots.ballot_checks.check_ballots`.
+    `frame`: from `outside_files.typed_columns`.
     """
     status = frame.get_column("ballot_status")
     if status.null_count() < frame.height and not status.eq_missing("valid").all():
@@ -463,10 +460,7 @@ def first_budget(votes: Votes) -> int | None:
 def sound_turns(frame: pl.DataFrame, piece: Piece, budget: int) -> Bools:
     """The turns whose every row belongs to a valid ballot or an abstention.
 
-    Args:
-        frame: The rows that the piece was read from.
-        piece: The same rows as arrays.
-        budget: Points of a cumulative ballot.
+    `piece`: the same rows as arrays.
     """
     votes, turn = piece.votes, piece.turn
     sound = (votes.turns.get_column("protocol").is_in(PROTOCOLS)).to_numpy()

@@ -315,15 +315,7 @@ def own_candidates(
     turns: pl.DataFrame,
     own: Mapping[str, Mapping[str, str]] | None,
 ) -> Bools:
-    """Shape (R, n, m): the candidate is the voter's own.
-
-    Args:
-        part: Rounds of one size.
-        order: Candidates by place.
-        voters: Voters by number.
-        turns: `Votes.turns`.
-        own: `Votes.own`.
-    """
+    """Shape (R, n, m): the candidate is the voter's own."""
     place = {name: i for i, name in enumerate(order)}
     of_voter = np.array([place.get(name, -1) for name in voters], dtype=np.int64)
     seats = of_voter[part.voters]
@@ -351,10 +343,8 @@ def in_order(votes: Votes, order: Sequence[str]) -> Votes:
 def ranked(part: Rounds, rank: Ints, rows: Bools | None = None) -> Rounds:
     """The same votes, the candidates of each round in another order.
 
-    Args:
-        part: Rounds of one size.
-        rank: Shape (places,): the rank of each place of `Votes.order`.
-        rows: Rounds that are put in order, by default all.
+    `rank`: shape (places,): the rank of each place of `Votes.order`. `rows`: rounds that are put in
+    order, by default all.
     """
     ranks = rank[part.candidates]
     if rows is not None:
@@ -451,8 +441,7 @@ _MEMBERS: Final = 30
 def encode_rows(columns: Sequence[npt.NDArray[Any]] | npt.NDArray[Any]) -> tuple[Ints, int]:
     """A code for each row, equal for equal rows, and how many codes there may be.
 
-    Args:
-        columns: One or more, shape (rows,) each, of whole numbers or truths from -1 on.
+    `columns`: one or more, shape (rows,) each, of whole numbers or truths from -1 on.
     """
     code, codes = np.zeros(len(columns[0]), dtype=np.int64), 1
     for column in columns:
@@ -494,8 +483,7 @@ def count_rows(columns: Sequence[npt.NDArray[Any]]) -> Iterator[tuple[tuple[int,
 def set_columns(members: Bools) -> list[Ints]:
     """Sets as whole numbers: columns that are equal for equal sets.
 
-    Args:
-        members: Shape (rows, members).
+    `members`: shape (rows, members).
     """
     parts = [members[:, i : i + _MEMBERS] for i in range(0, members.shape[1], _MEMBERS)]
     return [part @ (1 << np.arange(part.shape[1])) for part in parts]
@@ -521,10 +509,8 @@ class DistinctPanels(NamedTuple):
     def find(masses: Ints, cast: Bools, protocol: Protocol) -> "DistinctPanels":
         """The different panels among some.
 
-        Args:
-            masses: Shape (turns, voters, candidates).
-            cast: Shape (turns, voters): false for an abstention.
-            protocol: Of the ballots.
+        `masses`: shape (turns, voters, candidates). `cast`: shape (turns, voters): false for an
+        abstention.
         """
         turns, n, m = masses.shape
         cells = masses.reshape(-1, m)
@@ -539,8 +525,7 @@ class DistinctPanels(NamedTuple):
     def union(self, others: Sequence["DistinctPanels"]) -> tuple["DistinctPanels", list[Ints]]:
         """The different panels of several, and for each of them, itself first, where its own are.
 
-        Args:
-            others: Of the same size and protocol.
+        `others`: of the same size and protocol.
         """
         numbers: dict[Masses, int] = {}
         rows = []

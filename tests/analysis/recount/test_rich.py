@@ -44,23 +44,18 @@ def rich_ballot(voter, choice, rule):
     )
 
 
-@pytest.fixture
-def rich_source():
-    """`rich_source(rule, ballots)`: a run of one turn, counted under a rule."""
-
-    def make(rule, ballots=PANEL):
-        plain = panel_turn("simple", dict.fromkeys(DEFAULT_ROLES, S))
-        cast = tuple(rich_ballot(voter, choice, rule) for voter, choice in ballots.items())
-        turn = plain.model_copy(
-            update={
-                "ballots_initial": cast,
-                "ballots_final": cast,
-                "decision": decide([b.mass for b in cast], DEFAULT_ROLES, order=DEFAULT_ROLES),
-            }
-        )
-        return panel_source(panel_episode(turn, condition="rich"), rich_protocol=rule)
-
-    return make
+def rich_source(rule, ballots=PANEL):
+    """A run of one turn, counted under a rule."""
+    plain = panel_turn("simple", dict.fromkeys(DEFAULT_ROLES, S))
+    cast = tuple(rich_ballot(voter, choice, rule) for voter, choice in ballots.items())
+    turn = plain.model_copy(
+        update={
+            "ballots_initial": cast,
+            "ballots_final": cast,
+            "decision": decide([b.mass for b in cast], DEFAULT_ROLES, order=DEFAULT_ROLES),
+        }
+    )
+    return panel_source(panel_episode(turn, condition="rich"), rich_protocol=rule)
 
 
 SCORES = {"score", "median_score"}
@@ -77,7 +72,7 @@ def winners_found(result, reading="fallback", exempt=0):
 
 
 @pytest.mark.parametrize("rule", ["simple", "ranked", "cumulative", "approval"])
-def test_a_rich_turn_has_the_winner_of_every_rule_as_computed_by_hand(rule, rich_source):
+def test_a_rich_turn_has_the_winner_of_every_rule_as_computed_by_hand(rule):
     result = recount(rich_source(rule), exempt=[0])
     found = winners_found(result)
     assert set(found) == set(TARGETS) - SCORES  # its order says nothing of how far apart they are
@@ -92,7 +87,7 @@ def test_a_rich_turn_has_the_winner_of_every_rule_as_computed_by_hand(rule, rich
 
 
 @pytest.mark.parametrize("rule", ["simple", "ranked", "cumulative", "approval"])
-def test_own_rules_get_the_rankings_of_rich_ballots_and_the_masses_that_count(rule, rich_source):
+def test_own_rules_get_the_rankings_of_rich_ballots_and_the_masses_that_count(rule):
     # Last places: motivation twice, scaffolding twice; the order decides between the others.
     vectors = {"veto": [1, 1, 1, 0], "first": [1, 0, 0, 0], "borda": [6, 4, 2, 0]}
     told = []
@@ -110,7 +105,7 @@ def test_own_rules_get_the_rankings_of_rich_ballots_and_the_masses_that_count(ru
     assert {ballots.format for ballots in told} == {"rich"}
 
 
-def test_intervals_collapse_where_the_order_decides_ties(rich_source):
+def test_intervals_collapse_where_the_order_decides_ties():
     result = recount(rich_source("cumulative"), exempt=[0])
     for row in result.rules:
         if row.reading == "fallback" and row.target not in SCORES:
@@ -120,13 +115,13 @@ def test_intervals_collapse_where_the_order_decides_ties(rich_source):
             assert row.flips.upper == 0
 
 
-def test_exempt_voters_widen_the_answers_of_rich_ballots_too(rich_source):
+def test_exempt_voters_widen_the_answers_of_rich_ballots_too():
     result = recount(rich_source("cumulative"), targets=["approval"], exempt=[0, 4])
     [row] = [r for r in result.rules if (r.reading, r.exempt) == ("fallback", 4)]
     assert {name for name, i in row.wins.items() if i.upper} == set(DEFAULT_ROLES)
 
 
-def test_the_parts_of_a_rich_ballot_are_those_that_the_voting_room_names(rich_source):
+def test_the_parts_of_a_rich_ballot_are_those_that_the_voting_room_names():
     turns = read_turns(rich_source("approval").ballots, fallback_order=DEFAULT_ROLES)
     [stage] = turns.final.values()
     assert stage.profile.rule == "approval"
@@ -138,7 +133,7 @@ def test_the_parts_of_a_rich_ballot_are_those_that_the_voting_room_names(rich_so
             assert stage.named(ballot) == expected
 
 
-def test_an_abstaining_voter_casts_nothing_under_any_rule(rich_source):
+def test_an_abstaining_voter_casts_nothing_under_any_rule():
     result = recount(rich_source("cumulative", PANEL | {V: None}), exempt=[0])
     found = winners_found(result)
     # Points 14, 22, 18, 21; approvals 2, 2, 0, 3.
@@ -147,7 +142,7 @@ def test_an_abstaining_voter_casts_nothing_under_any_rule(rich_source):
 
 @pytest.mark.costly
 @pytest.mark.parametrize("form", ["parquet", "csv", "jsonl"])
-def test_rich_ballots_travel_through_files(form, rich_source, tmp_path):
+def test_rich_ballots_travel_through_files(form, tmp_path):
     source = rich_source("ranked")
     export(source, tmp_path, form)
     read = open_source(tmp_path / f"ballots.{form}")

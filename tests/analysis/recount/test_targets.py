@@ -48,24 +48,19 @@ def random_turn(random, protocol, turn):
     return panel_turn(protocol, final, initial=initial, tie=cast(tied), turn=turn)
 
 
-@pytest.fixture
-def random_source():
+def random_source(seed, each, protocols=PROTOCOLS):
     """`random_source(seed, episodes per protocol)`: two turns in each episode."""
-
-    def make(seed, each, protocols=PROTOCOLS):
-        random = Random(seed)
-        episodes = [
-            panel_episode(
-                *(random_turn(random, protocol, turn) for turn in (1, 2)),
-                task=f"t{i}",
-                scores=(0.1, 0.2, 0.3),
-            )
-            for protocol in protocols
-            for i in range(each)
-        ]
-        return panel_source(*episodes)
-
-    return make
+    random = Random(seed)
+    episodes = [
+        panel_episode(
+            *(random_turn(random, protocol, turn) for turn in (1, 2)),
+            task=f"t{i}",
+            scores=(0.1, 0.2, 0.3),
+        )
+        for protocol in protocols
+        for i in range(each)
+    ]
+    return panel_source(*episodes)
 
 
 def rule_row(result, logged, target, **wanted):
@@ -85,7 +80,7 @@ def logged_decisions(source):
 
 @pytest.mark.costly
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_each_turn_under_its_own_rule_and_order_is_as_logged(protocol, random_source):
+def test_each_turn_under_its_own_rule_and_order_is_as_logged(protocol):
     source = random_source(1, 40, (protocol,))
     decisions = logged_decisions(source)
     result = recount(source, targets=[protocol], exempt=[0])
@@ -100,7 +95,7 @@ def test_each_turn_under_its_own_rule_and_order_is_as_logged(protocol, random_so
     assert row.agreement.lower == row.agreement.upper == row.turns == row.identified
 
 
-def test_the_per_turn_table_has_one_row_per_question_in_the_ballots_order(random_source):
+def test_the_per_turn_table_has_one_row_per_question_in_the_ballots_order():
     source = random_source(2, 2)
     frame = recount(source, targets=["ranked", "condorcet"], exempt=[0, 1]).per_turn
     assert dict(frame.schema) == dict(PER_TURN_SCHEMA)
@@ -125,7 +120,7 @@ def test_turns_that_voted_alike_keep_their_own_places():
 
 
 @pytest.mark.costly
-def test_bounds_hold_the_point_and_add_up(random_source):
+def test_bounds_hold_the_point_and_add_up():
     result = recount(random_source(3, 3), exempt=[0, 1])
     assert len(result.rules) == 4 * len(TARGETS) * 2 * 2
     for row in result.rules:
@@ -147,7 +142,7 @@ def test_bounds_hold_the_point_and_add_up(random_source):
 
 
 @pytest.mark.costly
-def test_the_point_winner_is_always_a_possible_one(random_source):
+def test_the_point_winner_is_always_a_possible_one():
     frame = recount(random_source(4, 6), exempt=[0]).per_turn
     outside = frame.filter(
         pl.col("point_winner").is_not_null()
@@ -203,7 +198,7 @@ def test_another_order_changes_only_what_the_order_decides():
 
 
 @pytest.mark.parametrize("target", ["copeland", "condorcet"])
-def test_unsettled_turns_are_marked_and_counted_as_open(random_source, monkeypatch, target):
+def test_unsettled_turns_are_marked_and_counted_as_open(monkeypatch, target):
     monkeypatch.setattr(rule_answers, "table_ends", lambda *_, **__: {})  # everything is searched
     source = random_source(6, 3)
     result = recount(source, targets=[target], exempt=[0], limit=1)
@@ -218,7 +213,7 @@ def test_unsettled_turns_are_marked_and_counted_as_open(random_source, monkeypat
         assert interval.upper >= exact.wins[name].upper
 
 
-def test_the_json_form_reads_back_and_says_what_is_held_fixed(random_source):
+def test_the_json_form_reads_back_and_says_what_is_held_fixed():
     result = recount(random_source(7, 2), targets=["simple", "schulze"], exempt=[0, 1])
     data = result.model_dump(mode="json")
     assert data["schema_version"] == 1
@@ -236,7 +231,7 @@ def test_the_json_form_reads_back_and_says_what_is_held_fixed(random_source):
 
 
 @pytest.mark.costly
-def test_the_same_source_gives_the_same_bytes(random_source):
+def test_the_same_source_gives_the_same_bytes():
     first, second = (recount(random_source(8, 2), targets=TARGETS[:5]) for _ in range(2))
     assert first.model_dump_json() == second.model_dump_json()
     assert first.per_turn.equals(second.per_turn)
@@ -257,7 +252,7 @@ def test_no_ballots_give_empty_tables():
         ({"order": [S, S]}, "cannot be used"),
     ],
 )
-def test_what_cannot_be_recounted_is_refused(settings, message, random_source):
+def test_what_cannot_be_recounted_is_refused(settings, message):
     with pytest.raises(UsageError, match=message):
         recount(random_source(9, 1), **settings)
 
@@ -284,7 +279,7 @@ def test_real_ballots_from_elsewhere_are_recounted():
     assert rule_row(result, "approval", "simple", reading="set").identified == 0
 
 
-def test_the_rules_alone_are_those_of_the_whole_recount(random_source):
+def test_the_rules_alone_are_those_of_the_whole_recount():
     source = random_source(11, 2)
     asked: dict[str, Any] = {"targets": ("ranked", "copeland"), "exempt": (0, 1)}
     assert recount(source, **asked, tables=("rules",)).rules == recount(source, **asked).rules

@@ -69,27 +69,22 @@ def bench(tmp_path):
     return write
 
 
-@pytest.fixture
-def study():
+def study(items=(), seed=7, models=None, conditions=CONDITIONS, **settings):
     """Build a study of the built-in items, or of given ones."""
-
-    def build(items=(), seed=7, models=None, conditions=CONDITIONS, **settings):
-        chosen = Study(
-            name="small",
-            seed=seed,
-            conditions=conditions,
-            benchmarks={"mrbench": {}},
-            oversight=settings,
-            models=models or {},
-        )
-        tasks = {"mrbench": tuple(items) or builtin_items()}
-        return OversightStudy(chosen, OVERSIGHT.catalog(), tasks, OVERSIGHT)
-
-    return build
+    chosen = Study(
+        name="small",
+        seed=seed,
+        conditions=conditions,
+        benchmarks={"mrbench": {}},
+        oversight=settings,
+        models=models or {},
+    )
+    tasks = {"mrbench": tuple(items) or builtin_items()}
+    return OversightStudy(chosen, OVERSIGHT.catalog(), tasks, OVERSIGHT)
 
 
 @pytest.fixture
-def scene(study):
+def scene():
     """Build a scene of a built-in item, or of a given one."""
 
     def build(condition="hpo", item=0, seed=7, **settings):
@@ -119,22 +114,17 @@ class Played:
         return [f"{r.system}\n{r.user}" for r in self.requests.values()]
 
 
-@pytest.fixture
-def play():
+def play(scene, replies=None):
     """Run a scene; the scripted mind answers, except what is given by call key."""
+    requests: dict[str, Request] = {}
 
-    def run(scene, replies=None):
-        requests: dict[str, Request] = {}
+    def reply(call):
+        requests[str(call.key)] = call.request
+        given = (replies or {}).get(str(call.key))
+        if given is not None:
+            return given
+        chance = Chance(scene.loaded.study.seed, scene.spec.episode_id, str(call.key))
+        asking = Asking(call.request.system, call.request.user)
+        return recognise(asking, chance, None)
 
-        def reply(call):
-            requests[str(call.key)] = call.request
-            given = (replies or {}).get(str(call.key))
-            if given is not None:
-                return given
-            chance = Chance(scene.loaded.study.seed, scene.spec.episode_id, str(call.key))
-            asking = Asking(call.request.system, call.request.user)
-            return recognise(asking, chance, None)
-
-        return Played(drive(item_flow(scene), scripted(reply)), requests)
-
-    return run
+    return Played(drive(item_flow(scene), scripted(reply)), requests)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.tutorsim.systems.oversight.conftest import study
 from tutorsim.kernel.flow import Round, drive, scripted
 from tutorsim.kernel.retest_flow import askings, retest_flow
 from tutorsim.kernel.system import Asking, Chance
@@ -33,7 +34,7 @@ def played(loaded, condition):
 
 
 @pytest.mark.parametrize(("condition", "voters"), [("self_consistency", 5), ("ensemble", 3)])
-def test_the_same_replies_give_the_logged_ballots_on_both_labels(study, condition, voters):
+def test_the_same_replies_give_the_logged_ballots_on_both_labels(condition, voters):
     record, sets, bodies = played(study(), condition)
     asked = [a.question for a in askings(sets, bodies, 2, if_cut_off=None)]
     assert len(asked) == 2 * voters
@@ -44,7 +45,7 @@ def test_the_same_replies_give_the_logged_ballots_on_both_labels(study, conditio
         assert set(vote.repeats[0][0].labels) == set(CANDIDATES[label])
 
 
-def test_a_failed_call_takes_its_repeat_from_both_votes_and_is_told_once(study):
+def test_a_failed_call_takes_its_repeat_from_both_votes_and_is_told_once():
     _, sets, bodies = played(study(), "ensemble")
     asked = [a.question for a in askings(sets, bodies, 2, if_cut_off=None)]
 
@@ -65,5 +66,5 @@ def test_a_failed_call_takes_its_repeat_from_both_votes_and_is_told_once(study):
 
 
 @pytest.mark.parametrize("condition", ["single", "hpo"])
-def test_where_the_lead_decides_there_is_no_vote_to_ask_again(study, condition):
+def test_where_the_lead_decides_there_is_no_vote_to_ask_again(condition):
     assert played(study(), condition)[1] == []

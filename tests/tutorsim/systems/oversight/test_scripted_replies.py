@@ -2,6 +2,7 @@ from collections import Counter
 
 import pytest
 
+from tests.tutorsim.systems.oversight.conftest import play
 from tutorsim.kernel.system import Asking, Chance
 from tutorsim.systems.oversight.scripted_replies import recognise
 from tutorsim.systems.oversight.settings import CONDITIONS
@@ -14,18 +15,18 @@ def test_other_prompts_are_left_to_others():
     assert recognise(Asking("You are a tutor.", "Vote for one."), Chance(1), None) is None
 
 
-def test_the_same_request_and_chance_give_the_same_reply(scene, play):
+def test_the_same_request_and_chance_give_the_same_reply(scene):
     one, other = play(scene()), play(scene())
     assert one.record == other.record
 
 
-def test_debate_differs_from_the_single_lead(scene, play):
+def test_debate_differs_from_the_single_lead(scene):
     labels = {c: [play(scene(c, i)).record.label for i in range(N)] for c in ("hpo", "single")}
     assert labels["hpo"] != labels["single"]
 
 
 @pytest.mark.costly
-def test_all_that_has_to_be_handled_occurs(scene, play):
+def test_all_that_has_to_be_handled_occurs(scene):
     found = Counter()
     for condition in CONDITIONS:
         for place in range(N):
@@ -49,7 +50,7 @@ def test_all_that_has_to_be_handled_occurs(scene, play):
 
 
 @pytest.mark.costly
-def test_about_a_tenth_of_the_defences_are_unmet(scene, play):
+def test_about_a_tenth_of_the_defences_are_unmet(scene):
     verdicts = [
         verdict
         for seed in range(12)
@@ -60,7 +61,7 @@ def test_about_a_tenth_of_the_defences_are_unmet(scene, play):
     assert 0.05 < verdicts.count("unmet") / len(verdicts) < 0.16
 
 
-def test_permissive_sees_more_than_strict(scene, play):
+def test_permissive_sees_more_than_strict(scene):
     sums = Counter()
     for place in range(N):
         for message in play(scene("hpo", place)).record.messages:

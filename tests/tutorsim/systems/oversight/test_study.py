@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import tomli_w
 
-from tests.tutorsim.systems.oversight.conftest import make_row
+from tests.tutorsim.systems.oversight.conftest import make_row, play, study
 from tests.tutorsim.systems.oversight.test_reply_reading import SHAPES
 from tutorsim.errors import CallFailed, StudyError
 from tutorsim.kernel.cost_plan import load_prices, plan
@@ -203,7 +203,7 @@ def test_an_unreadable_lead_leaves_the_item_unjudged_with_both_raw_replies(good,
 
 @pytest.mark.parametrize(("reply", "first", "second"), SHAPES)
 def test_a_lead_of_any_shape_gets_the_listed_label_or_the_item_is_unjudged(
-    play, scene, reply, first, second
+    scene, reply, first, second
 ):
     played = play(scene("single"), {"6/lead/lead/1": reply, "6/lead/lead/2": reply})
     assert len(played.requests) == (1 if first else 2)
@@ -211,7 +211,7 @@ def test_a_lead_of_any_shape_gets_the_listed_label_or_the_item_is_unjudged(
     assert played.record.unjudged == (first is None and second is None)
 
 
-def test_types_are_forgiven_on_the_second_asking_only(play, scene):
+def test_types_are_forgiven_on_the_second_asking_only(scene):
     text = ANSWER.replace("true", '"true"')
     replies = {"6/lead/lead/1": text, "6/lead/lead/2": text}
     record = play(scene("single"), replies).record
@@ -493,7 +493,7 @@ def test_an_illegal_order_cannot_be_built(acts):
 
 
 @pytest.fixture
-def used(study):
+def used():
     def of(*conditions, **settings):
         return study(conditions=conditions, **settings).used()["prompts"]
 
@@ -505,7 +505,7 @@ def test_all_conditions_and_settings_together_use_every_template(used):
     assert everything == set(OVERSIGHT.catalog().prompts)
 
 
-def test_each_condition_runs_on_the_wordings_that_it_is_said_to_use(scene, play):
+def test_each_condition_runs_on_the_wordings_that_it_is_said_to_use(scene):
     # Scenes of the tests hold these wordings only, as a recording does.
     for condition in CONDITIONS:
         assert play(scene(condition, adaptive="skip", judge_orders=2)).record.status == "complete"

@@ -11,6 +11,7 @@ leaves out is told, and what it leaves out stays open.
 import hashlib
 import json
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -101,7 +102,8 @@ def read_council(path: Path, reading: LogReading) -> Iterator[Imported | LogErro
         raise _foreign(path, "It is no JSON file.")
     try:
         text = read_named(path).decode("utf-8-sig")
-        votes = list(_votes(json.loads(text, object_pairs_hook=_no_key_twice)))
+        value = json.loads(text, object_pairs_hook=_no_key_twice)
+        votes, elsewhere = list(_votes(value)), list(_maps_elsewhere(value))
     except (OSError, ValueError, RecursionError) as error:
         raise _foreign(path, str(error)) from error
     if not votes:
@@ -114,6 +116,7 @@ def read_council(path: Path, reading: LogReading) -> Iterator[Imported | LogErro
                 read = _trial(vote, reading.spelling)
             else:
                 read = _message(vote, question, reading.spelling)
+            read.refuse_other_maps(elsewhere)
             yield _imported(read, path, number, reading.repeat_of)
         except ValueError as error:
             asked = "Say which: --spelling one or --spelling apart."
@@ -156,6 +159,16 @@ def _votes(value: Any, asked: Any = None) -> Iterator[tuple[Mapping[str, Any], A
         for one in value.values():
             if isinstance(one, dict | list):
                 yield from _votes(one, asked)
+
+
+def _maps_elsewhere(value: Any) -> Iterator[Any]:
+    """Maps of labels that stand in no vote."""
+    if isinstance(value, dict) and not _is_vote(value):
+        yield from filter(None, [value.get("label_to_model")])
+        value = list(value.values())
+    for one in value if isinstance(value, list) else ():
+        if isinstance(one, dict | list):
+            yield from _maps_elsewhere(one)
 
 
 def _is_vote(value: Mapping[str, Any]) -> bool:
@@ -204,8 +217,9 @@ def _listed(value: Any, of: str) -> dict[str, Mapping[str, Any]]:
 
 
 def _bare_name(name: str) -> str:
-    """A model's name without case, blanks, hyphens and what stands before a slash."""
-    return re.sub(r"[\s_-]+", "", name.rpartition("/")[2]).casefold()
+    """A model's name by its letters and digits, without case and what stands before a slash."""
+    last = unicodedata.normalize("NFKC", name).rpartition("/")[2]
+    return "".join(char for char in last if char.isalnum() or char == ".").casefold()
 
 
 def _shown(value: Any) -> str:
@@ -243,6 +257,8 @@ class _Vote:
     """Voter → ranking; `None` where nobody ranked."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Label → member, in the order shown."""
+    by_order: bool = False
+    """The vote states no labels: they follow the order of the answers."""
     revised: dict[str, str] = field(default_factory=dict)
     """Member → what it said after a deliberation."""
     extracted: dict[str, str | None] | None = None
@@ -290,6 +306,7 @@ class _Vote:
             if any(later > earlier for earlier, later in pairwise(answered)):
                 raise ValueError("No map of labels, and a member failed before one that answered")
             self.labels = {chr(ord("A") + at): member for at, member in enumerate(self.responses)}
+            self.by_order = True
             self._refuse_labels_of_nobody()
 
     def _respelt(self, labels: Mapping[str, str], members: Sequence[str]) -> dict[str, str]:
@@ -321,6 +338,16 @@ class _Vote:
             raise ValueError(
                 f"No map of labels, and rankings name {_shown(lost[0])} beside those of the "
                 "answers, so whose answer a label is is open"
+            )
+
+    def refuse_other_maps(self, elsewhere: Sequence[Any]) -> None:
+        """Refuse labels in the order of the answers where a map beside the vote says otherwise."""
+        if not self.by_order:
+            return
+        if any(_label_map(one) != self.labels for one in elsewhere):
+            raise ValueError(
+                "A map of labels stands outside of the vote, which has none, and is not the order "
+                "of its answers, so whose answer a label is is open"
             )
 
     def has_means(self, stated: Any) -> bool:

@@ -164,7 +164,8 @@ def test_a_blank_answer_is_told_and_stands_as_it_was_shown(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["Maker/Alpha", "alpha", "maker/alpha ", "other/alpha", "maker/al-pha"]
+    "name",
+    ["Maker/Alpha", "alpha", "maker/alpha ", "other/alpha", "maker/al-pha", "maker/al\u200bpha"],
 )
 def test_a_voter_spelled_otherwise_than_a_member_is_asked_about(tmp_path, name):
     talk = conversation([ranking(name, ["C", "A", "B"]), *ALL_VOTE[1:]])
@@ -184,6 +185,15 @@ def test_labels_of_a_member_spelled_otherwise_are_asked_about(tmp_path):
     assert "'alpha' in one step" in asked.why
     [one] = read(tmp_path, talk, spelling="one")
     assert (orders(one)[A], one.notes) == (MODELS, ())
+
+
+def test_labels_that_a_map_outside_of_the_vote_gives_to_others_are_given_to_nobody(tmp_path):
+    talk = conversation(ALL_VOTE)
+    fits = talk | {"metadata": {"label_to_model": dict(zip(ABC, MODELS, strict=True))}}
+    [one] = read(tmp_path, fits)
+    assert one.notes == ()
+    [left] = read(tmp_path, talk | {"metadata": {"label_to_model": {"A": C, "B": B, "C": A}}})
+    assert left.why.startswith("A map of labels stands outside of the vote, which has none")
 
 
 def test_two_votes_of_one_member_under_two_names_are_not_one(tmp_path):

@@ -301,7 +301,8 @@ def _scored_options(
     if options.whole:
         return Options.of(rows)
     low, high = (with_subsets(b[None].astype(bits))[0] for b in (options.low, options.high))
-    low[-1] = high[-1] = rows[0, -1]  # all orders with `c` in one place have one total
+    if domain.kind != "open":  # all orders with `c` in one place have one total
+        low[-1] = high[-1] = rows[0, -1]
     return Options(rows, low, high, whole=False)
 
 

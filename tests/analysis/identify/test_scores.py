@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.reference import scores as plain
 from tests.reference.projection import project
-from tutorsim.analysis.ballots.vote_arrays import DistinctPanels, Profile
+from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
 from tutorsim.analysis.counting.format_conversion import projected_winners
 from tutorsim.analysis.counting.rule_definitions import RankVector
 from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels
@@ -160,3 +160,14 @@ def test_options_left_out_lie_within_the_bounds(scores):
             assert set(map(tuple, some.rows)) <= set(map(tuple, every.rows))
             assert (some.low <= every.low).all()
             assert (some.high >= every.high).all()
+
+
+def test_the_place_of_a_candidate_in_scores_that_leave_some_out_is_open():
+    """By hand: the first ballot, two scores open, may put 2 above both of those, and then 2 has 4,
+    4, 1 and 1 Borda points more than 0, 1, 3 and 4."""
+    ballots = ((LEFT_OUT, LEFT_OUT, 0, 4, 4), (2, 1, 4, 2, 2), (2, 3, 0, 1, 4), (0, 1, 4, 2, 0))
+    for reading in READINGS_OF_TIES:
+        found = Identifier(budget=4).possible(
+            Profile("score", 5, ballots), "ranked", exempt=0, reading=reading
+        )
+        assert found == ((0, 1, 2, 3, 4), True)

@@ -12,7 +12,9 @@ from tutorsim.analysis.charts.figure import (
     NAMES,
     PLAIN,
     Drawing,
+    coloured,
     inline,
+    names_in,
     shades,
     tips,
     unchecked,
@@ -62,11 +64,11 @@ def _protocols_finding(frame: pl.DataFrame, of: Evidence) -> str:
 
 @unchecked
 def _draw_protocols(frame: pl.DataFrame, of: Evidence) -> Drawing:
-    order = frame.get_column("protocol").unique(maintain_order=True).to_list()
     numbers = [f"{name}:Q|.1f" for name in ("least", "most", "lower", "upper")]
     told = tips("protocol:N", *numbers, "debates:Q")
     base = alt.Chart().encode(
-        y=alt.Y("protocol:N", sort=order, title=None, axis=NAMES), tooltip=told
+        y=alt.Y("protocol:N", sort=names_in(frame, "protocol"), title=None, axis=NAMES),
+        tooltip=told,
     )
     x = alt.X("least:Q", title="right, percent", scale=_PERCENT)
     bar = base.mark_bar(height=9, opacity=0.5, color=ACCENT).encode(x=x, x2=alt.X2("most:Q"))
@@ -125,13 +127,12 @@ def _rounds_finding(frame: pl.DataFrame, of: Evidence) -> str:
 
 @unchecked
 def _draw_rounds(frame: pl.DataFrame, of: Evidence) -> Drawing:
-    names = frame.get_column("protocol").unique(maintain_order=True).to_list()
-    color = alt.Scale(domain=names, range=shades(len(names)))
+    names = names_in(frame, "protocol")
     shapes = [_SHAPES[at % len(_SHAPES)] for at in range(len(names))]
     base = alt.Chart().encode(
         x=alt.X("turn:O", title="first vote after turn", axis=alt.Axis(labelAngle=0)),
         y=alt.Y("score:Q", title="score, percent", scale=_PERCENT),
-        color=alt.Color("protocol:N", sort=names, scale=color),
+        color=coloured("protocol", names, shades(len(names)), sort=names),
     )
     dots = base.mark_point(filled=True, size=60, opacity=1).encode(
         shape=alt.Shape("protocol:N", sort=names, scale=alt.Scale(domain=names, range=shapes)),

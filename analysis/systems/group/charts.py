@@ -58,8 +58,7 @@ def _beside_even(rows: pl.DataFrame, of: Evidence) -> Drawing:
         tooltip=tips("condition:N", "who:N", "share:Q|.1%", "messages:Q"),
     )
     even = alt.Chart().mark_rule(color=INK, strokeDash=[4, 3]).encode(x=alt.X("even:Q"))
-    order = rows["condition"].unique(maintain_order=True).to_list()
-    return faceted(bars, even, data=rows, by="condition", order=order)
+    return faceted(bars, even, data=rows, by="condition")
 
 
 @figure(

@@ -18,10 +18,12 @@ from tutorsim.analysis.charts.figure import (
     PERCENT,
     PLAIN,
     Drawing,
+    coloured,
     counts_axis,
     dots,
     faceted,
     inline,
+    names_in,
     steps,
     tips,
     unchecked,
@@ -237,14 +239,11 @@ def _exact(data: pl.DataFrame, of: Evidence) -> str:
 
 @unchecked
 def _ranges(data: pl.DataFrame, of: Evidence) -> Drawing:
-    rules = data["rule"].unique(maintain_order=True).to_list()
     names, colours = zip(*_OUTCOMES.values(), strict=True)
     base = alt.Chart().encode(
-        y=alt.Y("rule:N", sort=rules, title=None, axis=NAMES),
+        y=alt.Y("rule:N", sort=names_in(data, "rule"), title=None, axis=NAMES),
         yOffset=alt.YOffset("outcome:N", sort=list(names)),
-        color=alt.Color(
-            "outcome:N", title=None, scale=alt.Scale(domain=list(names), range=list(colours))
-        ),
+        color=coloured("outcome", names, colours, title=None),
         tooltip=tips("rule:N", "outcome:N", "least:Q|.2f", "most:Q|.2f", "turns:Q"),
     )
     x = alt.X("least:Q", title="share of turns", scale=ONE, axis=PERCENT)
@@ -297,14 +296,12 @@ def _says_of_replies(data: pl.DataFrame, of: Evidence) -> str:
 
 @unchecked
 def _bars_of_replies(data: pl.DataFrame, of: Evidence) -> Drawing:
-    names, most = list(_DOES), max(data.group_by("voted").agg(pl.col("replies").sum())["replies"])
+    most = max(data.group_by("voted").agg(pl.col("replies").sum())["replies"])
     base = alt.Chart(inline(data)).encode(
         y=alt.Y("voted:N", sort=None, title=None, axis=NAMES),
         x=alt.X("replies:Q", stack="zero", axis=counts_axis(most)),
         order=alt.Order("place:Q"),
-        color=alt.Color(
-            "does:N", title=None, scale=alt.Scale(domain=names, range=list(_DOES.values()))
-        ),
+        color=coloured("does", list(_DOES), list(_DOES.values()), title=None),
         tooltip=tips("voted:N", "does:N", "replies:Q"),
     )
     return alt.layer(base.mark_bar(height=22)).properties(height=alt.Step(34))

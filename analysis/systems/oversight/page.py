@@ -544,11 +544,7 @@ def document(run: SystemRun, brief: bool) -> Document:
         run,
         summary=_summary(of),
         answers=tuple(_answers(of)),
-        sections=(
-            scored(of),
-            *sections_there(of, others),
-            *([noise] if noise else []),
-        ),
+        sections=(scored(of), *sections_there(of, others), *([noise] if noise else [])),
         episodes=episodes_of(run, TELLING),
         lead="accuracy" if of.has_gold else "delivered",
         facts=_facts(of),

@@ -6,11 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from tutorsim.cli.console import console_for, emit_json, json_text, out, safe
@@ -40,6 +37,8 @@ class Prose:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         text = safe(self.text) if isinstance(self.text, str) else self.text
         if console.is_terminal:
+            from rich.padding import Padding
+
             yield Padding(text, (0, 0, 0, self.indent))
             return
         for line in text.split("\n", allow_blank=True):
@@ -82,8 +81,11 @@ class _Grid:
         if not self.rows:
             yield Prose("(none)")
             return
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table
+
         shown = Table(
-            box=box.SIMPLE_HEAD,
+            box=SIMPLE_HEAD,
             padding=(0, 1, 0, 0),
             pad_edge=False,
             show_edge=False,

@@ -63,7 +63,7 @@ class Scene(kernel.Scene):
         assert isinstance(self.loaded.catalog, PanelCatalog)
         return self.loaded.catalog
 
-    @property
+    @cached_property
     def wordings(self) -> PanelCatalog:  # type: ignore[override]
         return self.catalog
 

@@ -284,7 +284,9 @@ class PanelStudy(LoadedStudy):
 
     def model_of(self, agent: str, stage: str) -> str:
         models = self.study.models
-        return {"student": models.student, "judge": models.judge}.get(agent, models.tutor)
+        if agent == "student":
+            return models.student
+        return models.judge if agent == "judge" else models.tutor
 
     def model_names(self) -> tuple[str, ...]:
         models = self.study.models

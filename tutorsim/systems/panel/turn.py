@@ -343,7 +343,9 @@ def _deliberate(panel: _Panel) -> Flow[_Heard]:
     texts = _texts(revised)
     final = yield from _vote(panel, texts, {form: "vote_final"})
     further = [one for one in panel.scene.study.vote_formats if one != form]
-    others = yield from _vote(panel, texts, {one: VOTE_AS[one] for one in further})
+    others = {}
+    if further:
+        others = yield from _vote(panel, texts, {one: VOTE_AS[one] for one in further})
     return _Heard(drafts, reviews, initial[form], revised, final[form], others)
 
 

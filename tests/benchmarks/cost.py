@@ -40,3 +40,20 @@ def cost_of(*arguments):
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(command, check=True, capture_output=True, env=environment)
     return Cost(*json.loads(done.stdout))
+
+
+def note(side_by_side, what, cost, *, target):
+    side_by_side.note(
+        what=f"{what} ({cost.words()})",
+        reference="none (processor time)",
+        target=target,
+        ratio=cost.processor,
+        unit="s",
+    )
+
+
+def measured(side_by_side, *arguments, rounds=3):
+    """The cheapest of some runs of a command."""
+    costs: list[Cost] = []
+    side_by_side.benchmark.pedantic(lambda: costs.append(cost_of(*arguments)), rounds=rounds)
+    return min(costs)

@@ -7,6 +7,7 @@ Fewer debates and items than ten thousand, which take minutes to make:
 import json
 import os
 from collections.abc import Callable
+from functools import cache
 from importlib import resources
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ import polars as pl
 import pytest
 import tomli_w
 
-from tests.benchmarks.cost import Cost, cost_of
+from tests.benchmarks.cost import measured, note
 from tests.benchmarks.making import log_stand_in
 from tutorsim.analysis.systems.oversight.scores import Judged, evaluate
 from tutorsim.cli.audit_recorded_run import possible_in
@@ -80,21 +81,10 @@ def dialogues(count, tutors=()):
     return found
 
 
-def note(side_by_side, what, cost, *, target):
-    side_by_side.note(
-        what=f"{what} ({cost.words()})",
-        reference="none (processor time)",
-        target=target,
-        ratio=cost.processor,
-        unit="s",
-    )
-
-
-def measured(side_by_side, *arguments):
-    """The cheapest of three runs of a command."""
-    costs: list[Cost] = []
-    side_by_side.benchmark.pedantic(lambda: costs.append(cost_of(*arguments)), rounds=3)
-    return min(costs)
+@pytest.fixture(scope="module")
+def run_of(tmp_path_factory):
+    """Runs by what makes them, each made once."""
+    return cache(lambda make: make(tmp_path_factory.mktemp(make.__name__)))
 
 
 @pytest.mark.parametrize(
@@ -102,14 +92,21 @@ def measured(side_by_side, *arguments):
     [(debates, "at most 30 s, 1 GB", 1e9), (items, "at most 5 s", None)],
     ids=["debate", "oversight"],
 )
-def test_a_recount_of_whole_episodes(side_by_side, tmp_path, make, target, memory):
+def test_a_recount_of_whole_episodes(side_by_side, run_of, make, target, memory):
     """Debates that never stopped under every protocol; opinions under every aggregation."""
-    run = make(tmp_path)
+    run = run_of(make)
     cost = measured(side_by_side, "recount", run.folder)
     assert run.episodes == EPISODES // TUTORS * TUTORS
     assert memory is None or cost.memory <= memory
     what = f"`tutorsim recount` of {run.episodes:,} episodes: {make.__name__}, {run.calls:,} calls"
     note(side_by_side, what, cost, target=target)
+
+
+def test_a_report_of_debates(side_by_side, run_of, tmp_path):
+    run = run_of(debates)
+    cost = measured(side_by_side, "report", run.folder, "-o", tmp_path / "page.html", rounds=1)
+    what = f"`tutorsim report` of {run.episodes:,} debates"
+    note(side_by_side, what, cost, target="at most 10 s, 1 GB")
 
 
 @pytest.mark.parametrize("system", ["debate", "oversight"])

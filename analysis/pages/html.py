@@ -7,6 +7,7 @@ the page's one script draws each when it is opened: its text becomes text nodes,
 import base64
 import hashlib
 import json
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -97,9 +98,12 @@ def _numeric(data: pl.DataFrame) -> list[bool]:
     return [kind.is_numeric() for kind in data.dtypes]
 
 
+_CODE: Final = re.compile("`([^`]+)`")
+
+
 def _cited(text: str, place: str) -> Markup:
-    """A text of the page, each number in it under its id."""
-    return _marked(text, Words(place, "", text).cited())
+    """A text of the page, each number in it under its id, and what stands in `…` as code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", _marked(text, Words(place, "", text).cited())))
 
 
 def _cited_rows(

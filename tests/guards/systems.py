@@ -128,7 +128,7 @@ def rated(folder, said):
         with sheet.open(newline="", encoding="utf-8") as file:
             rows: list[dict[str, Any]] = list(csv.DictReader(file))
         for row in rows:
-            row["score"] = (0.0, 0.25, 0.5, 0.75, 1.0)[draw(sheet.name, row["item"]) % 5]
+            row["score"] = draw(sheet.name, row["item"]) % 3
         with sheet.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, list(rows[0]))
             writer.writeheader()

@@ -11,6 +11,7 @@ import tutorsim.analysis.recount as recount_module
 from tests.analysis.made import report_of
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tests.guards import systems
+from tests.guards.items import said
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.claims.claims_of_printed_numbers import numbers_in
 from tutorsim.analysis.counting.rule_definitions import TARGETS
@@ -181,6 +182,9 @@ def test_neither_has_one_of_panels_or_of_ballots(rich_document, tmp_path):
     )
     ballots = document_of(opened(tmp_path / "b.csv"), brief=False)
     assert list(too_many_numbers(rich_document)) == list(too_many_numbers(ballots)) == []
+    rated = document_of(opened(systems.rated(tmp_path, said)), brief=False)
+    assert rated.answers[-1].section == "ratings"
+    assert list(too_many_numbers(rated)) == []
 
 
 @pytest.mark.costly

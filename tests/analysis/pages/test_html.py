@@ -288,3 +288,8 @@ def test_a_browser_has_nothing_to_complain_about(rich_page, tmp_path):
     )  # fmt: skip
     assert "CONSOLE" not in found.stderr
     assert found.stdout.count('class="drawing"') == 2 * len(FIGURES)
+
+
+def test_commands_in_sentences_are_set_as_code(rich_document):
+    made = to_html(replace(rich_document, summary="See `tutorsim guide <x>` for 3 more."))
+    assert "See <code>tutorsim guide &lt;x&gt;</code> for" in made

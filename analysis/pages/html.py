@@ -103,7 +103,8 @@ _CODE: Final = re.compile("`([^`]+)`")
 
 def _cited(text: str, place: str) -> Markup:
     """A text of the page, each number in it under its id, and what stands in `…` as code."""
-    return Markup(_CODE.sub(r"<code>\1</code>", _marked(text, Words(place, "", text).cited())))
+    marked = str(_marked(text, Words(place, "", text).cited()))
+    return Markup(_CODE.sub(r"<code>\1</code>", marked))
 
 
 def _cited_rows(

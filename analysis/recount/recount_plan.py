@@ -40,16 +40,19 @@ from tutorsim.vocabularies import TOP_SCORE, BallotFormat, Protocol
 
 @dataclass(frozen=True)
 class CastBallots:
-    """The valid ballots of one vote, as a function that scores candidates gets them."""
+    """The valid ballots of one vote, as a function that scores candidates gets them.
+
+    Attributes:
+        cast: Voter → candidate → mass; who abstained is not in it. Masses are votes, approvals (0
+            or 1), points, or Borda points from 0 for the last rank; of rich ballots those under the
+            protocol that the study counts.
+        format: `simple`, `ranked`, `cumulative`, `approval`, `score` or `rich`.
+        candidates: Everybody who can win, in the order that decides ties.
+    """
 
     cast: dict[str, dict[str, int]]
-    """Voter → candidate → mass; who abstained is not in it. Masses are votes, approvals (0 or 1),
-    points, or Borda points from 0 for the last rank; of rich ballots those under the protocol that
-    the study counts."""
     format: BallotFormat
-    """`simple`, `ranked`, `cumulative`, `approval` or `rich`."""
     candidates: tuple[str, ...]
-    """Everybody who can win, in the order that decides ties."""
 
 
 ScoreFunction = Callable[[CastBallots], Mapping[str, float | Fraction]]

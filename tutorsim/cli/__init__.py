@@ -161,7 +161,8 @@ class _NobodyReads(Exception):
 @click.option("--quiet", is_flag=True, help=_SILENCE["--quiet"])
 @click.option("--no-progress", is_flag=True, help=_SILENCE["--no-progress"])
 def cli(quiet: bool, no_progress: bool) -> None:
-    """Run, record and replay studies of LLM tutors, and recount their votes.
+    """Record and replay studies of LLM agents who decide together, and recount their votes under
+    other fallback orders and rules.
 
     `tutorsim demo` replays the bundled study: no key and no network needed.
     """

@@ -247,7 +247,7 @@ def test_a_table_without_rows_has_no_turns():
 
 def test_the_work_on_a_table_grows_with_its_sizes_and_not_with_its_turns(monkeypatch):
     """Arrays made for twice the turns are as many."""
-    from tutorsim.analysis.counting import all_voting_turns as module
+    from tutorsim.analysis.counting import winners_and_vote_shift_by_turn as module
 
     made: list[int] = []
     decide_turns = module.decide_turns

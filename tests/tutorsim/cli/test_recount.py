@@ -59,11 +59,13 @@ def test_every_order_has_every_turn_won_once(tutorsim, built):
         assert {sum(row["wins"].values()) for row in orders["listed"]} == {orders["turns"]}
 
 
-def test_every_table_says_that_the_dialogue_is_held_fixed(tutorsim, built):
+def test_every_table_says_what_is_held_fixed(tutorsim, built):
     done = tutorsim("recount", built.folder, "--targets", "ranked", "--threshold", "0.5", "--full")
     lines = done.stdout.splitlines()
     tables = [at for at, line in enumerate(lines) if line.startswith("─")]
-    captions = [at for at, line in enumerate(lines) if line.endswith("dialogue is held fixed.")]
+    captions = [
+        at for at, line in enumerate(lines) if line.endswith("before a vote is held fixed.")
+    ]
     assert len(tables) > 8
     for at, following in zip(tables, [*tables[1:], len(lines)], strict=True):
         assert any(at < caption < following for caption in captions), lines[at - 2]

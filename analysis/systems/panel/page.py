@@ -466,7 +466,9 @@ OF_BALLOTS: Final = (
         "As the ballots say, by their own format's rule.",
         winners_table,
         _figure("decided-by"),
+        _figure("movement"),
         diagnostics_table,
+        lambda of: None if of.unordered else chance_table(of),
     ),
     replace(
         RULES,

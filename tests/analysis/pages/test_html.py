@@ -246,7 +246,7 @@ def test_ballots_from_elsewhere_say_what_is_absent_and_why(tmp_path):
     document = report_of(open_source(tmp_path / "votes.csv"))
     page = Page(to_html(document))
     missing = {f.name for f in document.figures() if f.chart is None}
-    assert missing == {"movement", "noise", "labels", "orders"}
+    assert missing == {"movement", "labels", "orders"}
     assert "unknown: ballots from elsewhere" in page.text
     assert "What became of the students" not in page.text
     assert "Ballots from elsewhere hold no messages" in page.text

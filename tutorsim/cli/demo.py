@@ -55,7 +55,7 @@ def demo(
     otherwise: the stand-in's figures say nothing about any language model.
     """
     from tutorsim.cli.report import report
-    from tutorsim.cli.summary_and_show import summary
+    from tutorsim.cli.summary import summary
     from tutorsim.replay.convert_cassette_form import convert
     from tutorsim.runner.replay import replay
 

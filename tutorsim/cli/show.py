@@ -1,4 +1,4 @@
-"""`tutorsim summary` and `tutorsim show`: a run as a whole, and one of its episodes."""
+"""`tutorsim show`: one of a run's episodes, or all of them by name."""
 
 import difflib
 import heapq
@@ -12,29 +12,12 @@ import click
 from rich.console import RenderableType
 from rich.text import Text
 
-from tutorsim.analysis.ballots.reading_options import Hints
-from tutorsim.analysis.claims.claims_file import DrawnFile
-from tutorsim.analysis.claims.claims_of_printed_numbers import drawn_as
-from tutorsim.analysis.pages.document_as_json import document_parts, to_value
-from tutorsim.analysis.pages.markdown import to_markdown
-from tutorsim.analysis.pages.published_figures import Printed
 from tutorsim.analysis.runs.branch_continuations import origin_of
-from tutorsim.analysis.systems.system_view import Asked, opened
-from tutorsim.cli.ballot_options import ballot_options, panel_option
-from tutorsim.cli.check_and_write_claims import Options, claims_of, write_claims
-from tutorsim.cli.options import (
-    add_markdown,
-    claims_option,
-    markdown_option,
-    published_option,
-    report_options,
-)
+from tutorsim.cli.options import report_options
 from tutorsim.cli.output_elements import Prose, caption, heading, number, provenance, publish, table
 from tutorsim.cli.show_one_episode import odd_ends, trace
 from tutorsim.cli.sources import RunPath, check_logs
-from tutorsim.cli.terminal_documents import document_asked, document_shown
 from tutorsim.errors import UsageError
-from tutorsim.kernel.cost_plan import load_prices
 from tutorsim.records import EpisodeLine, EpisodeRecord, RunRecord, read_episodes, read_run
 from tutorsim.system_registry import DEFAULT_SYSTEM
 
@@ -265,117 +248,3 @@ def _only(record: EpisodeRecord, turn: int) -> EpisodeRecord:
         )
     around = tuple(a for a in record.attempts if a.turn in (turn - 1, turn))
     return record.model_copy(update={"turns": turns, "attempts": around})
-
-
-# --- Summary -------------------------------------------------------------------------------------
-
-
-@click.command()
-@click.argument("run", type=RunPath())
-@click.option(
-    "--prices", type=click.Path(path_type=Path), help="A price table in place of the shipped one."
-)
-@click.option("--full", is_flag=True, help="Show every section.")
-@click.option(
-    "--section",
-    "sections",
-    multiple=True,
-    metavar="NAME",
-    help="Show only this section after the answers, one of those that the summary names; may be "
-    "given several times.",
-)
-@claims_option(
-    "Also write every number of the --full summary here, to be checked by "
-    "`tutorsim verify --claims`."
-)
-@panel_option
-@published_option
-@ballot_options
-@markdown_option
-@report_options
-def summary(
-    run: Path,
-    prices: Path | None,
-    hints: Hints,
-    published: tuple[Printed, ...] | None,
-    full: bool,
-    sections: tuple[str, ...],
-    panel: str | None,
-    markdown: Path | None,
-    claims: Path | None,
-    as_json: bool,
-    output: Path | None,
-) -> None:
-    """Summarise a RUN folder, or a file of ballots: provenance, outcomes, votes, cost.
-
-    Rates and means have intervals over tasks, at 95 %: see `tutorsim guide statistics`.
-    A dash stands for what the data cannot give.
-
-    \b
-    --json gives, for every system and for ballots:
-      schema_version, title, summary, provenance, warning
-      answers: [{question headline detail section}]
-      sections: [{id title lead
-        figures: [{name finding caption rows}]
-        tables: [{name title caption rows: [{column: value}]}]}]
-      facts: {name: value}: settings, digests, versions
-      values: what tables leave out, by name; of panels and ballots
-        study, branch: {covered continued draws failed cursors}, or null
-        grid: {episodes complete failed tasks: {benchmark: n} personas conditions}
-        success: [{benchmark condition episodes unscored rate}]
-        success_by_persona: [{benchmark persona condition successes unscored rate}]
-        rounds: [{benchmark condition episodes fired mean mean_fired}]
-        gains: [{benchmark condition measure n unscored initial final gain}]
-        contrasts: [{benchmark outcome first second test p_holm p_alone
-                     difference detectable}]
-        diagnostics: one entry per protocol: turns, shift, flip, flip_set,
-          tie_rate, fallback_rate, decided_by, abstentions, ballots
-        chance: flip and shift to expect of independent first and final votes
-        noise_floor: not estimable without a retest; else repeats stages sample
-          answered_by failed ballots winners beside
-        winning_roles: [{protocol role wins by_vote by_tie_round by_fallback}]
-        ballots: [{protocol stage valid repaired abstained}]
-        stop_reasons: [{stage stop_reason calls taken}], how replies ended
-        usage: {models: {name: {calls input_tokens output_tokens cost_usd}}
-                calls input_tokens output_tokens cost_usd prices_as_of}
-        panels, of a run that compares some: {panels votes outcomes contrasts}
-        ratings, of a run that people rated: {by agreement judge delivered
-          success other_rules}
-    A cell of a table is a number where it writes one, also in words.
-    Estimates are {value n interval: {low high method}}; what cannot be estimated
-    is {not_estimable: reason}.
-    """
-    _check_claims(claims, output, full=full)
-    check_logs(run)
-    table = load_prices(prices)
-    asked = Asked(prices=table, published=published)
-    document = document_asked(
-        opened(run, hints=hints, panel=panel, asked=asked), brief=True, command="summary"
-    )
-    if markdown is not None:
-        add_markdown(markdown, to_markdown(document))
-    shown = document_shown(document, sections, full=full)
-    publish(shown, lambda: to_value(document), as_json=as_json, output=output)
-    if claims is not None:
-        options = Options(published, None if prices is None else table, hints, panel)
-        parts = document_parts(document, "summary")
-        write_claims(claims, claims_of(run, "summary", parts, options, drawn=_drawn(output)))
-
-
-def _drawn(output: Path | None) -> DrawnFile | None:
-    """What binds the claims to the file that the summary was written to."""
-    return None if output is None else drawn_as(output, output.read_bytes())
-
-
-def _check_claims(claims: Path | None, output: Path | None, *, full: bool) -> None:
-    """Refuse claims of a part, before anything is computed."""
-    if claims is not None and not full:
-        raise UsageError(
-            "--claims needs --full.",
-            why="A file of claims holds every number of the whole summary.",
-            hint="Add --full, or write the claims of the report: `tutorsim report RUN`.",
-        )
-    if claims is not None and claims == output:
-        raise UsageError(
-            f"{claims} is the summary's file and that of its claims.", hint="Name two files."
-        )

@@ -14,7 +14,7 @@ from tests import rewriting  # noqa: F401 - before the first module of the produ
 from tutorsim.kernel.flow import drive, scripted
 from tutorsim.kernel.load import load_study
 from tutorsim.model import Call
-from tutorsim.systems.panel.scene import Scene
+from tutorsim.systems.panel.scene_and_reply_reading import Scene
 from tutorsim.systems.panel.study import episode
 
 settings.register_profile(

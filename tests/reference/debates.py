@@ -7,9 +7,9 @@ from tutorsim.kernel.flow import drive, scripted
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.systems.debate import DEBATE
 from tutorsim.systems.debate.discussion import DebateContext
+from tutorsim.systems.debate.question_sets import DebateTask
 from tutorsim.systems.debate.settings import DebateSettings
 from tutorsim.systems.debate.study import EpisodeName, debate_episode
-from tutorsim.systems.debate.tasks import DebateTask
 from tutorsim.voting import RULES
 
 TASK = DebateTask("t1", "mmlu", "Which one?", ("red", "green", "blue", "grey"), ("C",))

@@ -21,17 +21,17 @@ from tutorsim.analysis.pages.document_as_json import to_value
 from tutorsim.analysis.recount import NO_ORDER, TABLES, RecountResult, RecountTable
 from tutorsim.analysis.recount import recount as recount_source
 from tutorsim.analysis.recount.first_screen import recount_verdict, told_rules, verdict_table
-from tutorsim.analysis.recount.format_invariance import (
-    FormatInvariance,
-    format_invariance,
-    invariance_words,
-)
 from tutorsim.analysis.recount.other_student_score_thresholds import (
     AtThreshold,
     at_threshold,
     threshold_table,
 )
 from tutorsim.analysis.recount.recount_plan import refuse_shadowed
+from tutorsim.analysis.recount.same_voter_in_two_formats import (
+    FormatInvariance,
+    format_invariance,
+    invariance_words,
+)
 from tutorsim.analysis.recount.tables import SECTIONS, approvals_table, protocols_table
 from tutorsim.analysis.runs.run_tables import CountedTable, Table
 from tutorsim.analysis.runs.write_tables import with_provenance, write_frame, write_turns

@@ -33,7 +33,7 @@ from tutorsim.model.sdk import (
     open_sync_client,
     patience,
 )
-from tutorsim.replay.any_sdk_call_keys import (
+from tutorsim.replay.any_sdk_cassette_session import (
     MODES,
     STAGE,
     Claim,

@@ -16,7 +16,7 @@ from tutorsim.analysis.runs.run_tables import (
     whole,
     yes,
 )
-from tutorsim.analysis.systems.oversight.guidance_of_audited_replies import (
+from tutorsim.analysis.systems.oversight.audits_of_runs import (
     delivered_passages,
     proposal_passages,
 )

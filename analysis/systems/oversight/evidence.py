@@ -9,16 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
+from tutorsim.analysis.systems.oversight.audits_of_runs import (
+    Predicted,
+    audited_turns,
+    predicted,
+)
 from tutorsim.analysis.systems.oversight.effect_of_debate import (
     AdaptiveCurve,
     Calibration,
     adaptive_curve,
     calibration,
-)
-from tutorsim.analysis.systems.oversight.guidance_of_audited_replies import (
-    Predicted,
-    audited_turns,
-    predicted,
 )
 from tutorsim.analysis.systems.oversight.scores import (
     Difference,

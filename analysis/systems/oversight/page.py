@@ -28,6 +28,10 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 )
 from tutorsim.analysis.statistics.noise_floor import AskedVote
 from tutorsim.analysis.systems.documents import noise_section
+from tutorsim.analysis.systems.oversight.audits_of_runs import (
+    delivered_shares,
+    score_changes,
+)
 from tutorsim.analysis.systems.oversight.effect_of_debate import (
     RULES,
     AdaptiveCurve,
@@ -40,10 +44,6 @@ from tutorsim.analysis.systems.oversight.effect_of_debate import (
     sycophancy,
 )
 from tutorsim.analysis.systems.oversight.evidence import Evidence, reread, reread_label
-from tutorsim.analysis.systems.oversight.guidance_of_audited_replies import (
-    delivered_shares,
-    score_changes,
-)
 from tutorsim.analysis.systems.oversight.scores import (
     BASELINES,
     HEADLINE,

@@ -16,7 +16,7 @@ from tutorsim.analysis.pages.cells import Written, absent, bounds, estimate, num
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words import counted
-from tutorsim.analysis.recount.format_invariance import (
+from tutorsim.analysis.recount.same_voter_in_two_formats import (
     FormatInvariance,
     format_invariance_of_two,
     formats_section,

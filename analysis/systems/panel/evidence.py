@@ -17,8 +17,8 @@ from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.published_figures import Printed, printed
 from tutorsim.analysis.pages.words import WARNINGS
 from tutorsim.analysis.recount import OrderTable, RecountResult, RecountTable, RuleRow, recount
-from tutorsim.analysis.recount.format_invariance import FormatInvariance, format_invariance
 from tutorsim.analysis.recount.other_student_score_thresholds import AtThreshold, at_threshold
+from tutorsim.analysis.recount.same_voter_in_two_formats import FormatInvariance, format_invariance
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.statistics.noise_floor import BesideFloor, NoiseFloor, noise_floor
 from tutorsim.analysis.statistics.text_similarity import role_collapse

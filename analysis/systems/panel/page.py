@@ -22,12 +22,12 @@ from tutorsim.analysis.pages.episode_messages import NO_EPISODES, Episodes
 from tutorsim.analysis.pages.words import WARNINGS, counted, listed, share, warning_of
 from tutorsim.analysis.recount import RuleRow
 from tutorsim.analysis.recount.first_screen import verdict_table
-from tutorsim.analysis.recount.format_invariance import (
+from tutorsim.analysis.recount.other_student_score_thresholds import threshold_table
+from tutorsim.analysis.recount.same_voter_in_two_formats import (
     askings_by_format_table,
     invariance_table,
     invariance_words,
 )
-from tutorsim.analysis.recount.other_student_score_thresholds import threshold_table
 from tutorsim.analysis.recount.tables import (
     approvals_table,
     dial_table,
@@ -45,7 +45,7 @@ from tutorsim.analysis.systems.panel.divergence import (
     coverage_table,
     first_turns_table,
 )
-from tutorsim.analysis.systems.panel.episodes import telling, trace
+from tutorsim.analysis.systems.panel.episode_traces import telling, trace
 from tutorsim.analysis.systems.panel.evidence import (
     Evidence,
     askings_table,

@@ -1,6 +1,6 @@
 """Charts for a narrow screen."""
 
-from tutorsim.analysis.charts.image_formats import narrowed
+from tutorsim.analysis.charts.themes_widths_and_image_formats import narrowed
 
 
 def test_panels_stand_in_one_column_and_the_legend_below():

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from tutorsim.analysis.recount.format_invariance import may_have_cast, share_a_ranking
+from tutorsim.analysis.recount.same_voter_in_two_formats import may_have_cast, share_a_ranking
 from tutorsim.vocabularies import PROTOCOLS
 
 BUDGET = 4

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, with_retest
-from tutorsim.analysis.recount.format_invariance import (
+from tutorsim.analysis.recount.same_voter_in_two_formats import (
     FormatInvariance,
     format_invariance,
     format_invariance_across,

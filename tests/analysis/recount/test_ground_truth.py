@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analysis.panel_runs import panel_source
-from tutorsim.analysis.recount.format_invariance import format_invariance
+from tutorsim.analysis.recount.same_voter_in_two_formats import format_invariance
 from tutorsim.kernel.flow import drive, scripted
 from tutorsim.kernel.system import Chance
 from tutorsim.standin.endpoint import think

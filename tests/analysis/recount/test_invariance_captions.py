@@ -1,4 +1,4 @@
-from tutorsim.analysis.recount.format_invariance import (
+from tutorsim.analysis.recount.same_voter_in_two_formats import (
     UNTESTED,
     FormatInvariance,
     FormatPair,

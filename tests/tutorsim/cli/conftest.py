@@ -26,7 +26,7 @@ from tutorsim.records import (
     VerdictRecord,
     to_line,
 )
-from tutorsim.systems.panel.scene import Scene
+from tutorsim.systems.panel.scene_and_reply_reading import Scene
 from tutorsim.systems.panel.study import episode
 
 Replies = Callable[[EpisodeSpec, Call], str]

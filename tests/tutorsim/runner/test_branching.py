@@ -14,7 +14,7 @@ from tutorsim.replay import read_cassette
 from tutorsim.replay.episode_recorder import CassetteStore
 from tutorsim.runner.branching import Parent, ParentEpisode
 from tutorsim.runner.find_and_check_recording import Recording, open_recording
-from tutorsim.systems.panel.scene import Scene
+from tutorsim.systems.panel.scene_and_reply_reading import Scene
 from tutorsim.systems.panel.study import episode
 
 EPISODE = "sciq.ice.help_avoidant.simple"

@@ -10,10 +10,10 @@ from tutorsim.records.debate import DebateRecord
 from tutorsim.systems.debate.council_logs import read_council
 from tutorsim.systems.debate.discussion import agent_names
 from tutorsim.systems.debate.mallm_logs import read_mallm
+from tutorsim.systems.debate.question_sets import debate_formats
 from tutorsim.systems.debate.scripted_replies import debate_reply
 from tutorsim.systems.debate.settings import FIRST_TEXTS, MAX_AGENTS
 from tutorsim.systems.debate.study import STAGES, DebateStudy, DebateStudyFile
-from tutorsim.systems.debate.tasks import debate_formats
 
 __all__ = ["DEBATE", "outcome"]
 

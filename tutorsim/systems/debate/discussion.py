@@ -16,8 +16,8 @@ from tutorsim.kernel.flow import Flow, ask
 from tutorsim.model import Answer, Question
 from tutorsim.records.debate import DebateSetup, Message, MessageKind, Paradigm, PersonaRecord, flag
 from tutorsim.systems.debate.end_of_debate import End, Moment, consensus_rule, end_of, moments
+from tutorsim.systems.debate.question_sets import DebateTask
 from tutorsim.systems.debate.settings import DebateSettings
-from tutorsim.systems.debate.tasks import DebateTask
 from tutorsim.voting import read_agreement
 
 # --- Reply reading -------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Any, Final
 
 from tutorsim.kernel.system import Asking, Chance
-from tutorsim.systems.debate.tasks import BENCHMARKS, BUILTIN, DebateTask, builtin_tasks
+from tutorsim.systems.debate.question_sets import BENCHMARKS, BUILTIN, DebateTask, builtin_tasks
 from tutorsim.tasks.task import LETTERS
 from tutorsim.voting import RULES
 

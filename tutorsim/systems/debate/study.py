@@ -46,6 +46,12 @@ from tutorsim.systems.debate.discussion import (
     speak,
 )
 from tutorsim.systems.debate.end_of_debate import End, consensus_rule
+from tutorsim.systems.debate.question_sets import (
+    DebateBenchmark,
+    DebateTask,
+    in_drawn_order,
+    sampled,
+)
 from tutorsim.systems.debate.settings import (
     BASELINES,
     Condition,
@@ -55,7 +61,6 @@ from tutorsim.systems.debate.settings import (
     parts_of,
     vote_protocol,
 )
-from tutorsim.systems.debate.tasks import DebateBenchmark, DebateTask, in_drawn_order, sampled
 from tutorsim.tasks import Task, safe_id
 from tutorsim.vocabularies import PROTOCOLS, Protocol
 from tutorsim.voting import Choice, Decision, decide

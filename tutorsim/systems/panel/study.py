@@ -31,7 +31,13 @@ from tutorsim.records import (
     Turn,
     lasting,
 )
-from tutorsim.systems.panel.scene import Exchange, Scene, Score, read_score, scene_of
+from tutorsim.systems.panel.scene_and_reply_reading import (
+    Exchange,
+    Scene,
+    Score,
+    read_score,
+    scene_of,
+)
 from tutorsim.systems.panel.settings import (
     FIRST_FORM_PROMPTS,
     FIRST_MODEL_SETTINGS,

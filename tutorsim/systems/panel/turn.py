@@ -13,7 +13,7 @@ from tutorsim.kernel.ask_and_vote import counted_as, indented, vote
 from tutorsim.kernel.flow import Flow, ask
 from tutorsim.model import Question
 from tutorsim.records import BallotRecord, Note, Proposal, ReviewRecord, TieRound, Turn
-from tutorsim.systems.panel.scene import (
+from tutorsim.systems.panel.scene_and_reply_reading import (
     Exchange,
     ReadProposal,
     Scene,

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from tutorsim.analysis.systems.oversight.guidance_of_audited_replies import (
+from tutorsim.analysis.systems.oversight.audits_of_runs import (
     audited_turns,
     delivered_shares,
     predicted,

@@ -3,7 +3,7 @@
 import pytest
 
 from tutorsim.analysis.ratings.items import items_of
-from tutorsim.analysis.systems.oversight.guidance_of_audited_replies import (
+from tutorsim.analysis.systems.oversight.audits_of_runs import (
     delivered_passages,
     proposal_passages,
 )

@@ -18,9 +18,7 @@ from tutorsim.records import to_line
 from tutorsim.records.debate import DebateRecord
 from tutorsim.systems.debate import DEBATE
 from tutorsim.systems.debate.discussion import LABELS
-from tutorsim.systems.debate.settings import CONDITIONS
-from tutorsim.systems.debate.study import EpisodeName, debate_episode
-from tutorsim.systems.debate.tasks import (
+from tutorsim.systems.debate.question_sets import (
     BENCHMARKS,
     DebateTask,
     builtin_tasks,
@@ -30,6 +28,8 @@ from tutorsim.systems.debate.tasks import (
     sampled,
     stored_text,
 )
+from tutorsim.systems.debate.settings import CONDITIONS
+from tutorsim.systems.debate.study import EpisodeName, debate_episode
 
 STUDY = {
     "name": "small",

@@ -16,7 +16,7 @@ from tutorsim.runner.branching import Alternative, BranchPlan, EpisodePlan
 from tutorsim.runner.find_and_check_recording import open_recording
 from tutorsim.standin import StandIn
 from tutorsim.systems.panel.branch_study import branch_study, calls_to_pay
-from tutorsim.systems.panel.scene import Scene
+from tutorsim.systems.panel.scene_and_reply_reading import Scene
 from tutorsim.systems.panel.study import episode
 from tutorsim.vocabularies import DEFAULT_ROLES
 

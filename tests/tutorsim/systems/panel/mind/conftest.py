@@ -12,7 +12,7 @@ from tutorsim.kernel.system import Chance
 from tutorsim.model import Call
 from tutorsim.records import EpisodeRecord, VerdictRecord
 from tutorsim.standin.endpoint import read_request, think
-from tutorsim.systems.panel.scene import Scene
+from tutorsim.systems.panel.scene_and_reply_reading import Scene
 from tutorsim.systems.panel.scripted_prompt_reading import Asked
 from tutorsim.systems.panel.study import episode
 

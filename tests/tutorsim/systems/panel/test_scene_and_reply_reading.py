@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutorsim.records import Note
-from tutorsim.systems.panel.scene import (
+from tutorsim.systems.panel.scene_and_reply_reading import (
     Exchange,
     ReadProposal,
     Score,

@@ -7,7 +7,13 @@ import polars as pl
 import pytest
 
 from tutorsim.analysis.charts.figure import ACCENT, INK, Figure, inline, spec
-from tutorsim.analysis.charts.image_formats import drawn, to_json, to_page_svg, to_png, to_svg
+from tutorsim.analysis.charts.themes_widths_and_image_formats import (
+    drawn,
+    to_json,
+    to_page_svg,
+    to_png,
+    to_svg,
+)
 from tutorsim.analysis.pages.words import shown
 
 HOSTILE = '<script>alert("1")</script> {{ 7*7 }} ]]> </style> "quoted" & \u202eback'

@@ -3,7 +3,12 @@ import pytest
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.pages.episode_messages import Episodes, Grid, Group, Message
 from tutorsim.analysis.pages.words import step_sentence
-from tutorsim.analysis.systems.panel.episodes import ballots_grid, episode_rows, telling, trace
+from tutorsim.analysis.systems.panel.episode_traces import (
+    ballots_grid,
+    episode_rows,
+    telling,
+    trace,
+)
 from tutorsim.records import CallRecord
 
 S, I, O, E = ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")  # noqa: E741

@@ -6,7 +6,7 @@ import pytest
 
 from tests.analysis.made import figure_of
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, with_retest
-from tutorsim.analysis.recount.format_invariance import (
+from tutorsim.analysis.recount.same_voter_in_two_formats import (
     askings_by_format_table,
     invariance_table,
     invariance_words,

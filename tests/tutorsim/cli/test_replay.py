@@ -1,7 +1,5 @@
 """`tutorsim replay` and its check of verdicts; bytes and refusals are proved with the runner."""
 
-import json
-
 import pytest
 
 from tests.tutorsim.conftest import files
@@ -56,40 +54,3 @@ def test_what_is_no_folder_is_refused(shell, tmp_path):
     (tmp_path / "file").write_text("")
     assert shell("replay", tmp_path / "file", "--log-dir", tmp_path / "log").code == 2
     assert shell("replay", tmp_path).code == 2
-
-
-# --- `tutorsim verify`: its reports. What it finds is proved with the runner ----------------------
-
-EPISODE = "sciq.ice.help_avoidant.simple"
-
-
-def test_junit_of_a_good_recording_has_no_failure(recorded, shell, tmp_path):
-    assert shell("verify", recorded.cassettes, "--junit", tmp_path / "j.xml").code == 0
-    assert b"<failure" not in (tmp_path / "j.xml").read_bytes()
-    nowhere = shell("verify", recorded.cassettes, "--junit", tmp_path / "no" / "j.xml")
-    assert nowhere.code == 2
-    assert "cannot be written" in nowhere.err
-
-
-def test_every_finding_is_gone_through_and_the_first_gives_the_exit_code(recorded, shell):
-    (recorded.cassettes / f"{EPISODE}.json").unlink()
-    moon = recorded.cassettes / "sciq.moon.help_avoidant.simple.json"
-    moon.write_bytes(moon.read_bytes()[:100])
-    said = shell("verify", recorded.cassettes)
-    assert said.code == 3
-    assert "no cassette for this episode" in said.err
-    assert "is not a whole cassette" in said.err
-    assert "2 of 4 episodes" in said.out
-
-
-def test_the_report_as_json_lists_findings(recorded, shell):
-    path = recorded.cassettes / f"{EPISODE}.json"
-    path.write_bytes(path.read_bytes().replace(b"I think", b"I know", 1))
-    said = shell("verify", recorded.cassettes, "--json")
-    value = json.loads(said.out)
-    assert said.code == 4
-    assert (value["study"], value["episodes"], value["calls"]) == ("grid", 4, recorded.calls)
-    assert value["provenance"]["kind"] == "relay"
-    [finding] = value["findings"]
-    assert finding["episode_id"] == EPISODE
-    assert finding["exit_code"] == 4

@@ -1,0 +1,64 @@
+"""`tutorsim export`: the tables of a run or of ballots, as files."""
+
+from pathlib import Path
+
+import click
+
+from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.recount_source import open_source
+from tutorsim.analysis.runs.branch_continuations import branch_words
+from tutorsim.analysis.runs.write_tables import EXPORT_FORMATS, ExportFormat, export_run
+from tutorsim.analysis.runs.write_tables import export as write_tables
+from tutorsim.cli.ballot_options import ballot_options
+from tutorsim.cli.console import emit_json, err, out, safe
+from tutorsim.cli.options import folder_option, json_option
+from tutorsim.cli.sources import RunPath, check_logs
+from tutorsim.records import RUN_FILE, read_run
+
+
+@click.command()
+@click.argument("run", type=RunPath())
+@folder_option("Folder to write to; made where it does not exist.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(EXPORT_FORMATS),
+    default="parquet",
+    show_default=True,
+    help="Format of the tables.",
+)
+@ballot_options
+@json_option
+def export(run: Path, output: Path, format_: ExportFormat, hints: Hints, as_json: bool) -> None:
+    """Write the tables of a RUN folder, or of a file of ballots, into a folder.
+
+    The tables are episodes, turns, ballots, diagnostic_ballots (in further formats on the same
+    proposals, which decided nothing), proposals and calls; for ballots from elsewhere only
+    ballots. Ranked and approval ballots also go to the folder `preflib`, one .soc or .cat file
+    for every vote that was held. Names of the files written go to stdout.
+
+    Of a run that compares panels, every table has a `panel` behind `condition`.
+
+    Of a branch, `branch_turn`, `continuation` and `left` of the episodes are null for those kept
+    as logged. Every draw has rows of its own, also of votes that draws share.
+
+    \b
+    --json gives:
+      format, written: [path]
+    """
+    if (run / RUN_FILE).is_file():
+        check_logs(run)
+        branch = read_run(run).branch
+        if branch is not None:
+            err().print(safe(f"A {branch_words(branch)}."), soft_wrap=True)
+        written = [str(path) for path in export_run(run, output, format_)]
+    else:
+        source = open_source(run, hints=hints)
+        written = [str(path) for path in write_tables(source, output, format_)]
+        for note in source.notes:
+            err().print(safe(note))
+    if as_json:
+        emit_json({"format": format_, "written": written})
+        return
+    for path in written:
+        out().print(safe(path), soft_wrap=True)

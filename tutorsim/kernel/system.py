@@ -465,6 +465,8 @@ class LogReading(NamedTuple):
 
     repeat_of: Callable[[str], int]
     """From an episode's name without repeat to the number of the repeat."""
+    seen: set[str]
+    """What a reader remembers of the files before, as digests of its own."""
     spelling: Literal["one", "apart"] | None = None
     """Whether names that look like one another are one, or stand apart, as the user says; `None`:
     nobody says, so that an episode with such names is left out."""

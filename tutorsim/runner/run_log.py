@@ -262,7 +262,7 @@ def import_logs(
     digest = hashlib.sha256(b"".join(digests.values())).hexdigest()
     check_log_folder(folder, digest)
     gathering = _Gathering()
-    reading = LogReading(gathering.repeat_of, spelling)
+    reading = LogReading(gathering.repeat_of, set(), spelling)
     skipped: list[LogError] = []
     with LogWriter(folder) as log:
         first: dict[bytes, Path] = {}
@@ -378,8 +378,8 @@ def _refuse_twice(path: Path, first: Path) -> None:
 def _said_before(where: str, before: str) -> LogError:
     return LogError(
         f"{where} is left out.",
-        why=f"It says the same as {before}, word for word.",
-        hint="It was copied, or pasted twice; the first one counts.",
+        why=f"It has the question, the answers and the votes of {before}, word for word.",
+        hint="It was copied, or replied to once more; the first one counts.",
     )
 
 

@@ -55,6 +55,13 @@ OTHER_MEANS: Final = (
 CONTRADICTED: Final = "scores contradict the ranking beside them; the ranking counts"
 BAD_SCORES: Final = "scores are no whole numbers; they are left out"
 OTHER_VERDICT: Final = "`is_correct` is not what the answers give; for the reply the file counts"
+OTHER_NUMBERS: Final = "a text does not number its places 1, 2, 3, …; the parsed form counts"
+NO_RANKING_IN_TEXT: Final = (
+    "a text names none of the answers that its parsed form ranks; the parsed form counts"
+)
+NO_QUESTION: Final = "no question stands before the vote"
+NO_REPLY: Final = "the reply is missing"
+SAME_ANSWERS: Final = "another vote has the same question and answers; both count"
 OTHER_TEXT: Final = "a text ends in another ranking than its parsed form; the parsed form counts"
 
 _FINAL: Final = re.compile(r"FINAL ANSWER[ \t*_]*(?:is)?[ \t*_]*:(.*)", re.IGNORECASE)
@@ -78,8 +85,12 @@ _PLACE: Final = re.compile(
     _FLAGS,
 )
 _LABEL: Final = re.compile(r"(?:Response\s+)?([A-Z]|\d{1,3})", _FLAGS)
+_LETTER: Final = re.compile(r"(?:Response\s+)?[A-Z]|Response\s+\d{1,3}", _FLAGS)
 
 _LATER: Final = ("stage2", "stage2_data")
+
+_LOST: Final = object()
+"""In the place of a question: one was asked before, and another vote has answered it."""
 
 Namer = Callable[[str], int]
 
@@ -103,7 +114,7 @@ def read_council(path: Path, reading: LogReading) -> Iterator[Imported | LogErro
     try:
         text = read_named(path).decode("utf-8-sig")
         value = json.loads(text, object_pairs_hook=_no_key_twice)
-        votes, elsewhere = list(_votes(value)), list(_maps_elsewhere(value))
+        votes, elsewhere = list(_votes(value)), list(_maps(value))
     except (OSError, ValueError, RecursionError) as error:
         raise _foreign(path, str(error)) from error
     if not votes:
@@ -116,15 +127,18 @@ def read_council(path: Path, reading: LogReading) -> Iterator[Imported | LogErro
                 read = _trial(vote, reading.spelling)
             else:
                 read = _message(vote, question, reading.spelling)
-            read.refuse_other_maps(elsewhere)
+            read.refuse_other_maps([*elsewhere, *_maps(list(vote.values()))])
+            asked = read.asked()
+            read.notes += [SAME_ANSWERS] * (asked in reading.seen)
+            reading.seen.add(asked)
             yield _imported(read, path, number, reading.repeat_of)
         except ValueError as error:
-            asked = "Say which: --spelling one or --spelling apart."
+            spelt = "Say which: --spelling one or --spelling apart."
             on = "Mend it, or go on without it: the other votes of the file are read."
             yield LogError(
                 f"Vote {number} of {path} is left out.",
                 why=f"{error}.",
-                hint=asked if isinstance(error, _LooksAlike) else on,
+                hint=spelt if isinstance(error, _LooksAlike) else on,
             )
 
 
@@ -151,7 +165,10 @@ def _votes(value: Any, asked: Any = None) -> Iterator[tuple[Mapping[str, Any], A
         for one in value:
             if isinstance(one, dict) and one.get("role") == "user":
                 asked = one.get("content")
-            yield from _votes(one, asked)
+            found = list(_votes(one, asked))
+            yield from found
+            if found and asked is not None:
+                asked = _LOST
     elif isinstance(value, dict):
         if _is_vote(value):
             yield value, asked
@@ -161,14 +178,27 @@ def _votes(value: Any, asked: Any = None) -> Iterator[tuple[Mapping[str, Any], A
                 yield from _votes(one, asked)
 
 
-def _maps_elsewhere(value: Any) -> Iterator[Any]:
-    """Maps of labels that stand in no vote."""
+def _maps(value: Any) -> Iterator[dict[str, str]]:
+    """Whatever gives labels to names, label → name, but what votes inside say."""
     if isinstance(value, dict) and not _is_vote(value):
-        yield from filter(None, [value.get("label_to_model")])
+        models = {
+            label: one.get("model") if isinstance(one, dict) else one
+            for label, one in value.items()
+        }
+        yield from _map_of(models)
         value = list(value.values())
+    elif isinstance(value, list) and all(isinstance(one, dict) for one in value):
+        yield from _map_of({one.get("label"): one.get("model") for one in value})
     for one in value if isinstance(value, list) else ():
         if isinstance(one, dict | list):
-            yield from _maps_elsewhere(one)
+            yield from _maps(one)
+
+
+def _map_of(found: Mapping[Any, Any]) -> Iterator[dict[str, str]]:
+    """Pairs as a map of labels, if all are of a label and a name."""
+    labelled = all(isinstance(one, str) and _LETTER.fullmatch(one.strip()) for one in found)
+    if len(found) > 1 and labelled and all(isinstance(name, str) for name in found.values()):
+        yield {_label(label.strip()): name for label, name in found.items()}
 
 
 def _is_vote(value: Mapping[str, Any]) -> bool:
@@ -242,6 +272,8 @@ class _Ranking(NamedTuple):
     """Label or member → score."""
     labels: Mapping[str, str] = {}
     """Label → member, if this voter saw labels of its own; else empty."""
+    is_numbered: bool = True
+    """The text numbers its places 1, 2, 3, …, or has no numbered list."""
 
 
 @dataclass
@@ -340,15 +372,22 @@ class _Vote:
                 "answers, so whose answer a label is is open"
             )
 
-    def refuse_other_maps(self, elsewhere: Sequence[Any]) -> None:
-        """Refuse labels in the order of the answers where a map beside the vote says otherwise."""
+    def refuse_other_maps(self, elsewhere: Sequence[Mapping[str, str]]) -> None:
+        """Refuse labels in the order of the answers where something else says otherwise."""
         if not self.by_order:
             return
-        if any(_label_map(one) != self.labels for one in elsewhere):
+        bare = {label: _bare_name(member) for label, member in self.labels.items()}
+        stated = [{label: _bare_name(name) for label, name in one.items()} for one in elsewhere]
+        if any(one != bare and set(one.values()) & set(bare.values()) for one in stated):
             raise ValueError(
-                "A map of labels stands outside of the vote, which has none, and is not the order "
-                "of its answers, so whose answer a label is is open"
+                "The vote has no `label_to_model`, and labels that stand elsewhere are not in the "
+                "order of its answers, so whose answer a label is is open"
             )
+
+    def asked(self) -> str:
+        """A digest of the question and the answers to it."""
+        asked = (self.benchmark, self.task, self.question, self.structure)
+        return hashlib.sha256(repr((asked, self.responses, self.revised)).encode()).hexdigest()
 
     def has_means(self, stated: Any) -> bool:
         """Whether stated mean places are those of the rankings; also where none can be read."""
@@ -425,8 +464,10 @@ def _message(
         spelling=spelling,
         reply=reply or None,
         chairman=_text(last.get("model"), "The chairman's name") or None,
-        question=_text(question, "The question"),
+        question="" if question is _LOST else _text(question, "The question"),
     )
+    vote.notes += [NO_QUESTION] * (question is _LOST)
+    vote.notes += [NO_REPLY] * ("stage3" in message and not reply)
     vote.notes += [FAILED] * (len(said) - len(vote.responses))
     vote.notes += [BLANK] * any(text.isspace() for text in said.values())
     ranked = message.get("stage2")
@@ -472,16 +513,39 @@ def _ranking(said: Any) -> _Ranking | None:
     labels = _label_map(one.get("label_to_model") or {})
     named = tuple(map(_written, order))
     return _Ranking(
-        named, text, listed, scores if isinstance(scores, Mapping) else {"": ""}, labels
+        named,
+        text,
+        listed,
+        scores if isinstance(scores, Mapping) else {"": ""},
+        labels,
+        _is_numbered(_places(text)),
     )
+
+
+def _places(text: str) -> list[tuple[str, str]]:
+    """Number and label of every line of the list under the last FINAL RANKING of a text."""
+    heads = list(_RANKED.finditer(text))
+    found = _PLACE.findall(text, heads[-1].end()) if heads else []
+    return [(number, label or letter) for number, label, letter in found]
+
+
+def _is_numbered(places: Sequence[tuple[str, str]]) -> bool:
+    return [int(number) for number, _ in places] == list(range(1, len(places) + 1))
 
 
 def _order_of(text: str) -> tuple[str, ...]:
     """The list numbered 1, 2, 3, … under the last FINAL RANKING of a text; empty without one."""
-    heads = list(_RANKED.finditer(text))
-    places = _PLACE.findall(text, heads[-1].end()) if heads else []
-    in_order = [int(number) for number, _, _ in places] == list(range(1, len(places) + 1))
-    return tuple(label or letter for _, label, letter in places) if in_order else ()
+    places = _places(text)
+    return tuple(label for _, label in places) if _is_numbered(places) else ()
+
+
+def _names_any(text: str, named: Sequence[str]) -> bool:
+    """Whether a text names one of some labels or members."""
+    return any(
+        re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)
+        for one in named
+        for name in {one, _label(one)}
+    )
 
 
 def _written(label: Any) -> str:
@@ -603,9 +667,8 @@ def _imported(vote: _Vote, path: Path, number: int, repeat_of: Namer) -> Importe
 def _said(vote: _Vote) -> str:
     """A digest of the question, the answers and the votes; of the copies of a vote one and the
     same."""
-    asked = (vote.benchmark, vote.task, vote.question, vote.structure, vote.reply)
-    said = (vote.responses, vote.revised, vote.extracted, vote.rankings)
-    return hashlib.sha256(repr((asked, said)).encode()).hexdigest()
+    said = (vote.asked(), vote.extracted, vote.rankings)
+    return hashlib.sha256(repr(said).encode()).hexdigest()
 
 
 def _right(
@@ -665,13 +728,16 @@ def _ballots(
 def _ranked(vote: _Vote, voter: str, ranking: _Ranking, candidates: Sequence[str]) -> BallotRecord:
     labels = ranking.labels or vote.labels
     named = [vote.member(one, labels) for one in ranking.order]
-    known = [member for member in named if member in candidates]
+    known = [member for member in named if member is not None and member in candidates]
     order = tuple(dict.fromkeys(known))
     faults = {
         UNKNOWN: len(known) < len(named),
         REPEATED: len(order) < len(known),
         EMPTY: not order,
         LEFT_OUT: 0 < len(order) < len(candidates),
+        OTHER_NUMBERS: bool(order) and not ranking.is_numbered,
+        NO_RANKING_IN_TEXT: bool(order and ranking.text.strip())
+        and not _names_any(ranking.text, [*ranking.order, *known]),
         OTHER_TEXT: bool(ranking.text_order)
         and [vote.member(one, labels) for one in ranking.text_order] != named,
     }

@@ -20,14 +20,19 @@ from tutorsim.systems.debate.council_logs import (
     LEFT_OUT,
     NO_ANSWER,
     NO_LABEL,
+    NO_QUESTION,
+    NO_RANKING_IN_TEXT,
+    NO_REPLY,
     NO_STEP,
     NO_VOTE,
     OTHER_MEANS,
+    OTHER_NUMBERS,
     OTHER_SCORE,
     OTHER_TEXT,
     OTHER_VERDICT,
     OUTSIDER,
     REPEATED,
+    SAME_ANSWERS,
     SOME_SCORES,
     UNKNOWN,
     read_council,
@@ -62,7 +67,7 @@ def ranking(model, parsed, text=""):
 def read(tmp_path, value, name="talk.json", spelling=None):
     path = tmp_path / name
     path.write_text(json.dumps(value))
-    return list(read_council(path, LogReading(lambda _: 1, spelling)))
+    return list(read_council(path, LogReading(lambda _: 1, set(), spelling)))
 
 
 def orders(one):
@@ -193,7 +198,9 @@ def test_labels_that_a_map_outside_of_the_vote_gives_to_others_are_given_to_nobo
     [one] = read(tmp_path, fits)
     assert one.notes == ()
     [left] = read(tmp_path, talk | {"metadata": {"label_to_model": {"A": C, "B": B, "C": A}}})
-    assert left.why.startswith("A map of labels stands outside of the vote, which has none")
+    assert left.why.startswith(
+        "The vote has no `label_to_model`, and labels that stand elsewhere are not"
+    )
 
 
 def test_two_votes_of_one_member_under_two_names_are_not_one(tmp_path):
@@ -256,7 +263,8 @@ def test_a_vote_that_stands_twice_counts_once_and_is_named(tmp_path):
     (folder / "b.json").write_text(json.dumps(talk))
     found = import_logs(DEBATE, DEBATE.logs["council"], log_files([folder]), tmp_path / "run")
     assert found.episodes == 1
-    first = f"It says the same as {folder / 'a.json'}, vote 1, word for word."
+    first = f"{folder / 'a.json'}, vote 1"
+    first = f"It has the question, the answers and the votes of {first}, word for word."
     assert [(e.what, e.why) for e in found.skipped] == [
         (f"{folder / 'b.json'}, vote {number} is left out.", first) for number in (1, 2)
     ]
@@ -267,7 +275,71 @@ def test_a_note_names_every_file_and_vote_that_it_is_about(tmp_path):
     for file, voter in zip(files, (A, B), strict=True):
         file.write_text(json.dumps(conversation([ranking(voter, ABC)])))
     found = import_logs(DEBATE, DEBATE.logs["council"], files, tmp_path / "run")
-    assert found.notes == {NO_VOTE: tuple(f"{file}, vote 1" for file in files)}
+    assert found.notes == {
+        NO_VOTE: tuple(f"{file}, vote 1" for file in files),
+        SAME_ANSWERS: (f"{files[1]}, vote 1",),
+    }
+
+
+SHUFFLED = {"Response A": C, "Response B": A, "Response C": B}
+
+
+@pytest.mark.parametrize(
+    "talk",
+    [
+        conversation(ALL_VOTE, meta={"labelToModel": SHUFFLED}),
+        conversation(
+            ALL_VOTE, meta={"labels": [{"label": k, "model": m} for k, m in SHUFFLED.items()]}
+        ),
+        conversation(
+            ALL_VOTE,
+            stage1=[
+                {"model": m, "response": m, "label": label}
+                for m, label in zip(MODELS, ("B", "C", "A"), strict=True)
+            ],
+        ),
+    ],
+    ids=["another key", "a list", "with the answers"],
+)
+def test_labels_stated_in_another_way_are_not_passed_over(tmp_path, talk):
+    [left] = read(tmp_path, talk)
+    assert left.why.startswith("The vote has no `label_to_model`, and labels that stand elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("FINAL RANKING:\n3. Response A\n2. Response B\n1. Response C", OTHER_NUMBERS),
+        ("FINAL RANKING:\n1. Response A\n1. Response B\n3. Response C", OTHER_NUMBERS),
+        ("Error: 429 Too Many Requests", NO_RANKING_IN_TEXT),
+        ("I like Response B most.", None),
+    ],
+)
+def test_a_text_that_does_not_bear_its_parsed_form_out_is_told(tmp_path, text, told):
+    [one] = read(tmp_path, conversation([ranking(A, ABC, text), *ALL_VOTE[1:]]))
+    assert one.notes == (() if told is None else (told,))
+    assert orders(one)[A] == (A, B, C)
+
+
+def test_a_vote_without_question_or_reply_is_told(tmp_path):
+    talk = conversation(ALL_VOTE)
+    lost = conversation(ALL_VOTE, stage1=[{"model": m, "response": f"Else {m}"} for m in MODELS])
+    talk["messages"] += [lost["messages"][1] | {"stage3": None}]
+    first, second = read(tmp_path, talk)
+    assert first.notes == ()
+    assert second.notes == (NO_QUESTION, NO_REPLY)
+    assert second.record.question == ""
+
+
+def test_another_reply_to_the_same_votes_counts_them_once(tmp_path):
+    talk = conversation(ALL_VOTE)
+    again = talk["messages"][1] | {"stage3": {"model": A, "response": "Another reply."}}
+    talk["messages"] += [talk["messages"][0], again]
+    file = tmp_path / "talk.json"
+    file.write_text(json.dumps(talk))
+    found = import_logs(DEBATE, DEBATE.logs["council"], [file], tmp_path / "run")
+    assert found.episodes == 1
+    assert [error.what for error in found.skipped] == [f"{file}, vote 2 is left out."]
 
 
 def test_a_conversation_without_rankings_is_told(tmp_path):
@@ -459,7 +531,7 @@ def test_what_is_no_council_is_refused_by_name(tmp_path, text, why):
     path = tmp_path / "other.json"
     path.write_text(text)
     with pytest.raises(LogError) as told:
-        list(read_council(path, LogReading(lambda _: 1)))
+        list(read_council(path, LogReading(lambda _: 1, set())))
     assert "other.json" in told.value.what
     assert why in told.value.why
 
@@ -526,7 +598,9 @@ def test_a_folder_is_read_past_what_is_no_council_and_past_what_was_read(tmp_pat
 def test_the_published_trials_are_read_whole(tmp_path):
     names = ("frontier_test", "hard_frontier", "mmlu_pro_frontier", "test")
     every = [
-        one for n in names for one in read_council(REAL / f"{n}.json", LogReading(lambda _: 1))
+        one
+        for n in names
+        for one in read_council(REAL / f"{n}.json", LogReading(lambda _: 1, set()))
     ]
     ranked = [one for one in every if one.record.council.over == "members"]
     ranked = [one for one in ranked if one.record.turns[0].ballots_final]

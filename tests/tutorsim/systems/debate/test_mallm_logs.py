@@ -70,7 +70,7 @@ def voted(kind, answers, process, votes, *, agreed=True):
 def read(tmp_path, value, name="log.json"):
     path = tmp_path / name
     path.write_text(json.dumps(value), encoding="utf-8")
-    return list(read_mallm(path, LogReading(lambda name: 1)))
+    return list(read_mallm(path, LogReading(lambda name: 1, set())))
 
 
 def test_flags_are_as_logged_and_read_anew_from_the_text(tmp_path):
@@ -191,7 +191,7 @@ def test_a_truncated_or_foreign_file_is_named(tmp_path, content):
     path = tmp_path / "bad.json"
     path.write_text(content)
     with pytest.raises(LogError, match=r"bad\.json is no log of MALLM"):
-        list(read_mallm(path, LogReading(lambda name: 1)))
+        list(read_mallm(path, LogReading(lambda name: 1, set())))
 
 
 def test_an_import_takes_files_whole_and_names_what_it_leaves_out(tmp_path):
@@ -219,7 +219,7 @@ def test_an_import_of_nothing_usable_writes_nothing(tmp_path):
 @pytest.mark.skipif(not REAL.is_dir(), reason="the published logs are not at hand")
 def test_five_published_logs_are_read_as_they_are():
     files = sorted(REAL.glob("*.json"))  # a licence lies beside them
-    found = [one for path in files for one in read_mallm(path, LogReading(lambda name: 1))]
+    found = [one for path in files for one in read_mallm(path, LogReading(lambda name: 1, set()))]
     assert len(found) == 5
     votes = {
         one.record.condition: sum(bool(turn.cast or turn.ballots_as) for turn in one.record.turns)

@@ -118,8 +118,10 @@ def _read(reply: str, labels: Mapping[str, str], form: BallotFormat, budget: int
 
 _WORDS: Final = {
     **dict.fromkeys(("x", "yes", "y", "true", "ja", "oui", "si", "✓", "✔"), 1.0),
-    **dict.fromkeys(("no", "n", "false", "nein", "non", "-", "–"), 0.0),
+    **dict.fromkeys(("no", "n", "false", "nein", "non"), 0.0),
 }
+_DASHES: Final = ["-", "–", "—", "--"]
+"""No beside words, and no number beside numbers."""
 _NOTHING: Final = [
     word
     for said in ("n/a", "na", "nan", "null", "none", "abstain")
@@ -142,22 +144,43 @@ class Guess(NamedTuple):
 
 
 def as_numbers(column: pl.Series) -> pl.Series | None:
-    """A column's numbers, with decimal commas, percent signs, yes and no; `None` if a cell is none.
+    """A column's numbers, with decimal commas and percent signs, or its yes and no as 1 and 0;
+    `None` if a cell is none.
 
     A comma before three digits may part thousands, and is no decimal comma.
     """
     if column.dtype.is_numeric() or column.dtype == pl.Boolean:
         return column.cast(pl.Float64).fill_nan(None)
+    text = _said(column)
+    found = _as_written(text)
+    whole = found.is_not_null().any() and not strange_cells(column).any()
+    return found if whole else None
+
+
+def _said(column: pl.Series) -> pl.Series:
+    """Cells as texts, null where they say that there is nothing."""
     text = column.cast(pl.String).str.strip_chars().replace("", None)
-    text = text.replace(_NOTHING, [None] * len(_NOTHING))
-    if text.null_count() == len(text):
-        return None
+    return text.replace(_NOTHING, [None] * len(_NOTHING))
+
+
+def _as_written(text: pl.Series) -> pl.Series:
+    """Texts as numbers, if any is one; else as yes and no; null for any other."""
     digits = text.str.replace(r"\s*%$", "").str.replace(r"^(-?\d+),(\d{1,2}|\d{4,})$", "$1.$2")
     digits = digits.str.replace(r"^(\d+)(st|nd|rd|th)$", "$1")
-    number = digits.cast(pl.Float64, strict=False)
-    words = text.str.to_lowercase().replace_strict(_WORDS, default=None, return_dtype=pl.Float64)
-    found = number.fill_null(words)
-    return found if found.null_count() == text.null_count() and not found.is_nan().any() else None
+    number = digits.cast(pl.Float64, strict=False).fill_nan(None)
+    if number.is_not_null().any():
+        return number
+    said = _WORDS | dict.fromkeys(_DASHES, 0.0)
+    return text.str.to_lowercase().replace_strict(said, default=None, return_dtype=pl.Float64)
+
+
+def strange_cells(column: pl.Series) -> pl.Series:
+    """Which cells keep a column from being numbers: those that are none beside numbers, or neither
+    yes nor no."""
+    text = _said(column)
+    found = _as_written(text)
+    dashes = text.is_in(_DASHES).fill_null(value=False)
+    return found.is_null() & text.is_not_null() & ~dashes
 
 
 def guess_protocol(frame: pl.DataFrame, ballot: Sequence[str]) -> Guess | None:
@@ -384,7 +407,8 @@ def of_one_cell(rows: Rows, name: str, hint: str | None) -> Rows:
     if listed_as == "order":
         what = "order"
         _refuse_unparted(rows.with_frame(listed), name)
-    return _of_lists(rows.with_frame(listed, f"{what} in “{said}”{parted}"), protocol)
+    order = ", best first" if listed_as == "order" else ""
+    return _of_lists(rows.with_frame(listed, f"{what} in “{said}”{order}{parted}"), protocol)
 
 
 def _refuse_several(rows: Rows, cell: pl.Expr) -> None:
@@ -584,10 +608,47 @@ def _mass_in_set(chosen: Sequence[str], name: str, m: int) -> int | None:
     return int(name in chosen) if chosen else None
 
 
+def _refuse_strange(rows: Rows, name: str) -> None:
+    """A candidate's column in which a cell is no number."""
+    cells = rows.frame.get_column(name)
+    refuse(
+        rows.frame,
+        pl.lit(strange_cells(cells)),
+        rows.file,
+        lambda row: f"{row[name]!r} for {name} is no number",
+        hint="Write a number, yes or no, or nothing.",
+    )
+
+
+def _refuse_sums(rows: Rows, numbers: Mapping[str, pl.Series | None]) -> None:
+    """A row with the sums of all others, above any of them, which is no voter's."""
+    held = pl.DataFrame({name: one for name, one in numbers.items() if one is not None})
+    if held.height < 3 or held.width < 2:
+        return
+    held = held.fill_null(0.0)
+    most = held.max_horizontal()
+    sums = held.select(pl.all_horizontal((pl.all().sum() - 2 * pl.all()).abs() < 1e-9)).to_series()
+    above = most > most.sort(descending=True)[1]
+    refuse(
+        rows.frame,
+        pl.lit(sums & above),
+        rows.file,
+        "the row has the sums of all others",
+        hint="Take it out: it would count as a ballot.",
+    )
+
+
 def of_wide(rows: Rows, candidates: Sequence[str]) -> Rows:
     """Rows with a number in a column for each candidate that somebody in the vote gives one."""
     shown = ", ".join(candidates[:_MOST_NAMED]) + ", …" * (len(candidates) > _MOST_NAMED)
     numbers = {name: as_numbers(rows.frame.get_column(name)) for name in candidates}
+    texts = [name for name in candidates if rows.frame.schema[name] == pl.String]
+    if any(_said(rows.frame.get_column(n)).str.contains(r"\d").any() for n in texts):
+        numbers |= {n: None for n in texts if _said(rows.frame.get_column(n)).is_in(_DASHES).all()}
+    for name in texts:
+        if numbers[name] is None:
+            _refuse_strange(rows, name)
+    _refuse_sums(rows, numbers)
     blank = pl.lit(None, pl.Float64)
     frame = rows.frame.with_columns(
         (blank if column is None else column).alias(name) for name, column in numbers.items()

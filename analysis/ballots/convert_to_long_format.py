@@ -96,7 +96,7 @@ def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
     rows = replace(rows, assumed=(*cells.notes, *rows.assumed), frame=_decimal_commas(rows.frame))
     _refuse_headings(rows)
     shape, laid = _shaped(rows)
-    _refuse_totals(laid)
+    _refuse_totals(laid, rows, shape)
     laid = _with_stages(_with_keys(laid, shape))
     if shape in ("long", "wide", "voters") and not rows.has("episode_id", "stage", "protocol"):
         _refuse_words_for_nobody(laid)
@@ -129,6 +129,8 @@ def _on_scale(rows: Rows) -> tuple[Rows, int | None]:
     if scored is None or not scored.any() or numbers is None:
         return rows, None
     given = numbers.filter(scored).drop_nulls()
+    if given.is_empty():
+        return rows, None
     seen = pl.Series([given.min(), given.max()], dtype=pl.Float64).to_list()
     exported = all(rows.columns.get(name) == name for name in ("episode_id", "stage", "protocol"))
     low, high = rows.hints.scale or ((min(seen[0], 0.0), seen[1]) if exported else seen)
@@ -167,20 +169,33 @@ def _refuse_headings(rows: Rows) -> None:
         )
 
 
-_TOTALS: Final = ("total", "totals", "sum", "all", "overall", "grand_total", "mean", "average")
+_TOTALS: Final = (
+    *("total", "totals", "sum", "sums", "grand_total", "mean", "average", "avg", "median"),
+    *("summe", "gesamt", "insgesamt", "mittelwert", "mittel", "durchschnitt", "schnitt"),
+    *("somme", "moyenne", "suma", "media", "promedio", "somma", "totale", "soma", "gemiddelde"),
+)
+_ALL: Final = (*_TOTALS, "all", "overall")
 
 
-def _refuse_totals(rows: Rows) -> None:
-    """A row that sums the others up, which is no voter's."""
-    voters = rows.frame.get_column("voter").cast(pl.String) if rows.has("voter") else None
-    words = [] if voters is None else [v for v in voters.drop_nulls() if plain(v) in _TOTALS]
-    refuse(
-        rows.frame,
-        pl.col("voter").cast(pl.String).is_in(words) if words else pl.lit(False),
-        rows.file,
-        lambda row: f"{row['voter']!r} may be a voter, or what all others add up to",
-        hint="Take the row out; if it is a voter, give it another name.",
-    )
+def _refuse_totals(laid: Rows, file: Rows, shape: str) -> None:
+    """A row that sums the others up, which is no voter's, by its voter or by another word in it."""
+    _refuse_words(laid, ["voter"] if laid.has("voter") else [], _ALL)
+    if shape == "wide":
+        texts = [n for n in file.frame.columns if file.frame.schema[n] == pl.String]
+        _refuse_words(file, [name for name in texts if name not in laid.used], _TOTALS)
+
+
+def _refuse_words(rows: Rows, columns: Sequence[str], words: Sequence[str]) -> None:
+    for name in columns:
+        cells = rows.frame.get_column(name).cast(pl.String)
+        found = [cell for cell in cells.drop_nulls().unique() if plain(cell) in words]
+        refuse(
+            rows.frame,
+            pl.col(name).cast(pl.String).is_in(found) if found else pl.lit(False),
+            rows.file,
+            f"{found[0]!r} may be a voter, or what all others add up to" if found else "",
+            hint="Take the row out; if it is a voter, give it another name.",
+        )
 
 
 def _with_abstentions(rows: Rows, shape: str) -> Rows:
@@ -226,6 +241,16 @@ def _with_weights(rows: Rows) -> Rows:
     if not rows.has("weight"):
         return rows
     said, weight = rows.columns["weight"], as_numbers(rows.frame.get_column("weight"))
+    if rows.frame.schema["weight"] == pl.String:
+        refuse(
+            rows.frame,
+            pl.col("weight").cast(pl.String).str.contains(r"^\s*[1-9]\d{0,2}([.,]\d{3})+\s*$"),
+            rows.file,
+            lambda row: (
+                f"the weight {row['weight']!r} may have a sign that parts thousands, or decimals"
+            ),
+            hint="Write 1200 or 1.2; no other row was used.",
+        )
     if weight is None:
         weight = pl.Series("weight", [None] * rows.frame.height, dtype=pl.Float64)
     of = pl.col("weight").n_unique().over(_BALLOT) > 1

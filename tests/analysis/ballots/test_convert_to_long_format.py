@@ -8,7 +8,7 @@ import pytest
 import tutorsim
 from tutorsim.analysis.ballots.convert_to_long_format import read_candidates
 from tutorsim.analysis.ballots.outside_files import read_laid
-from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.errors import BallotFileError, UsageError
 
@@ -120,7 +120,7 @@ NATURAL: dict[str, tuple[str, str, Hints, str, dict[str, dict[str, int | None]],
         Hints(),
         "ranked",
         RANKED,
-        "order in “ranking”",
+        "order in “ranking”, best first",
     ),
     "approvals in JSON lists, with a separator in a name": (
         "b.json",
@@ -584,7 +584,7 @@ PEOPLES: dict[str, tuple[str, str, dict[str, Any], str, Any, str]] = {
         {},
         "ranked",
         {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}},
-        "order in “ranking”",
+        "order in “ranking”, best first",
     ),
     "lists of voters": (
         "b.json",
@@ -656,6 +656,15 @@ FOUND = [
     ("b.csv", "voter,a,b\nv,yes,no\nw,Yes,Yes\n", "approval b v a=1 b=0"),
     ("b.csv", "voter,a,b\nv,TRUE,FALSE\nw,TRUE,TRUE\n", "approval b v a=1 b=0"),
     ("b.csv", "voter,a,b\nv,1,0\nTotal,1,0\n", "may be a voter, or what all others add up to"),
+    ("b.csv", "Who,a,b\nv,1,4\nw,2,3\nMoyenne,1.5,3.5\n", "or what all others add up to"),
+    ("b.csv", "Who,a,b\nv,1,4\nw,2,3\nΣ,3,7\n", "row 3: the row has the sums of all others"),
+    ("b.csv", "Who,a,b\nv,1,0\nw,0,1\nu,1,1\n", "approval b 1 a=1 b=0"),
+    ("b.csv", "voter,a,b\nv,4,2\nw,-,5\n", "score b v a=2 b=0"),
+    ("b.csv", "voter,a,b\nv,4,-\nw,3,–\n", "score b v a=1"),
+    ("b.csv", "voter,a,b\nv,x,-\nw,x,x\n", "approval b v a=1 b=0"),
+    ("b.csv", "voter,a,b,c\nv,4,2,x\nw,3,1,5\n", "score b v a=3 b=1"),
+    ("b.csv", "count;ranking\n1.200;a>b\n900;b>a\n", "may have a sign that parts thousands"),
+    ("b.csv", "count,ranking\n1.25,a>b\n1,b>a\n", "ranked b 1 (1 of 125) a=1 b=0"),
     ("b.csv", "candidate,votes\na,10\nb,7\n", "lacks the column voter"),
     ("b.csv", 'voter,choice\nv,"a, b"\nw,a\n', "is one choice, or several"),
     ("b.csv", 'voter,choice\nv,"a, b"\nw,"c, d"\n', "simple b v a, b=1 c, d=0"),
@@ -696,10 +705,18 @@ def test_found_ballots_are_read_or_asked_about(tmp_path, name, text, read):
     assert read in reading_of(written(tmp_path, name, text))
 
 
-def reading_of(file):
+@pytest.mark.parametrize("cells", ["v,1,4\nw,?,5", "v,x,x\nw,maybe,", "v,1,4\nw,x,5"])
+def test_a_cell_that_is_no_number_is_refused_in_a_column_that_is_named(tmp_path, cells):
+    file = written(tmp_path, "b.csv", f"voter,a,b\n{cells}\n")
+    said = reading_of(file, Hints(candidates=("a", "b")))
+    assert said.endswith("for a is no number.")
+    assert "row 2" in said
+
+
+def reading_of(file, hints=NO_HINTS):
     """Protocol and first ballot of a file; or why it is not read."""
     try:
-        frame = open_source(file).ballots.filter(stage="vote_final")
+        frame = open_source(file, hints=hints).ballots.filter(stage="vote_final")
     except (BallotFileError, UsageError) as asked:
         return asked.what
     episode, voter = frame["episode_id"][0], frame["voter"][0]

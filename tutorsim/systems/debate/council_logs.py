@@ -89,8 +89,12 @@ _LETTER: Final = re.compile(r"(?:Response\s+)?[A-Z]|Response\s+\d{1,3}", _FLAGS)
 
 _LATER: Final = ("stage2", "stage2_data")
 
-_LOST: Final = object()
-"""In the place of a question: one was asked before, and another vote has answered it."""
+
+class _Answered(NamedTuple):
+    """In the place of a vote's question: the one before it, which another vote has answered."""
+
+    question: Any
+
 
 Namer = Callable[[str], int]
 
@@ -167,8 +171,8 @@ def _votes(value: Any, asked: Any = None) -> Iterator[tuple[Mapping[str, Any], A
                 asked = one.get("content")
             found = list(_votes(one, asked))
             yield from found
-            if found and asked is not None:
-                asked = _LOST
+            if found and asked is not None and not isinstance(asked, _Answered):
+                asked = _Answered(asked)
     elif isinstance(value, dict):
         if _is_vote(value):
             yield value, asked
@@ -302,6 +306,8 @@ class _Vote:
     benchmark: str = "council"
     task: str = ""
     question: str = ""
+    answers_to: str = ""
+    """The question, also if it stands before another vote alone."""
     scored: list[BallotRecord] = field(default_factory=list)
     """Scores beside rankings, as ballots of those who gave them."""
     notes: list[str] = field(default_factory=list)
@@ -386,7 +392,7 @@ class _Vote:
 
     def asked(self) -> str:
         """A digest of the question and the answers to it."""
-        asked = (self.benchmark, self.task, self.question, self.structure)
+        asked = (self.benchmark, self.task, self.answers_to, self.structure)
         return hashlib.sha256(repr((asked, self.responses, self.revised)).encode()).hexdigest()
 
     def has_means(self, stated: Any) -> bool:
@@ -458,15 +464,18 @@ def _message(
     last = message.get("stage3")
     last = last if isinstance(last, Mapping) else {"response": last}
     reply = _answer(last)
+    lost = isinstance(question, _Answered)
+    asked = _text(question.question if lost else question, "The question")
     vote = _Vote(
         responses={model: text for model, text in said.items() if text},
         structure="rank-synthesize" if reply else "rank",
         spelling=spelling,
         reply=reply or None,
         chairman=_text(last.get("model"), "The chairman's name") or None,
-        question="" if question is _LOST else _text(question, "The question"),
+        question="" if lost else asked,
+        answers_to=asked,
     )
-    vote.notes += [NO_QUESTION] * (question is _LOST)
+    vote.notes += [NO_QUESTION] * lost
     vote.notes += [NO_REPLY] * ("stage3" in message and not reply)
     vote.notes += [FAILED] * (len(said) - len(vote.responses))
     vote.notes += [BLANK] * any(text.isspace() for text in said.values())

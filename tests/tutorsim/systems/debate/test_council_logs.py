@@ -331,10 +331,11 @@ def test_a_vote_without_question_or_reply_is_told(tmp_path):
     assert second.record.question == ""
 
 
-def test_another_reply_to_the_same_votes_counts_them_once(tmp_path):
+@pytest.mark.parametrize("asked_again", [True, False])
+def test_another_reply_to_the_same_votes_counts_them_once(tmp_path, asked_again):
     talk = conversation(ALL_VOTE)
     again = talk["messages"][1] | {"stage3": {"model": A, "response": "Another reply."}}
-    talk["messages"] += [talk["messages"][0], again]
+    talk["messages"] += [talk["messages"][0]] * asked_again + [again]
     file = tmp_path / "talk.json"
     file.write_text(json.dumps(talk))
     found = import_logs(DEBATE, DEBATE.logs["council"], [file], tmp_path / "run")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tutorsim.analysis.runs.branch_continuations import branch_changes, branch_counts
 from tutorsim.cli.console import err, safe
 from tutorsim.cli.output_elements import (
     Prose,
@@ -92,6 +91,11 @@ def check_logs(*paths: Path) -> None:
 
 def branch_head(branch: Branch, episodes: Sequence[EpisodeRecord]) -> Prose:
     """What a run that is a branch consists of."""
+    from tutorsim.analysis.runs.branch_continuations import (  # replay and verify need no analysis
+        branch_changes,
+        branch_counts,
+    )
+
     counts = branch_counts(branch, episodes)
     told = f" under {branch_changes(branch)}. Episodes: {counts.covered:,} as logged"
     if counts.draws:
@@ -116,6 +120,8 @@ def draw_name(point: BranchPoint, branch: Branch | None) -> str:
 
 def from_here(point: BranchPoint, branch: Branch | None, *, turn: int) -> str:
     """What a turn of a continuation is, from the first that the branch decides on."""
+    from tutorsim.analysis.runs.branch_continuations import branch_changes
+
     draw = draw_name(point, branch)
     if point.left is not None and turn > point.left:
         return f"re-simulated, {draw}"

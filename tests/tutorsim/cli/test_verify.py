@@ -1,6 +1,8 @@
 """`tutorsim verify`: its reports. What it finds is proved with the runner."""
 
 import json
+import subprocess
+import sys
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 
@@ -35,3 +37,12 @@ def test_the_report_as_json_lists_findings(recorded, shell):
     [finding] = value["findings"]
     assert finding["episode_id"] == EPISODE
     assert finding["exit_code"] == 4
+
+
+def test_replay_and_verify_load_nothing_of_the_analysis():
+    asked = (
+        "import sys, tutorsim.cli.replay, tutorsim.cli.verify; "
+        "print([name for name in sys.modules if name.startswith('tutorsim.analysis')])"
+    )
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -423,10 +423,7 @@ def _mean(found: Sequence[tuple[bool, Cluster]]) -> Estimate | NotEstimable:
     return share_over_tasks(values, [cluster for _, cluster in found])
 
 
-# ---   init   ------------------------------------------------------------------------------------
-
-
-# --- Format invariance ---------------------------------------------------------------------------
+# --- Tables and section --------------------------------------------------------------------------
 
 Places = Mapping[str, FormatInvariance | NotEstimable]
 """Where two formats met → what was found there; "" for a single run."""

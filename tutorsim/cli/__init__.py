@@ -38,7 +38,7 @@ def open_closed_streams() -> None:
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
-# ---   init   ------------------------------------------------------------------------------------
+# --- Commands ------------------------------------------------------------------------------------
 
 COMMANDS = {
     "demo": "Replay the bundled study and summarise it.",

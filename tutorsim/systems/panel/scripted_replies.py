@@ -485,7 +485,7 @@ def _wrong_sum(points: Mapping[str, int], chance: Chance) -> str:
     return _written({**points, label: points[label] + chance.pick("by", (1, 2, 3, 5))})
 
 
-# ---   init   ------------------------------------------------------------------------------------
+# --- Replies to each prompt ----------------------------------------------------------------------
 
 
 def panel_reply(asking: Asking, chance: Chance, steady: Chance | None) -> str | None:

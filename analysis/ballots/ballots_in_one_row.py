@@ -153,7 +153,7 @@ def as_numbers(column: pl.Series) -> pl.Series | None:
         return column.cast(pl.Float64).fill_nan(None)
     text = _said(column)
     found = _as_written(text)
-    whole = found.is_not_null().any() and not strange_cells(column).any()
+    whole = found.is_not_null().any() and not _strange_cells(column).any()
     return found if whole else None
 
 
@@ -174,7 +174,7 @@ def _as_written(text: pl.Series) -> pl.Series:
     return text.str.to_lowercase().replace_strict(said, default=None, return_dtype=pl.Float64)
 
 
-def strange_cells(column: pl.Series) -> pl.Series:
+def _strange_cells(column: pl.Series) -> pl.Series:
     """Which cells keep a column from being numbers: those that are none beside numbers, or neither
     yes nor no."""
     text = _said(column)
@@ -613,7 +613,7 @@ def _refuse_strange(rows: Rows, name: str) -> None:
     cells = rows.frame.get_column(name)
     refuse(
         rows.frame,
-        pl.lit(strange_cells(cells)),
+        pl.lit(_strange_cells(cells)),
         rows.file,
         lambda row: f"{row[name]!r} for {name} is no number",
         hint="Write a number, yes or no, or nothing.",

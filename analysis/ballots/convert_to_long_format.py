@@ -178,24 +178,29 @@ _ALL: Final = (*_TOTALS, "all", "overall")
 
 
 def _refuse_totals(laid: Rows, file: Rows, shape: str) -> None:
-    """A row that sums the others up, which is no voter's, by its voter or by another word in it."""
-    _refuse_words(laid, ["voter"] if laid.has("voter") else [], _ALL)
-    if shape == "wide":
-        texts = [n for n in file.frame.columns if file.frame.schema[n] == pl.String]
-        _refuse_words(file, [name for name in texts if name not in laid.used], _TOTALS)
+    """A row that sums the others up, which is no voter's.
+
+    Its voter says so; or, among columns that nothing is read from, one of names, each once, that
+    ends in such a word.
+    """
+    if laid.has("voter"):
+        _refuse_words(laid.frame, "voter", _ALL, file.file)
+    for name in file.frame.columns if shape == "wide" else ():
+        cells = file.frame.get_column(name)
+        if cells.dtype == pl.String and name not in laid.used and not cells.is_duplicated().any():
+            _refuse_words(file.frame.tail(1), name, _TOTALS, file.file)
 
 
-def _refuse_words(rows: Rows, columns: Sequence[str], words: Sequence[str]) -> None:
-    for name in columns:
-        cells = rows.frame.get_column(name).cast(pl.String)
-        found = [cell for cell in cells.drop_nulls().unique() if plain(cell) in words]
-        refuse(
-            rows.frame,
-            pl.col(name).cast(pl.String).is_in(found) if found else pl.lit(False),
-            rows.file,
-            f"{found[0]!r} may be a voter, or what all others add up to" if found else "",
-            hint="Take the row out; if it is a voter, give it another name.",
-        )
+def _refuse_words(frame: pl.DataFrame, name: str, words: Sequence[str], file: Path) -> None:
+    cells = frame.get_column(name).cast(pl.String).drop_nulls().unique()
+    found = [cell for cell in cells if plain(cell) in words]
+    refuse(
+        frame,
+        pl.col(name).cast(pl.String).is_in(found),
+        file,
+        lambda row: f"{row[name]!r} may be a voter, or what all others add up to",
+        hint="Take the row out; if it is a voter, give it another name.",
+    )
 
 
 def _with_abstentions(rows: Rows, shape: str) -> Rows:
@@ -244,12 +249,12 @@ def _with_weights(rows: Rows) -> Rows:
     if rows.frame.schema["weight"] == pl.String:
         refuse(
             rows.frame,
-            pl.col("weight").cast(pl.String).str.contains(r"^\s*[1-9]\d{0,2}([.,]\d{3})+\s*$"),
+            pl.col("weight").str.contains(r"^\s*[1-9]\d{0,2}([.,]\d{3})+\s*$"),
             rows.file,
             lambda row: (
                 f"the weight {row['weight']!r} may have a sign that parts thousands, or decimals"
             ),
-            hint="Write 1200 or 1.2; no other row was used.",
+            hint="Write 1200, or 1.2000 where it has decimals; no other row was used.",
         )
     if weight is None:
         weight = pl.Series("weight", [None] * rows.frame.height, dtype=pl.Float64)

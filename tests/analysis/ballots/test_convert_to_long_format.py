@@ -659,6 +659,8 @@ FOUND = [
     ("b.csv", "Who,a,b\nv,1,4\nw,2,3\nMoyenne,1.5,3.5\n", "or what all others add up to"),
     ("b.csv", "Who,a,b\nv,1,4\nw,2,3\nΣ,3,7\n", "row 3: the row has the sums of all others"),
     ("b.csv", "Who,a,b\nv,1,0\nw,0,1\nu,1,1\n", "approval b 1 a=1 b=0"),
+    ("b.csv", "Unit,a,b\nMedia,1,0\nArt,0,1\nMedia,1,1\n", "approval b 1 a=1 b=0"),
+    ("b.csv", "Unit,a,b\nMedia,1,0\nArt,0,1\nLaw,1,1\n", "approval b 1 a=1 b=0"),
     ("b.csv", "voter,a,b\nv,4,2\nw,-,5\n", "score b v a=2 b=0"),
     ("b.csv", "voter,a,b\nv,4,-\nw,3,–\n", "score b v a=1"),
     ("b.csv", "voter,a,b\nv,x,-\nw,x,x\n", "approval b v a=1 b=0"),

@@ -8,8 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from tutorsim.analysis.ballots.table_to_arrays import plain_budget
-from tutorsim.analysis.ballots.valid_ballots_by_format import (
+from tutorsim.analysis.ballots.ballot_formats import (
     FORMATS,
     MAY_LEAVE_OUT,
     MUST_GIVE,
@@ -17,6 +16,7 @@ from tutorsim.analysis.ballots.valid_ballots_by_format import (
     leaving_out,
     names_of,
 )
+from tutorsim.analysis.ballots.table_to_arrays import plain_budget
 from tutorsim.analysis.ballots.vote_arrays import (
     LEFT_OUT,
     RICH,

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, cast
 import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, refuse
+from tutorsim.analysis.ballots.ballot_formats import FORMATS
 from tutorsim.analysis.ballots.reading_options import (
     ABSTENTIONS,
     Hints,
@@ -17,7 +18,6 @@ from tutorsim.analysis.ballots.reading_options import (
     spellings,
     stage_named,
 )
-from tutorsim.analysis.ballots.valid_ballots_by_format import FORMATS
 from tutorsim.errors import BallotFileError, UsageError
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, BallotFormat, Protocol
 from tutorsim.voting import Choice, masses_of, read_ballot, repair_ballot, resolve

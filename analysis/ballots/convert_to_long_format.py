@@ -20,6 +20,14 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, columns_missed, refuse, unreadable
+from tutorsim.analysis.ballots.ballot_formats import (
+    CHOICES,
+    MAY_LEAVE_OUT,
+    ON_A_SCALE,
+    WITH_BUDGET,
+    leaving_out,
+    protocol_named,
+)
 from tutorsim.analysis.ballots.ballots_in_one_row import (
     KEYS,
     Guess,
@@ -44,14 +52,6 @@ from tutorsim.analysis.ballots.reading_options import (
     column_named,
     plain,
     spellings,
-)
-from tutorsim.analysis.ballots.valid_ballots_by_format import (
-    CHOICES,
-    MAY_LEAVE_OUT,
-    ON_A_SCALE,
-    WITH_BUDGET,
-    leaving_out,
-    protocol_named,
 )
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError, UsageError

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import approving_nobody, budget_of, check_ballots
+from tutorsim.analysis.ballots.ballot_formats import WITH_BUDGET
 from tutorsim.analysis.ballots.outside_files import REQUIRED, typed_columns
 from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints, spellings
 from tutorsim.analysis.ballots.table_to_arrays import (
@@ -29,7 +30,6 @@ from tutorsim.analysis.ballots.table_to_arrays import (
     whole_turns,
     without_empty,
 )
-from tutorsim.analysis.ballots.valid_ballots_by_format import WITH_BUDGET
 from tutorsim.analysis.ballots.vote_arrays import RICH, STAGES, TURN, Place, Rounds, Votes, joined
 from tutorsim.analysis.statistics.array_types import Bools
 from tutorsim.errors import BallotFileError

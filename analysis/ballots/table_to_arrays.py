@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.valid_ballots_by_format import (
+from tutorsim.analysis.ballots.ballot_formats import (
     FORMATS,
     MUST_GIVE,
     WITH_BUDGET,

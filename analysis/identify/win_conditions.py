@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tutorsim.analysis.ballots.valid_ballots_by_format import FORMATS
+from tutorsim.analysis.ballots.ballot_formats import FORMATS
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT
 from tutorsim.analysis.counting.rule_definitions import (
     Rule,

@@ -19,8 +19,12 @@ import polars as pl
 from markupsafe import Markup
 
 from tutorsim.analysis.charts.figure import DARK, TOKENS, Figure, spec
+from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import (
+    drawn,
+    narrowed,
+    to_page_svg,
+)
 from tutorsim.analysis.charts.svg_worker import Run
-from tutorsim.analysis.charts.themes_widths_and_image_formats import drawn, narrowed, to_page_svg
 from tutorsim.analysis.claims.claims_file import citation
 from tutorsim.analysis.claims.claims_of_printed_numbers import Number, Words
 from tutorsim.analysis.pages.document import Document, cell, heading

@@ -18,7 +18,13 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
     share_over_tasks,
 )
-from tutorsim.analysis.statistics.noise_floor import AskedVote, asked_votes, leader_of, said, top_of
+from tutorsim.analysis.statistics.noise_floor_of_retests import (
+    AskedVote,
+    asked_votes,
+    leader_of,
+    said,
+    top_of,
+)
 from tutorsim.records import BallotRecord, Turn
 from tutorsim.vocabularies import BALLOT_FORMATS, PROTOCOLS, BallotFormat, Protocol
 from tutorsim.voting import masses_of

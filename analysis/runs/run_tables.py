@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import polars as pl
 
-from tutorsim.analysis.ballots.valid_ballots_by_format import MAY_LEAVE_OUT
+from tutorsim.analysis.ballots.ballot_formats import MAY_LEAVE_OUT
 from tutorsim.analysis.runs.branch_continuations import deciding_order
 from tutorsim.errors import UsageError
 from tutorsim.records import (

@@ -1,7 +1,7 @@
 """The summary or report of whatever was opened: what its view says, and what every page says.
 
 Pages of several systems have the noise floor of votes: what asking the same prompts again changes
-by itself, as `analysis.statistics.noise_floor` defines it. A floor under flips and shifts needs a
+by itself (`analysis.statistics.noise_floor_of_retests`). A floor under flips and shifts needs a
 first vote, which these systems do not hold; what can be said is how often a voter says the same,
 and how far the winners hang on the answers that voters happened to give.
 """
@@ -15,7 +15,7 @@ from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section, with_section
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.ratings.ratings_section import with_ratings
-from tutorsim.analysis.statistics.noise_floor import (
+from tutorsim.analysis.statistics.noise_floor_of_retests import (
     AskedVote,
     answered_by,
     asked_votes,

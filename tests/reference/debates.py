@@ -6,7 +6,7 @@ import re
 from tutorsim.kernel.flow import drive, scripted
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.systems.debate import DEBATE
-from tutorsim.systems.debate.discussion import DebateContext
+from tutorsim.systems.debate.discussion_and_challenges import DebateContext
 from tutorsim.systems.debate.question_sets import DebateTask
 from tutorsim.systems.debate.settings import DebateSettings
 from tutorsim.systems.debate.study import EpisodeName, debate_episode

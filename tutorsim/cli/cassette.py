@@ -13,7 +13,7 @@ from tutorsim.cli.output_elements import table
 from tutorsim.errors import CheckFailed, MissingCallError, TutorsimError
 from tutorsim.replay import MANIFEST_FILE, Cassette, Manifest, read_cassette, read_manifest
 from tutorsim.replay.cassette_file import CASSETTE_FORMS, CassetteForm
-from tutorsim.replay.inventory import (
+from tutorsim.replay.list_and_check_recordings import (
     Orphans,
     Recording,
     Retest,

@@ -10,8 +10,8 @@ import click
 from rich.console import RenderableType
 from rich.text import Text
 
+from tutorsim.analysis.ballots.ballot_formats import WITH_BUDGET
 from tutorsim.analysis.ballots.recount_source import order_words, reading_of
-from tutorsim.analysis.ballots.valid_ballots_by_format import WITH_BUDGET
 from tutorsim.analysis.pages.cells import Table
 from tutorsim.analysis.systems.documents import document_of
 from tutorsim.analysis.systems.system_view import Ballots, Opened, SystemRun, opened

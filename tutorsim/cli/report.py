@@ -260,8 +260,8 @@ def _report_of(what: Opened, wanted: _Wanted, panel: str | None, options: Option
 @contextmanager
 def _drawers(suffix: str) -> Iterator[Run | None]:
     """What draws the charts of a page, started before there is anything to draw; else none."""
+    from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import VEGA_LITE
     from tutorsim.analysis.charts.svg_worker import drawers
-    from tutorsim.analysis.charts.themes_widths_and_image_formats import VEGA_LITE
 
     if suffix != ".html":
         yield None
@@ -328,7 +328,7 @@ def _text_of(document: Document, draw: Run | None, *, printed: bool) -> bytes:
 def _drawing(figure: Figure, provenance: str, suffix: str) -> bytes:
     """A chart in the form that an ending names."""
     from tutorsim.analysis.charts.figure import spec
-    from tutorsim.analysis.charts.themes_widths_and_image_formats import to_json, to_png, to_svg
+    from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import to_json, to_png, to_svg
 
     made = spec(figure, provenance=provenance)
     if suffix == ".png":

@@ -2,7 +2,7 @@
 
 What replays without the SDK and vcrpy can be had from here. Recording is in
 `tutorsim.replay.episode_recorder`, and what `tutorsim cassette` shows in
-`tutorsim.replay.inventory`; importing those takes longer.
+`tutorsim.replay.list_and_check_recordings`; importing those takes longer.
 """
 
 from tutorsim.replay.cassette_file import (

@@ -14,8 +14,8 @@ from tutorsim.analysis.runs.run_tables import (
     whole,
     yes,
 )
-from tutorsim.analysis.systems.debate.evidence import PUBLISHED
 from tutorsim.analysis.systems.debate.page import document
+from tutorsim.analysis.systems.debate.page_evidence import PUBLISHED
 from tutorsim.analysis.systems.debate.protocols import outcomes_under, recount_document
 from tutorsim.analysis.systems.debate.trace import trace
 from tutorsim.analysis.systems.system_view import View

@@ -26,7 +26,7 @@ from tutorsim.analysis.systems.debate.accuracy_and_speed import (
     turn_shares,
 )
 from tutorsim.analysis.systems.debate.council_of_models import council_document, is_council
-from tutorsim.analysis.systems.debate.evidence import (
+from tutorsim.analysis.systems.debate.page_evidence import (
     SOLO,
     STUDY_RULES,
     Evidence,

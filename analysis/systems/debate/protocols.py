@@ -28,7 +28,7 @@ from tutorsim.analysis.systems.debate.council_of_models import (
     council_recount,
     is_council,
 )
-from tutorsim.analysis.systems.debate.evidence import (
+from tutorsim.analysis.systems.debate.page_evidence import (
     STUDY_RULES,
     Evidence,
     Overview,

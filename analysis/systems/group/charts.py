@@ -16,7 +16,7 @@ from tutorsim.analysis.charts.figure import (
     unchecked,
 )
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
-from tutorsim.analysis.systems.group.evidence import (
+from tutorsim.analysis.systems.group.page_evidence import (
     WINDOW,
     Evidence,
     acts_of,

@@ -30,7 +30,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_over_tasks,
     share_over_tasks,
 )
-from tutorsim.analysis.systems.group.evidence import (
+from tutorsim.analysis.systems.group.page_evidence import (
     CATEGORIES,
     KINDS,
     PHASES,

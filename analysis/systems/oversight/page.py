@@ -26,7 +26,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
     PermutationTest,
 )
-from tutorsim.analysis.statistics.noise_floor import AskedVote
+from tutorsim.analysis.statistics.noise_floor_of_retests import AskedVote
 from tutorsim.analysis.systems.documents import noise_section
 from tutorsim.analysis.systems.oversight.audits_of_runs import (
     delivered_shares,
@@ -43,7 +43,7 @@ from tutorsim.analysis.systems.oversight.effect_of_debate import (
     severity_errors,
     sycophancy,
 )
-from tutorsim.analysis.systems.oversight.evidence import Evidence, reread, reread_label
+from tutorsim.analysis.systems.oversight.page_evidence import Evidence, reread, reread_label
 from tutorsim.analysis.systems.oversight.scores import (
     BASELINES,
     HEADLINE,

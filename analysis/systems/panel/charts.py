@@ -42,7 +42,7 @@ from tutorsim.analysis.systems.panel.charts_of_votes import (
     pivotal_figure,
 )
 from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES
-from tutorsim.analysis.systems.panel.evidence import Evidence
+from tutorsim.analysis.systems.panel.page_evidence import Evidence
 from tutorsim.records import StudySettings
 
 _BENCHMARKS: Final = {"sciq": "science questions (sciq)", "humaneval": "programs (humaneval)"}

@@ -43,7 +43,7 @@ from tutorsim.analysis.pages.words import (
     top,
 )
 from tutorsim.analysis.recount import OrderRow, RuleRow
-from tutorsim.analysis.systems.panel.evidence import Evidence
+from tutorsim.analysis.systems.panel.page_evidence import Evidence
 from tutorsim.vocabularies import PROTOCOLS
 
 # --- Fallback orders -----------------------------------------------------------------------------

@@ -46,7 +46,7 @@ from tutorsim.analysis.systems.panel.divergence import (
     first_turns_table,
 )
 from tutorsim.analysis.systems.panel.episode_traces import telling, trace
-from tutorsim.analysis.systems.panel.evidence import (
+from tutorsim.analysis.systems.panel.page_evidence import (
     Evidence,
     askings_table,
     beside_floor_table,

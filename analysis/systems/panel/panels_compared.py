@@ -10,8 +10,8 @@ from typing import Final, Literal, get_args
 import numpy as np
 import polars as pl
 
+from tutorsim.analysis.ballots.ballot_formats import FORMATS, BallotForm
 from tutorsim.analysis.ballots.recount_source import Source, of_panel
-from tutorsim.analysis.ballots.valid_ballots_by_format import FORMATS, BallotForm
 from tutorsim.analysis.pages.cells import Table, estimate, part_of, plain, table
 from tutorsim.analysis.statistics.array_types import Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (

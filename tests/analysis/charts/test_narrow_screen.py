@@ -1,6 +1,6 @@
 """Charts for a narrow screen."""
 
-from tutorsim.analysis.charts.themes_widths_and_image_formats import narrowed
+from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import narrowed
 
 
 def test_panels_stand_in_one_column_and_the_legend_below():

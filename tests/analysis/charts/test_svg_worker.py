@@ -4,8 +4,12 @@ from multiprocessing import active_children
 
 import pytest
 
+from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import (
+    VEGA_LITE,
+    drawn,
+    to_page_svg,
+)
 from tutorsim.analysis.charts.svg_worker import drawers
-from tutorsim.analysis.charts.themes_widths_and_image_formats import VEGA_LITE, drawn, to_page_svg
 
 SPECS = [
     {

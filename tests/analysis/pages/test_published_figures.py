@@ -1,7 +1,7 @@
 import pytest
 
 from tutorsim.analysis.pages.published_figures import Printed, printed, read_printed
-from tutorsim.analysis.systems.panel.evidence import PUBLISHED
+from tutorsim.analysis.systems.panel.page_evidence import PUBLISHED
 from tutorsim.errors import UsageError
 
 

@@ -12,7 +12,7 @@ from tutorsim.analysis.recount.same_voter_in_two_formats import (
     invariance_words,
 )
 from tutorsim.analysis.recount.tables import dial_table
-from tutorsim.analysis.systems.panel.evidence import (
+from tutorsim.analysis.systems.panel.page_evidence import (
     Evidence,
     askings_table,
     beside_floor_table,

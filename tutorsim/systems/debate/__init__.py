@@ -8,7 +8,7 @@ from tutorsim.kernel.system import LogFormat, System
 from tutorsim.records import VotingSettings
 from tutorsim.records.debate import DebateRecord
 from tutorsim.systems.debate.council_logs import read_council
-from tutorsim.systems.debate.discussion import agent_names
+from tutorsim.systems.debate.discussion_and_challenges import agent_names
 from tutorsim.systems.debate.mallm_logs import read_mallm
 from tutorsim.systems.debate.question_sets import debate_formats
 from tutorsim.systems.debate.scripted_replies import debate_reply

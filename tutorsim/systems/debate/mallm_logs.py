@@ -29,7 +29,7 @@ from tutorsim.records.debate import (
     Paradigm,
     PersonaRecord,
 )
-from tutorsim.systems.debate.discussion import agent_names
+from tutorsim.systems.debate.discussion_and_challenges import agent_names
 from tutorsim.tasks import safe_id
 from tutorsim.tasks.task import LETTERS, chosen_letter
 from tutorsim.vocabularies import AnswerKind, Protocol

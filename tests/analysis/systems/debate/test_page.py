@@ -24,8 +24,8 @@ from tutorsim.analysis.statistics.text_similarity import Embedding
 from tutorsim.analysis.systems.debate import VIEW
 from tutorsim.analysis.systems.debate.accuracy_and_speed import Slope, agents_slopes, rounds_slopes
 from tutorsim.analysis.systems.debate.charts import rounds
-from tutorsim.analysis.systems.debate.evidence import PUBLISHED, Variant, as_printed, published
 from tutorsim.analysis.systems.debate.page import challenge, document
+from tutorsim.analysis.systems.debate.page_evidence import PUBLISHED, Variant, as_printed, published
 from tutorsim.analysis.systems.debate.protocols import (
     best_protocol,
     protocol_chance,

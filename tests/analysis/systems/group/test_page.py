@@ -6,7 +6,6 @@ import pytest
 
 from tests.tutorsim.systems.group.conftest import play, standin
 from tutorsim.analysis.pages.published_figures import printed
-from tutorsim.analysis.systems.group.evidence import PUBLISHED, WINDOW, Evidence, published
 from tutorsim.analysis.systems.group.page import (
     agreement,
     balance,
@@ -18,6 +17,7 @@ from tutorsim.analysis.systems.group.page import (
     quality,
     reasons,
 )
+from tutorsim.analysis.systems.group.page_evidence import PUBLISHED, WINDOW, Evidence, published
 from tutorsim.records.group import (
     CodeRecord,
     CycleRecord,

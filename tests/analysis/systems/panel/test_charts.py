@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from tutorsim.analysis.charts.figure import spec
-from tutorsim.analysis.charts.themes_widths_and_image_formats import drawn, to_page_svg
+from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import drawn, to_page_svg
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, Interval, NotEstimable
 from tutorsim.analysis.systems.debate.charts import protocols
 from tutorsim.analysis.systems.debate.recounted import ProtocolRow

@@ -6,7 +6,7 @@ from itertools import permutations, product
 
 import pytest
 
-from tutorsim.analysis.ballots.valid_ballots_by_format import BallotForm
+from tutorsim.analysis.ballots.ballot_formats import BallotForm
 from tutorsim.analysis.systems.panel import panels_compared as ties_under_random_ballots
 from tutorsim.analysis.systems.panel.panels_compared import leaders_by_chance, uniform_chance
 from tutorsim.vocabularies import PROTOCOLS, TOP_SCORE

@@ -17,7 +17,7 @@ from tutorsim.model import CallKey
 from tutorsim.records import to_line
 from tutorsim.records.debate import DebateRecord
 from tutorsim.systems.debate import DEBATE
-from tutorsim.systems.debate.discussion import LABELS
+from tutorsim.systems.debate.discussion_and_challenges import LABELS
 from tutorsim.systems.debate.question_sets import (
     BENCHMARKS,
     DebateTask,

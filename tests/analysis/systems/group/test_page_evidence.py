@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorsim.analysis.systems.group.evidence import (
+from tutorsim.analysis.systems.group.page_evidence import (
     Act,
     adherence_to,
     distribution,

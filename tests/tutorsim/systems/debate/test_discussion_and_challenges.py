@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.reference.debates import make_context, play
-from tutorsim.systems.debate.discussion import (
+from tutorsim.systems.debate.discussion_and_challenges import (
     PARADIGMS,
     Place,
     Ring,

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from tutorsim.analysis.charts.figure import ACCENT, INK, Figure, inline, spec
-from tutorsim.analysis.charts.themes_widths_and_image_formats import (
+from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import (
     drawn,
     to_json,
     to_page_svg,

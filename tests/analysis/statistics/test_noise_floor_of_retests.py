@@ -15,7 +15,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     to_json,
     too_few_tasks,
 )
-from tutorsim.analysis.statistics.noise_floor import (
+from tutorsim.analysis.statistics.noise_floor_of_retests import (
     NoiseFloor,
     leader_of,
     noise_floor,

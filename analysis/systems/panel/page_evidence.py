@@ -20,7 +20,7 @@ from tutorsim.analysis.recount import OrderTable, RecountResult, RecountTable, R
 from tutorsim.analysis.recount.other_student_score_thresholds import AtThreshold, at_threshold
 from tutorsim.analysis.recount.same_voter_in_two_formats import FormatInvariance, format_invariance
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
-from tutorsim.analysis.statistics.noise_floor import BesideFloor, NoiseFloor, noise_floor
+from tutorsim.analysis.statistics.noise_floor_of_retests import BesideFloor, NoiseFloor, noise_floor
 from tutorsim.analysis.statistics.text_similarity import role_collapse
 from tutorsim.analysis.systems.panel.contrasts import HEAD_OUTCOMES, Contrast, contrasts_of
 from tutorsim.analysis.systems.panel.divergence import (

@@ -6,7 +6,7 @@ from tests.tutorsim.replay.made import call, interaction, message, write
 from tutorsim.errors import RecordingError
 from tutorsim.records import Provenance
 from tutorsim.replay import AnsweredBy, EpisodeEntry, Manifest, package_versions, write_manifest
-from tutorsim.replay.inventory import (
+from tutorsim.replay.list_and_check_recordings import (
     Finding,
     StudyEpisodes,
     list_calls,

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from tutorsim.analysis.systems.oversight.evidence import reread
 from tutorsim.analysis.systems.oversight.page import recount
+from tutorsim.analysis.systems.oversight.page_evidence import reread
 from tutorsim.errors import UsageError
 from tutorsim.records.oversight import Labels, LeadLabels, OversightRecord
 

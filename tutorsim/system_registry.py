@@ -116,11 +116,7 @@ def named(place: str) -> Any:
 
 
 def loaded(point: EntryPoint) -> Any:
-    """What an entry point of another package names.
-
-    Raises:
-        UsageError: If its module cannot be loaded, or has no such name.
-    """
+    """What an entry point of another package names; a `UsageError` if it cannot be loaded."""
     try:
         return point.load()
     except Exception as error:

@@ -39,17 +39,8 @@ def read_replies(frame: pl.DataFrame, file: Path, *, protocol: str, hints: Hints
     """Read every reply; one that is no ballot is an abstention, and the note counts them.
 
     The lenient reader is used, since nobody can be asked again. A reply may name candidates by
-    label or by name.
-
-    Args:
-        frame: One row a reply, in the column `reply`; candidates in the order of their labels in
-            the column `candidates`, or in the hints.
-        file: Named in errors.
-        protocol: Of all replies.
-        hints: Candidates and budget.
-
-    Raises:
-        BallotFileError: If nothing says what the labels stand for.
+    label or by name: candidates stand in the order of their labels, in the column `candidates` or
+    in the hints. Without either, a `BallotFileError` says so.
     """
     form = cast(BallotFormat, protocol)
     budget = hints.budget or CUMULATIVE_BUDGET
@@ -186,9 +177,8 @@ def _strange_cells(column: pl.Series) -> pl.Series:
 def guess_protocol(frame: pl.DataFrame, ballot: Sequence[str]) -> Guess | None:
     """The protocol of ballots that name none; `None` where none fits all of them.
 
-    Args:
-        frame: One row per ballot and candidate, with a number as `mass`.
-        ballot: Columns that name a ballot.
+    `frame`: one row per ballot and candidate, with a number as `mass`; `ballot`: columns that name
+    a ballot.
     """
     mass = pl.col("mass")
     each = (
@@ -228,12 +218,7 @@ def guess_protocol(frame: pl.DataFrame, ballot: Sequence[str]) -> Guess | None:
 
 
 def may_share_places(frame: pl.DataFrame, ballot: Sequence[str]) -> bool:
-    """Whether all ballots may be ranks, 1 the best, with several candidates in one place.
-
-    Args:
-        frame: As of `guess_protocol`.
-        ballot: Likewise.
-    """
+    """Whether all ballots may be ranks, 1 the best, with several candidates in one place."""
     given = frame.filter(pl.col("mass").is_not_null())
     mass = pl.col("mass")
     ways = (mass.rank("min"), mass.rank("dense"), mass.rank("max"), mass.rank("average"))
@@ -503,9 +488,7 @@ def _refuse_ties(cells: Sequence[str]) -> None:
 def _list_separator(column: pl.Series) -> str:
     """The first sign that any cell has: a comma is part of a name where a stronger sign parts.
 
-    Raises:
-        UsageError: If some cells have the sign, and others only a weaker one and are no name of
-            those: then they may be lists or names.
+    Refused if others have only a weaker one and are no names of those: lists, or names.
     """
     cells = column.cast(pl.String).drop_nulls().to_list()
     present = [sign for sign in _LIST_SEPARATORS if any(sign in cell for cell in cells)]

@@ -434,15 +434,7 @@ def _ballot_files(path: Path) -> list[Path]:
 
 
 def of_panel(source: Source, name: str) -> Source:
-    """The episodes of one panel, under its own order, and those of the single tutor beside them.
-
-    Args:
-        source: A run that compares panels.
-        name: One of its panels.
-
-    Raises:
-        UsageError: If the source has no such panel.
-    """
+    """The episodes of one panel, under its own order, and those of the single tutor beside them."""
     panels = panels_of(source.run)
     if source.run is None or name not in panels:
         raise UsageError(

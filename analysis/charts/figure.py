@@ -227,11 +227,8 @@ def inline(frame: pl.DataFrame) -> alt.InlineData:
 def spec(figure: Figure, *, provenance: str, titled: bool = True) -> dict[str, Any]:
     """The Vega-Lite specification of a figure that has a chart.
 
-    Args:
-        figure: The figure; `figure.chart` is not `None`.
-        provenance: What answered the calls; part of the subtitle.
-        titled: With the finding as title and the caption under it, to stand alone; a page
-            that prints both around the drawing leaves them out.
+    `provenance`: what answered the calls, as part of the subtitle. `titled`: with the finding as
+    title and the caption under it, to stand alone; a page prints both around the drawing.
     """
     made = {
         **figure.vega_lite,

@@ -44,11 +44,7 @@ def svg(spec: dict[str, Any], *, version: str) -> str:
 
 @contextmanager
 def drawers(*, version: str) -> Iterator[Run]:
-    """A process that draws, started at once: it is ready by the time there is a chart.
-
-    Args:
-        version: Of Vega-Lite.
-    """
+    """A process that draws, started at once: it is ready by the time there is a chart."""
     pool = ProcessPoolExecutor(
         1, mp_context=get_context("spawn"), initializer=_start, initargs=(version,)
     )

@@ -116,11 +116,7 @@ def citation(digest: str, id_: str) -> str:
 
 
 def cited(text: str) -> Citation:
-    """An id, or a whole citation, taken apart.
-
-    Raises:
-        ClaimsError: If it begins as a citation and is none.
-    """
+    """An id, or a whole citation, taken apart; what begins as a citation and is none is refused."""
     if not text.startswith(_SCHEME):
         return Citation("", text)
     digest, sign, id_ = text.removeprefix(_SCHEME).partition("#")
@@ -250,13 +246,9 @@ class Checked:
 
 
 def check_claims(claimed: ClaimsFile, recomputed: ClaimsFile) -> Checked:
-    """Compare claims with the numbers of the page that the recording gives now.
+    """Compare claims with every number of the same page as the recording gives it now.
 
     Questions, numbers, intervals, what is printed and provenance are compared, by id.
-
-    Args:
-        claimed: The file.
-        recomputed: Every number of the same page, from the recording.
     """
     now = {claim.id: claim for claim in recomputed.claims}
     before = {claim.id for claim in claimed.claims}
@@ -275,11 +267,7 @@ def check_claims(claimed: ClaimsFile, recomputed: ClaimsFile) -> Checked:
 
 
 def chosen(file: ClaimsFile, ids: Sequence[str]) -> tuple[Claim, ...]:
-    """The claims of some ids, in the order asked for.
-
-    Raises:
-        CheckFailed: If there is none of an id, naming those that are most alike.
-    """
+    """The claims of some ids, in the order asked for; an unknown id is refused with the nearest."""
     by_id = {claim.id: claim for claim in file.claims}
     for id_ in ids:
         if id_ not in by_id:

@@ -340,12 +340,7 @@ Printed = Words | Cells
 
 
 def claims_in(parts: Iterable[Printed], provenance: str) -> tuple[Claim, ...]:
-    """A claim for every number that is printed.
-
-    Args:
-        parts: Everything that is printed, each part at a place of its own.
-        provenance: What answered the calls of the run.
-    """
+    """A claim for every number that is printed, with what answered the calls of the run."""
     return tuple(claim for part in parts for claim in part.claims(provenance))
 
 
@@ -393,12 +388,9 @@ def bytes_differ(path: Path, content: bytes, written: DrawnFile) -> Iterator[Dif
 def numbers_differ(
     html: str, claims: Sequence[Claim], only: Collection[str] = ()
 ) -> Iterator[Difference]:
-    """Numbers of an HTML page that are not those computed again.
+    """Numbers of an HTML page, marked with id and value, that are not those computed again.
 
-    Args:
-        html: The page, which marks every number with its id and its value.
-        claims: Every number of the page, computed again.
-        only: Ids to look at; none for all.
+    `only`: ids to look at; none for all.
     """
     drawn: dict[str, list[str]] = {}
     for id_, value, printed in _DRAWN.findall(html):

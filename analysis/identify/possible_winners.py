@@ -349,20 +349,13 @@ def answer_panels(
     breakdown: bool = True,
     readings: Sequence[TieReading] = READINGS_OF_TIES,
 ) -> PanelAnswers:
-    """Possible winners of panels, and the breakdown points of winners.
+    """Possible winners of panels of one ballot format, and the breakdown points of winners.
 
-    Args:
-        panels: With ballots of one format.
-        target: The rule.
-        exempt: Numbers of exempt voters.
-        budget: Points of a cumulative ballot; under any other target the end of the scale of
-            scores.
-        limit: Units of work that a search may take for each panel.
-        ends: From `table_ends`; `None` if the panels have no table.
-        winners: Whose breakdown points are asked for; by default the necessary winner of each
-            panel without exempt voters, and 0 for a panel without one.
-        breakdown: Whether breakdown points are asked for.
-        readings: What a tie may mean; of the others nothing is searched, and nothing is settled.
+    `budget`: points of a cumulative ballot; under any other target the end of the scale of scores.
+    `limit`: units of work that a search may take for each panel. `ends`: from `table_ends`; `None`
+    if the panels have no table. `winners`: whose breakdown points are asked for; by default the
+    necessary winner of each panel without exempt voters, and 0 for a panel without one. `readings`:
+    what a tie may mean; of the others nothing is searched, and nothing is settled.
     """
     n = panels.panels.shape[1]
     at = [min(k, n) for k in exempt]

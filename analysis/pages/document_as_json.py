@@ -176,11 +176,7 @@ def cells_of(
 ) -> Cells:
     """A frame as it is printed.
 
-    Args:
-        place: Id of the place.
-        title: Above it.
-        data: What is printed.
-        written: Column → row → value, of the cells that are a text and its value.
+    `written`: column → row → value, of the cells that are a text and its value.
     """
     rows: Sequence[Sequence[str]] = [[cell(value) for value in row] for row in data.iter_rows()]
     values = {

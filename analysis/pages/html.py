@@ -41,12 +41,10 @@ nothing else runs."""
 
 
 def to_html(document: Document, *, run: Run = map, printed: bool = False) -> str:
-    """The page of a report. The same document gives the same text.
+    """The page of a report; the same document gives the same text.
 
-    Args:
-        document: The report.
-        run: Draws every chart, here or elsewhere.
-        printed: Episodes are open and on paper too; otherwise paper has the findings alone.
+    `run`: draws every chart, here or elsewhere. `printed`: episodes are open and on paper too;
+    otherwise paper has the findings alone.
     """
     drawings = _drawings(document, run)
     style, script = _style(), _source("page.js")

@@ -68,11 +68,7 @@ def printed(data: str) -> tuple[Printed, ...]:
 
 
 def read_printed(path: Path) -> tuple[Printed, ...]:
-    """Read figures from a reader's TOML file, in the shape of those of the package.
-
-    Raises:
-        UsageError: If it cannot be read, or an entry is no figure.
-    """
+    """Read figures from a reader's TOML file, in the shape of those of the package."""
     try:
         entries = tomllib.loads(read_named(path).decode()).get("figure", [])
         found = tuple(map(printed_of, entries))

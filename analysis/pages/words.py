@@ -68,12 +68,7 @@ def extremes(values: Iterable[float | None]) -> tuple[float, float]:
 
 
 def step_sentence(step: Step, order: Sequence[str] = ()) -> str:
-    """What one step of a decision did.
-
-    Args:
-        step: The step.
-        order: The fallback order, to be named where it decided.
-    """
+    """What one step of a decision did; the fallback order is named where it decided."""
     left = ", ".join(step.remaining)
     if step.tallies is None:
         named = f" ({' > '.join(order)})" if order else ""

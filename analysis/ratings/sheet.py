@@ -64,19 +64,10 @@ class Sheet:
 def draw_sheets(
     items: Sequence[Item], asked: Asked, *, rubric: Rubric, run: RunRecord
 ) -> tuple[Sheet, ...]:
-    """One sheet per rater.
+    """One sheet per rater, of all that can be rated; refused if some rater would have no item.
 
-    Of proposals whole turns are drawn, and a turn's proposals go to the same raters: only then
-    does a turn say what other winners would have delivered.
-
-    Args:
-        items: All that can be rated.
-        asked: How many of them, for how many raters.
-        rubric: What is asked of each.
-        run: The head of the run.
-
-    Raises:
-        UsageError: If the numbers leave some rater without an item.
+    Of proposals whole turns are drawn, and a turn's proposals go to the same raters: only then does
+    a turn say what other winners would have delivered.
     """
     overlap = asked.items if asked.overlap is None else asked.overlap
     if overlap > asked.items:
@@ -181,8 +172,7 @@ def value_text(value: float) -> str:
 def reply_rubric(*, labelled: bool) -> Rubric:
     """The rubric of a tutor's reply, on the scale of oversight's labels of guidance.
 
-    Args:
-        labelled: The run's own labels are of the replies, so that people's scores meet them.
+    `labelled`: the run's own labels are of the replies, so that people's scores meet them.
     """
     return Rubric(
         name="reply",
@@ -201,13 +191,8 @@ def reply_rubric(*, labelled: bool) -> Rubric:
 def judge_rubric(prompt: str, *, threshold: float, programs: bool = False) -> Rubric | None:
     """The rubric that a model judge's prompt states for answers: tenths from 0 to 1, its anchors.
 
-    Args:
-        prompt: The prompt, as the recording holds it.
-        threshold: The study's success threshold.
-        programs: Some answers are programs, of which the judge scores the words alone.
-
-    Returns:
-        The rubric; `None` where the prompt has no two lines that begin with a score in [0, 1].
+    `programs`: some answers are programs, of which the judge scores the words alone. `None` where
+    the prompt has no two lines that begin with a score in [0, 1].
     """
     found = {float(value): text for value, text in _ANCHOR.findall(prompt) if float(value) <= 1}
     if len(found) < 2:
@@ -502,18 +487,10 @@ def joined(
     run: RunRecord,
     by: RatedBy,
 ) -> tuple[RatedSheet, ...]:
-    """The run's sheets with those of files.
+    """The run's sheets with filled-in ones of files, and who filled them in.
 
-    Args:
-        before: Sheets that the run has.
-        files: Filled-in sheets.
-        items: What of the run can be rated.
-        run: The head of the run.
-        by: Who filled the files in.
-
-    Raises:
-        RatingFileError: If a file was altered, is of another run, holds a value that is not on
-            its scale or none at all, or says otherwise than the same rater's sheet before.
+    A file is refused that was altered, is of another run, holds a value that is not on its scale or
+    none at all, or says otherwise than the same rater's sheet before.
     """
     sheets = {one.sheet: one for one in before}
     for path in files:

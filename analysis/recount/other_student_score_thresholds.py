@@ -55,8 +55,7 @@ class AtThreshold:
 def at_threshold(source: Source, threshold: float) -> list[AtThreshold]:
     """Success, turns and gain by benchmark and condition under another success threshold.
 
-    Raises:
-        UsageError: If the threshold is outside [0, 1], or the source has no episodes.
+    Refused outside [0, 1], and of a source without episodes.
     """
     if not 0 <= threshold <= 1:
         raise UsageError(f"The threshold {threshold} is not between 0 and 1.")
@@ -174,13 +173,7 @@ _MEANT: Final[Mapping[Bounded, str]] = {
 def threshold_table(
     found: Mapping[float, Sequence[AtThreshold]], logged: float | None, outcome: Bounded = "success"
 ) -> Table | None:
-    """An outcome under other success thresholds; `None` without any.
-
-    Args:
-        found: Threshold → outcomes under it.
-        logged: The study's own threshold, if there is one.
-        outcome: Which one.
-    """
+    """An outcome under other success thresholds, beside the study's own; `None` without any."""
     cells: dict[tuple[str, str], list[Any]] = {}
     for of in found.values():
         for at in of:

@@ -434,14 +434,9 @@ class _Elected(NamedTuple):
         of_lists: Ints,
         places: Mapping[str, int],
     ) -> "_Elected":
-        """Of some votes.
+        """Of some votes: the different answers and lists of candidates, and which of them each has.
 
-        Args:
-            answers: The different answers.
-            answer_of_vote: A place among them.
-            lists: The different lists of candidates.
-            of_lists: The list of each vote.
-            places: Places of names in a set.
+        `places`: places of names in a set.
         """
         first, number = distinct_rows([answer_of_vote, of_lists])
         numbers: dict[tuple[Possible, tuple[int, ...] | None, int], int] = {}

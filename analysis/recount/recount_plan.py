@@ -134,11 +134,7 @@ def installed_rules(names: Iterable[str]) -> dict[str, RankScores | ScoreFunctio
 
 
 def refuse_shadowed(names: Sequence[str]) -> None:
-    """Refuse a shipped rule that somebody asks for by a name which another package gives its own.
-
-    Raises:
-        UsageError: Naming the entry point, which would be left out silently.
-    """
+    """Refuse a shipped rule asked for by a name that another package gives to one of its own."""
     for point in entry_points(group=RULES) if names else ():
         if point.name in TARGETS and point.name in names:
             raise UsageError(
@@ -419,26 +415,12 @@ def make_plan(
     rules: Mapping[str, RankScores | ScoreFunction] = MappingProxyType({}),
     approves: Approvals | None = None,
 ) -> Plan:
-    """What to ask of the turns of a source; see `analysis.recount.recount`.
+    """What to ask of the turns of a source; arguments and refusals as of `recount.recount`.
 
-    Args:
-        own_order: The source's own order, over all its candidates.
-        budget: Points of a cumulative ballot.
-        targets: Names of targets; those of own rules may stand among them, and those of rules that
-            other packages bring.
-        exempt: Numbers of exempt voters.
-        order: The order to recount under.
-        limit: Units of work allowed for each panel under each target.
-        top: The end of the scale of scores.
-        logged: Whether the own order decided anything. If not, an order to recount under is taken
-            for it, and without one there is none.
-        tables: What to count.
-        rules: Own rules by name.
-        approves: How many candidates each voter approves of under `approval`; by default any
-            number, and the answer along some.
-
-    Raises:
-        UsageError: As `analysis.recount.recount`.
+    `own_order`: the source's own order, over all its candidates. `targets`: those of own rules may
+    stand among them, and those of rules that other packages bring. `top`: the end of the scale of
+    scores. `logged`: whether the own order decided anything; if not, an order to recount under is
+    taken for it, and without one there is none.
     """
     named = checked_rules({**installed_rules(targets), **rules})
     shipped = [name for name in targets if name not in named]

@@ -208,17 +208,7 @@ class _Side(NamedTuple):
 
 
 def format_invariance(source: Source) -> FormatInvariance | NotEstimable:
-    """Ballots in several formats within one run.
-
-    Args:
-        source: The run.
-
-    Returns:
-        Pairs of formats in which some voter was asked; not estimable where there are none.
-
-    Raises:
-        LogError: If the run's retest does not belong to its log.
-    """
+    """Pairs of formats within one run in which some voter was asked; not estimable without any."""
     if not any(turn.ballots_as for episode in source.episodes for turn in episode.turns):
         return NotEstimable(UNTESTED)
     sides = _sides(source, source.fallback_order or ())

@@ -145,9 +145,7 @@ def table_of(
 
         table_of(status=text(), failure=text(lambda episode: episode.failure.error))
 
-    Args:
-        parts: From an episode to the parts of each of its rows; one row of itself, when left out.
-        columns: Name → column.
+    `parts`: from an episode to the parts of each of its rows; one row of itself, when left out.
     """
 
     def rows(episode: EpisodeLine, run: RunRecord) -> Iterator[Row]:

@@ -113,15 +113,7 @@ def with_provenance(frame: pl.DataFrame, provenance: str) -> pl.DataFrame:
 
 
 def write_frame(frame: pl.DataFrame, path: Path) -> int:
-    """Write one frame; the ending says the format. CSV holds lists as JSON.
-
-    Returns:
-        The number of rows.
-
-    Raises:
-        UsageError: If the ending is none of `EXPORT_FORMATS`.
-        FolderError: If the file cannot be written.
-    """
+    """Write one frame, and count its rows; the ending says the format. CSV holds lists as JSON."""
     with TableFile(path) as file:
         file.add(frame)
     return file.rows
@@ -291,13 +283,7 @@ def write_turns(
 ) -> Iterator[tuple[TableFile, Callable[[pl.DataFrame], None]]]:
     """A file that is there when the block ends, and what takes its rows meanwhile.
 
-    Args:
-        path: Where to write; the ending says the format.
-        provenance: What answered the calls; empty where nothing is known.
-
-    Raises:
-        UsageError: If the ending says no known format.
-        FolderError: If the file cannot be written.
+    The ending says the format; what answered the calls stands in each row if it is known.
     """
     with TableFile(path) as file:
 

@@ -442,14 +442,10 @@ def fewest_tasks(contrasts: int) -> int:
 
 
 def detectable(tasks: int, spread: float, contrasts: int = 1) -> float | NotEstimable:
-    """Least mean difference that so many tasks show with 80 % power.
+    """Least mean difference that so many tasks show with 80 % power, in a family of contrasts.
 
-    Found by simulation of paired successes; sign flips of tasks, Holm's first step.
-
-    Args:
-        tasks: How many.
-        spread: Standard deviation of the tasks' mean differences.
-        contrasts: Size of the family.
+    Found by simulation of paired successes; sign flips of tasks, Holm's first step. `spread`:
+    standard deviation of the tasks' mean differences.
     """
     if tasks < fewest_tasks(contrasts):
         return NotEstimable(
@@ -484,10 +480,8 @@ def spread_to_expect(runs: int) -> float:
     """Spread of tasks' differences in success to expect before anything was seen.
 
     That of simulated successes of tasks, personas and conditions that differ by about a logit: a
-    run varies by 0.17 about its chance of success, and tasks' true differences by 0.2.
-
-    Args:
-        runs: Of one task under one condition: personas times repeats.
+    run varies by 0.17 about its chance of success, and tasks' true differences by 0.2. `runs`: of
+    one task under one condition, personas times repeats.
     """
     return sqrt(2 * _WITHIN / runs + _BETWEEN**2)
 

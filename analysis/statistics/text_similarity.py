@@ -163,11 +163,7 @@ def _mean_cosine(vectors: Sequence[Vectors]) -> float | None:
 
 @cache
 def open_embedding(folder: Path) -> Embedding:
-    """Open a model of sentences.
-
-    Raises:
-        UsageError: If the extra is not installed, or the folder holds no model.
-    """
+    """Open a model of sentences; refused if the extra or the model is missing."""
     try:
         from fastembed import TextEmbedding
         from fastembed.common.model_description import ModelSource, PoolingType

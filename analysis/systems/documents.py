@@ -27,15 +27,7 @@ from tutorsim.records import Retest, StopCount, odd_stops, stop_counts
 
 
 def document_of(opened: Opened, *, brief: bool) -> Document | None:
-    """The summary (brief) or the report (whole) of a run of any system, or of ballots.
-
-    Args:
-        opened: What it is of, and what it is asked for.
-        brief: A summary for the terminal.
-
-    Returns:
-        The document; `None` if the run's system has none.
-    """
+    """The summary (brief) or the report of a run or of ballots; `None` of a system without one."""
     make = view_for(opened).document
     if make is None:
         return None

@@ -31,15 +31,9 @@ Cluster = Callable[[Any], str]
 
 
 def compared(first: Opened, second: Opened | None) -> Document:
-    """Two runs of one system, or the conditions of a run, beside one another.
+    """Two runs of one system, or the conditions of the first alone, beside one another.
 
-    Args:
-        first: One run.
-        second: Another run; `None` compares the conditions of the first.
-
-    Raises:
-        UsageError: If one of them has no outcomes, the runs are of different systems, or share
-            nothing to compare.
+    Refused without outcomes, of different systems, or if they share nothing to compare.
     """
     for opened in (first, second):
         if isinstance(opened, Ballots):

@@ -247,16 +247,8 @@ def framed(
 ) -> Document:
     """A document with the run's provenance, its warning and its record around a system's parts.
 
-    Args:
-        run: The run.
-        summary: What was run, in one sentence.
-        answers: Questions of the first screen.
-        sections: The parts.
-        episodes: The episodes, message by message.
-        lead: Name of the chart that answers the title.
-        facts: Settings of the system, name → value.
-        brief: As of `Document`.
-        values: Likewise.
+    `summary`: what was run, in one sentence. `lead`: name of the chart that answers the title.
+    `facts`: settings of the system, name → value.
     """
     head = run.head
     stated = head.provenance
@@ -311,9 +303,7 @@ def view_for(opened: Opened) -> View:
 def episodes_of(run: SystemRun, telling: Telling) -> Episodes:
     """The episodes of a run for its report.
 
-    Args:
-        run: The run.
-        telling: Why an episode is worth a look → whether a record is one.
+    `telling`: why an episode is worth a look → whether a record is one.
     """
     trace = view_of(run.head.system).trace
     if trace is None:
@@ -322,11 +312,7 @@ def episodes_of(run: SystemRun, telling: Telling) -> Episodes:
 
 
 def view_of(system: str) -> View:
-    """The view of a system.
-
-    Raises:
-        UsageError: If there is no such system.
-    """
+    """The view of a system; refused if there is no such system."""
     view: View = load(system, "view")
     return view
 

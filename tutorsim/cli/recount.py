@@ -336,11 +336,7 @@ _OF_VOTES: Final = (
 
 
 def _refuse_what_does_not_apply(run: SystemRun) -> None:
-    """Refuse options that would change nothing of the recount of a system's run.
-
-    Raises:
-        UsageError: Naming system, command and option.
-    """
+    """Refuse options that would change nothing of the recount of a system's run, by name."""
     from tutorsim.kernel.load import system_named
 
     given = _options_given()
@@ -418,11 +414,7 @@ def _on_cluster(engine: Engine, stack: ExitStack) -> Runner:
 
 
 def _whole_episodes(run: SystemRun, changes: tuple[str, ...]) -> Document | None:
-    """What whole episodes would have been, of systems that can say it.
-
-    Raises:
-        UsageError: If the system cannot, and something was to be changed or nobody votes.
-    """
+    """What whole episodes would have been; refused of a system that cannot say it."""
     recount = view_of(run.head.system).recount
     if recount is not None:
         return recount(run, dict(map(_change, changes)))
@@ -440,11 +432,7 @@ def _outcomes(run: SystemRun, changes: tuple[str, ...]) -> Table | CountedTable 
 
 
 def _write_outcomes(run: SystemRun, changes: tuple[str, ...], path: Path) -> None:
-    """Write that table.
-
-    Raises:
-        UsageError: If the system has none.
-    """
+    """Write that table; refused of a system that has none."""
     table = _outcomes(run, changes)
     if table is None:
         from tutorsim.kernel.load import system_named

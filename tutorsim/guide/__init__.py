@@ -38,11 +38,7 @@ _FIXTURES: Final = ("replayed_study", "replayed_episode", "recorded", "recorded_
 
 
 def page(topic: str) -> str:
-    """The text of a page, in Markdown.
-
-    Raises:
-        UsageError: If there is no such topic.
-    """
+    """The text of a page, in Markdown; a topic that is none is a `UsageError`."""
     if topic not in TOPICS:
         raise UsageError(
             f"The guide has no page {topic!r}.",

@@ -573,11 +573,7 @@ _WHOLE: Final[tuple[DeclaredSection[Evidence], ...]] = (
 
 
 def recount(run: SystemRun, changes: Mapping[str, tuple[str, ...]]) -> Document:
-    """Who would have spoken under other settings, exact at every logged event.
-
-    Raises:
-        UsageError: On an unknown setting or a value outside its range.
-    """
+    """Who would have spoken under other settings, exact at every logged event."""
     cycles, rules = (cycles_in(run.episodes, run.head), rules_under(changes, logged_rule(run.head)))
     found = recounted(cycles, rules)
     settings = Table(

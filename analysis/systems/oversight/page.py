@@ -563,13 +563,8 @@ _SETTABLE: Final[Mapping[str, tuple[str, ...]]] = {"over": get_args(Over), "read
 def recount(run: SystemRun, changes: Mapping[str, tuple[str, ...]]) -> Document:
     """Other ways to put the logged opinions together, and the adaptive debate.
 
-    Args:
-        run: The run.
-        changes: `over`: `dialogues` (the default) or `items`; `reading`: how the replies are
-            read before anything is put together, `standard` as in the run.
-
-    Raises:
-        UsageError: If another setting or value is given.
+    `changes`: `over`, `dialogues` (the default) or `items`; `reading`, how the replies are read
+    before anything is put together, `standard` as in the run. Others are refused.
     """
     of = Evidence(run, **_chosen(changes))
     return framed(

@@ -4,8 +4,16 @@ import json
 
 import pytest
 
-from tutorsim.analysis.claims.claims_file import Claim, ClaimsFile, cited, read_claims, to_text
-from tutorsim.errors import ClaimsError
+from tutorsim.analysis.claims.claims_file import (
+    Claim,
+    ClaimsFile,
+    check_claims,
+    chosen,
+    cited,
+    read_claims,
+    to_text,
+)
+from tutorsim.errors import CheckFailed, ClaimsError
 
 CLAIM = Claim(
     id="report.a.1",
@@ -87,3 +95,100 @@ def test_a_citation_is_taken_apart():
         with pytest.raises(ClaimsError) as refused:
             cited(text)
         assert len(str(refused.value).splitlines()) == 3
+
+
+# --- Claims beside the same numbers, computed again ----------------------------------------------
+
+
+NOW = ClaimsFile(
+    claims_version=1,
+    page="report",
+    digest="ab" * 32,
+    digest_of="recording",
+    name="demo",
+    provenance={"kind": "stand-in", "name": "scripted"},
+    made_by="tutorsim 0",
+    options={},
+    excerpt=False,
+    claims=tuple(
+        Claim(
+            id=f"report.a.{n}",
+            question=f"How many {n}?",
+            printed=f"0.{n} [0.1, 0.9]",
+            value=n / 10,
+            interval=(0.1, 0.9),
+            provenance="stand-in",
+        )
+        for n in range(1, 5)
+    ),
+)
+
+
+def claiming(*, drop=(), **values):
+    """The file with the first claim changed, and claims of some ids dropped."""
+    first = NOW.claims[0].model_copy(update=values)
+    kept = (c for c in (first, *NOW.claims[1:]) if c.id not in drop)
+    return NOW.model_copy(update={"claims": tuple(kept)})
+
+
+def test_what_is_recomputed_holds():
+    found = check_claims(NOW, NOW)
+    assert found.holds
+    assert found.same == 4
+
+
+@pytest.mark.parametrize(
+    ("values", "claimed", "recomputed"),
+    [
+        ({"value": 0.2}, "0.1 [0.1, 0.9]; value 0.2", "0.1 [0.1, 0.9]; value 0.1"),
+        ({"printed": "0.7"}, "0.7", "0.1 [0.1, 0.9]"),
+        (
+            {"interval": (0.1, 0.8)},
+            "0.1 [0.1, 0.9]; interval [0.1, 0.8]",
+            "0.1 [0.1, 0.9]; interval [0.1, 0.9]",
+        ),
+        (
+            {"interval": None},
+            "0.1 [0.1, 0.9]; interval none",
+            "0.1 [0.1, 0.9]; interval [0.1, 0.9]",
+        ),
+        (
+            {"question": "How many 2?"},
+            "0.1 [0.1, 0.9]; asked as “How many 2?”",
+            "0.1 [0.1, 0.9]; asked as “How many 1?”",
+        ),
+        ({"provenance": "api"}, "0.1 [0.1, 0.9]; from api", "0.1 [0.1, 0.9]; from stand-in"),
+    ],
+)
+def test_whatever_was_altered_is_named(values, claimed, recomputed):
+    found = check_claims(claiming(**values), NOW)
+    assert found.differing == (("report.a.1", "How many 1?", claimed, recomputed),)
+    assert (found.same, found.holds) == (3, False)
+
+
+def test_missing_and_unknown_claims_are_told_apart():
+    found = check_claims(claiming(id="report.b.1", drop=["report.a.4"]), NOW)
+    assert [c.id for c in found.unknown] == ["report.b.1"]
+    assert [c.id for c in found.missing] == ["report.a.1", "report.a.4"]
+    assert (found.differing, found.same, found.holds) == ((), 2, False)
+
+
+def test_an_excerpt_may_leave_claims_out():
+    cut = claiming(drop=["report.a.4"])
+    assert not check_claims(cut, NOW).holds
+    assert check_claims(cut.model_copy(update={"excerpt": True}), NOW).holds
+
+
+def test_another_provenance_or_name_in_the_head_is_named():
+    other = NOW.model_copy(update={"provenance": {"kind": "api", "name": "scripted"}, "name": "x"})
+    found = check_claims(other, NOW)
+    assert [one.id for one in found.differing] == ["(name)", "(provenance)"]
+    assert not found.holds
+
+
+def test_ids_are_chosen_and_the_nearest_named():
+    assert chosen(NOW, ["report.a.3"])[0].value == 0.3
+    with pytest.raises(CheckFailed, match=r"Most alike: report\.a\.4"):
+        chosen(NOW, ["report.a.44"])
+    with pytest.raises(CheckFailed, match="lists all"):
+        chosen(NOW, ["zzzz"])

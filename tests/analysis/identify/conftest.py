@@ -4,9 +4,8 @@ from math import prod
 from random import Random
 
 import numpy as np
-import pytest
 
-from tests.reference.completions import agrees, completions, every_ballot
+from tests.reference.completions import completions, every_ballot
 from tutorsim.analysis.ballots.vote_arrays import DistinctPanels, Profile
 from tutorsim.analysis.identify.possible_winners import answer_panels, table_ends
 
@@ -24,12 +23,6 @@ def random_profile(random, protocol, m, n, budget, abstain=0.1):
     pool = random.sample(every, min(len(every), 2)) if random.random() < 0.5 else every
     ballots = tuple(None if random.random() < abstain else random.choice(pool) for _ in range(n))
     return Profile(protocol, m, ballots)
-
-
-@pytest.fixture
-def table_of_ballots():
-    """`agrees(ballot, logged, other, target)` and `every_ballot(protocol, m, budget)`."""
-    return agrees, every_ballot
 
 
 def random_votes(protocol, m, n, budget=25):

@@ -11,9 +11,15 @@ from hypothesis import strategies as st
 from tests.analysis.identify.conftest import answers_of, random_profile
 from tutorsim.analysis.ballots.vote_arrays import DistinctPanels
 from tutorsim.analysis.counting.rule_definitions import RANKING_RULES
-from tutorsim.analysis.identify import Identifier, small_panel_winners
+from tutorsim.analysis.identify import READINGS_OF_TIES, Identifier, small_panel_winners
 from tutorsim.analysis.identify.possible_winners import answer_panels, table_ends
-from tutorsim.analysis.identify.small_panel_winners import ANY, labels_of, panel_ends, tabled
+from tutorsim.analysis.identify.small_panel_winners import (
+    ANY,
+    labels_of,
+    panel_ends,
+    points_tabled,
+    tabled,
+)
 
 
 def test_ballots_that_leave_the_same_possible_share_a_label():
@@ -113,3 +119,27 @@ def test_scores_of_small_panels_end_as_the_search_says(drawn):
     assert searched.settled.all()
     assert (tabled.possible == searched.possible).all()
     assert (tabled.breakdown == searched.breakdown).all()
+
+
+# --- Points added up in arrays, held to the search -----------------------------------------------
+
+
+@pytest.mark.parametrize("protocol", ["simple", "ranked", "cumulative", "approval"])
+@pytest.mark.parametrize(("m", "n", "budget"), [(3, 4, 7), (2, 5, 4), (4, 2, 25)])
+def test_panels_with_every_number_of_exempt_voters(protocol, m, n, budget):
+    random = Random(f"{protocol} {m}")
+    profiles = [random_profile(random, protocol, m, n, budget, abstain=0.2) for _ in range(6)]
+    answers, of = answers_of(profiles, "cumulative", exempt=range(n + 1), budget=budget)
+    plain = Identifier(budget=budget)
+    for profile, panel in zip(profiles, of, strict=True):
+        for k in range(n + 1):
+            for r, reading in enumerate(READINGS_OF_TIES):
+                answer = plain.possible(profile, "cumulative", exempt=k, reading=reading)
+                found = np.flatnonzero(answers.possible[r, k, panel]) - 1
+                assert tuple(found.tolist()) == answer.winners
+
+
+def test_panels_of_very_many_combinations_are_not_added_up():
+    assert points_tabled([(2, 1, 1)], "cumulative", 3, 12, budget=4)
+    assert not points_tabled([(2, 1, 1)], "cumulative", 3, 13, budget=4)
+    assert not points_tabled([(1, 1, 0, 0)], "approval", 4, 8, budget=25)

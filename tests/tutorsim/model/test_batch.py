@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 
 import httpx2
 import pytest
@@ -13,8 +14,11 @@ from tutorsim.model.batch import (
     BatchEndpoint,
     BatchResults,
     BatchTrouble,
+    CustomId,
     Entry,
     EntryError,
+    call_digest,
+    new_mark,
     request_text,
 )
 from tutorsim.model.sdk import SdkModel
@@ -163,3 +167,33 @@ def test_an_entrys_error_has_the_status_of_a_direct_call(kind, status, lasting):
     assert (found.status, found.lasting) == (status, lasting)
     assert found.said == f", {kind}: no more"
     assert EntryError.of({}) == EntryError(500, "")
+
+
+# --- Names of calls in a batch: short, and enough to know them by --------------------------------
+
+
+LONG = "humaneval." + "x" * 200 + ".help_avoidant.cumulative.r02/12/tie_critique/motivation/2"
+
+
+def test_an_id_fits_whatever_the_call_and_reads_back():
+    for call in ("a", LONG, "\ud800"):
+        found = CustomId.of(call, '{"model":"m"}', new_mark())
+        assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", str(found))
+        assert CustomId.parse(str(found)) == found
+        assert found.call == call_digest(call)
+
+
+def test_call_request_and_submission_each_change_it():
+    ids = {
+        str(CustomId.of("a", "r", "0" * 14)),
+        str(CustomId.of("b", "r", "0" * 14)),
+        str(CustomId.of("a", "s", "0" * 14)),
+        str(CustomId.of("a", "r", new_mark())),
+        str(CustomId.of("a", "r", new_mark())),
+    }
+    assert len(ids) == 5
+
+
+def test_another_name_is_not_taken_for_one():
+    for text in ("", "my-request-1", "a" * 64, "-" * 64):
+        assert CustomId.parse(text) is None

@@ -315,11 +315,9 @@ class _Vote:
     def rank(self, entries: Any, members: Sequence[str], maps: Sequence[Any], of: str) -> None:
         """Take the rankings and the labels that they are in.
 
-        Args:
-            entries: Voter → ranking, or a list of objects that name their voter.
-            members: Who was asked, in order; labels follow it if no map states them.
-            maps: Label → member, wherever the file has such a map.
-            of: What the file calls the rankings.
+        `entries`: voter → ranking, or a list of objects that name their voter. `members`: who was
+        asked, in order; labels follow it if no map states them. `maps`: label → member, wherever
+        the file has such a map. `of`: what the file calls the rankings.
         """
         stated = [self._respelt(_label_map(one), members) for one in maps if one]
         if any(one != stated[0] for one in stated):

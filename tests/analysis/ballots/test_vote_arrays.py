@@ -1,9 +1,34 @@
-"""Profiles: any identifiers, any candidates, each distinct one once."""
+"""Folding over a small axis is reducing over it."""
 
+import numpy as np
 import polars as pl
+import pytest
 
 from tests.reference.turns import read_turns
-from tutorsim.analysis.ballots.vote_arrays import Profile, TurnKey, standing_order
+from tutorsim.analysis.ballots.vote_arrays import (
+    Profile,
+    TurnKey,
+    count,
+    fold,
+    standing_order,
+    summed,
+)
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 2), (5, 1, 1), (0, 3, 2), (2, 0, 3), (2, 20, 3)])
+@pytest.mark.parametrize("axis", [1, 2])
+def test_a_fold_is_the_reduction(shape, axis):
+    numbers = np.random.default_rng(1).integers(-9, 9, shape)
+    truths = numbers > 0
+    assert (summed(numbers, axis) == numbers.sum(axis=axis)).all()
+    assert (count(truths, axis) == truths.sum(axis=axis)).all()
+    assert (fold(np.logical_or, truths, axis) == truths.any(axis=axis)).all()
+    assert (fold(np.logical_and, truths, axis) == truths.all(axis=axis)).all()
+    if shape[axis]:
+        assert (fold(np.maximum, numbers, axis) == numbers.max(axis=axis)).all()
+
+
+# --- Profiles: any identifiers, any candidates, each distinct one once ---------------------------
 
 
 def long_table(*rows):

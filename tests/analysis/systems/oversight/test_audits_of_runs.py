@@ -2,10 +2,13 @@ from dataclasses import replace
 
 import pytest
 
+from tutorsim.analysis.ratings.items import items_of
 from tutorsim.analysis.systems.oversight.audits_of_runs import (
     audited_turns,
+    delivered_passages,
     delivered_shares,
     predicted,
+    proposal_passages,
     score_changes,
 )
 from tutorsim.analysis.systems.oversight.page import document
@@ -139,3 +142,24 @@ def test_an_audit_says_who_gave_the_replies_and_who_labelled_them(played):
     assert ("Recording digest of that run", "abc") in found.facts
     assert "what gave them, this recording does not say" in shown().summary
     assert "does not say" not in found.summary
+
+
+# --- What people can rate of oversight runs: each labelled reply once, whoever labelled it -------
+
+
+def test_a_reply_is_one_item_at_one_place_under_all_conditions_that_label_it(played):
+    found = items_of(delivered_passages(played))
+    replies = {(record.conversation, record.tutor) for record in played.episodes}
+    assert len(found) == len(replies)
+    assert all(len(item.places) == 1 for item in found.values())
+    assert found == items_of(proposal_passages(played))  # no audit: every reply was delivered
+
+
+def test_a_reply_s_judge_is_its_label_of_guidance_the_mean_over_conditions(played):
+    said: dict[str, list[int]] = {}
+    for record in played.episodes:
+        if record.label:
+            said.setdefault(record.task_id, []).append(record.label.guidance)
+    for item in items_of(proposal_passages(played)).values():
+        given = said[item.places[0].episode]
+        assert item.judged == pytest.approx(sum(given) / len(given))

@@ -113,11 +113,7 @@ class _Pandas(Protocol):
 
 
 def _frame_of(given: "pl.DataFrame | _Pandas") -> pl.DataFrame:
-    """The rows as polars holds them; a number that is none is missing.
-
-    Raises:
-        UsageError: If it is no frame.
-    """
+    """The rows as polars holds them, a number that is none as missing; else refused."""
     if isinstance(given, pl.DataFrame):
         return given
     if isinstance(given, pl.LazyFrame):

@@ -316,10 +316,7 @@ def _number_namesakes(
 def _fill_left_out(
     frame: pl.DataFrame, file: Path | Places
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """A row for each candidate that a ballot leaves out, and rounds in order.
-
-    It has no mass, and in a ranking nothing is known of it.
-    """
+    """A row of no mass, unknown in a ranking, for each candidate left out; rounds in order."""
     rounds = frame.select(*_ROUND, "candidate").unique(maintain_order=True)
     short = frame.with_columns(
         pl.col("candidate").n_unique().over(_ROUND).alias("m"), pl.len().over(_BALLOT).alias("has")

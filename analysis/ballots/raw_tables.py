@@ -182,10 +182,7 @@ _COLUMNS: Final = frozenset(word for name, words in COLUMN_WORDS.items() for wor
 
 
 def _rows_in(value: object, around: Mapping[str, Any], key: str = "") -> Iterator[dict[str, Any]]:
-    """Every ballot in nested lists and objects.
-
-    `around`: columns of what it stands in. `key`: what it stands under, if that is an object.
-    """
+    """Every ballot in nested lists and objects, with columns `around` it and its `key`."""
     if isinstance(value, list):
         for one in value:
             yield from _rows_in(_of_its_kind(one, key), around)

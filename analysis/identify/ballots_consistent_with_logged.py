@@ -327,10 +327,7 @@ def rank_options(
 def _given_scores(
     levels: Levels, top: int, scores: tuple[int, ...], many: int
 ) -> list[tuple[int, ...]] | None:
-    """Every different row of candidates' scores, `top` first in its level; `None` for too many.
-
-    Orders that differ among equal scores alone are one row.
-    """
+    """Every different row of candidates' scores, `top` first in its level; `None` for too many."""
     line, parts, above, rows = list[int](), list[list[tuple[int, ...]]](), 0, 1
     for level in levels:
         start = above + (top in level)

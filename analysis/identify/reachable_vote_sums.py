@@ -186,10 +186,7 @@ class OptionSums:
         return answer, work
 
     def _start(self, exempt: int) -> tuple[int, Ints]:
-        """The voter to begin with and the sum before: voters without a choice are added at once.
-
-        The last column counts exempt voters.
-        """
+        """The first voter with a choice, and the sum before; exempt voters are the last column."""
         place = 0 if exempt else self._fixed
         before = self._low[0] - self._low[place]
         return place, np.append(before, np.int32(0))[None, :]

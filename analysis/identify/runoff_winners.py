@@ -271,10 +271,7 @@ def runoff_sets(
 
 
 def _try_favouring(groups: Counter[Levels], m: int, exempt: int, found: set[frozenset[int]]) -> int:
-    """Add the winners if all voters favour one candidate, and the work that this took.
-
-    Candidates of a level then stand in one order for all, the favourite first.
-    """
+    """Add the winners if all voters favour one candidate in its level, and the work it took."""
     anything = free(m).levels
     work = 0
     for c in range(m):

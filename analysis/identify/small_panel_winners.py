@@ -218,10 +218,7 @@ def _with_one_exempt(rows: Ints) -> tuple[Ints, Ints]:
 
 
 def _ends_without_exempt(rows: Ints, labels: Labels, targets: Sequence[Rule], m: int) -> Ends:
-    """Shape (panels, targets): the union of elections over what voters may have cast.
-
-    `rows`: shape (panels, voters): labels, rising.
-    """
+    """(panels, targets): the union of elections over what voters, as rising labels, may cast."""
     ends = np.zeros((len(rows), len(targets)), dtype=np.uint16)
     absent = (rows < 0).sum(axis=1)
     for nobody in np.unique(absent).tolist():

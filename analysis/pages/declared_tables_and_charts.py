@@ -62,10 +62,7 @@ class _Declared(Generic[E]):
         return filled
 
     def _said(self, part: str, say: Any, *known: object) -> Any:
-        """What a function of the declaration gives; anything else stands for itself.
-
-        Raises `UsageError` if the function fails, naming the part and where it is declared.
-        """
+        """What a function of the declaration gives, or a value itself; its failure is named."""
         if not callable(say):
             return say
         try:

@@ -361,10 +361,7 @@ def agreement(found: Gathered) -> Agreement:
 
 
 def _alpha(counts: Ints, domain: Floats, tasks: list[str], metric: Metric) -> Alpha | NotEstimable:
-    """Alpha of value counts.
-
-    `counts`: shape (items, values): how many raters gave an item a value.
-    """
+    """Alpha of `counts`, shape (items, values): how many raters gave an item a value."""
     if not tasks:
         return NotEstimable("no item has two ratings")
     if len(domain) < 2:

@@ -583,10 +583,7 @@ def _value(filled: Filled, row: Row, rubric: Rubric) -> float:
 
 
 def _grown(before: RatedSheet | None, new: RatedSheet, filled: Filled) -> RatedSheet:
-    """A rater's sheet with what was rated since.
-
-    Raises `RatingFileError` if the sheet says something else than before.
-    """
+    """A rater's sheet with what was rated since; refused if it says something else than before."""
     if before is None:
         return new
     if before.by != new.by:

@@ -71,10 +71,7 @@ class DifferentAnswers(NamedTuple):
 
 
 class _DecidedPanels(NamedTuple):
-    """(cases,): different panels, each with the winner that its turns had.
-
-    Nothing else matters to the answers about a final vote that the target itself decided.
-    """
+    """(cases,): different panels, each with the winner that its turns had: nothing else matters."""
 
     panel: Ints
     """Shape (cases,): a place among the panels."""

@@ -361,10 +361,7 @@ def _consistent(one: _Ballot, two: _Ballot) -> bool:
 
 
 def _same_winner(panel: _Panels) -> tuple[bool, Cluster] | None:
-    """Whether both elect the same, rich ballots counted as the other format's.
-
-    `None` where nobody voted in one of them, or where neither determines the other.
-    """
+    """Whether both elect the same; `None` without votes, or if neither tells the other."""
     given, rule = panel.forms
     if given != "rich" or rule == "rich":
         return None

@@ -312,10 +312,7 @@ def _place_in(order: Sequence[str], role: str) -> int:
 
 
 def _candidate_cells(ballot: BallotRecord, standing: Sequence[str]) -> Iterator[Row]:
-    """voter … attempts, one tuple per candidate, in the fallback order.
-
-    So the order survives an export: candidates first appear in it.
-    """
+    """voter … attempts, one tuple per candidate, in the fallback order, which exports keep."""
     shown = {role: (label, i) for i, (label, role) in enumerate(ballot.labels.items(), start=1)}
     voter, mass, choice = ballot.voter, ballot.mass, ballot.parsed
     status, protocol, attempts = ballot.ballot_status, _counted(ballot), ballot.attempts

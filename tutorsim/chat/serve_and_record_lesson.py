@@ -234,10 +234,7 @@ async def _body(request: Request) -> bytes:
 
 
 def _message(body: bytes) -> tuple[str, str]:
-    """Name and text of a message.
-
-    Raises `RefusedMessage` if the body is not `{"id": …, "text": …}` with characters that exist.
-    """
+    """Name and text of a message `{"id": …, "text": …}`; refused if the body is something else."""
     try:
         value = json.loads(body)
         message_id, text = value["id"], value["text"]
@@ -378,11 +375,7 @@ def _on_tape(folder: Path, spec: EpisodeSpec) -> bool:
 
 @contextmanager
 def _door(port: int, earlier: int) -> Iterator[socket.socket]:
-    """A listening socket on the loopback address.
-
-    `port`: the port; 0 takes that of an earlier server, where it is free, or any other. `earlier`:
-    the port of an earlier server; 0 for none. Raises `UsageError` if the port is in use.
-    """
+    """A listening socket on the loopback address: of `port`, or that of `earlier` if free."""
     with ExitStack() as stack:
         try:
             door = _listening(port or earlier)

@@ -422,10 +422,7 @@ class _Begun:
 
 
 def _begun(output: Path) -> _Begun | None:
-    """What a folder holds; `None` where it holds no study.
-
-    Raises `StudyError`, `TaskFileError` or `CatalogError` if it cannot be read.
-    """
+    """What a folder holds; `None` where it holds no study; refused if it cannot be read."""
     path = output / "study.toml"
     if not path.exists():
         return None
@@ -441,10 +438,7 @@ def _begun(output: Path) -> _Begun | None:
 
 
 def _check_same_branch(output: Path, study: LoadedStudy, loaded: LoadedStudy) -> None:
-    """Refuse a folder that holds something else, and say how it differs.
-
-    Raises `UsageError` if it does.
-    """
+    """Refuse a folder that holds something else, and say how it differs."""
     here, wanted = study.branch, loaded.branch
     if here is None or wanted is None or here.parent_recording != wanted.parent_recording:
         raise UsageError(
@@ -466,10 +460,7 @@ def _check_same_branch(output: Path, study: LoadedStudy, loaded: LoadedStudy) ->
 
 @contextmanager
 def _opened(recording: Recording, path: Path) -> Iterator[Source]:
-    """The run, held against its recording; a recording without a log is replayed first.
-
-    Raises `LogError` if the log is not the one that the recording gives.
-    """
+    """The run, held against its recording; a recording without a log is replayed first."""
     if (path / RUN_FILE).exists():
         check_log_of(path, recording)
         yield open_source(path)

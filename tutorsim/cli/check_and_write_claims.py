@@ -156,10 +156,7 @@ def made_again(
 
 
 def _asked_again(run: Path, page: PageName, options: Options, second: Path | None) -> ClaimsFile:
-    """The claims of a command that is given the same options again.
-
-    Raises `ClaimsError` if its options are no longer known.
-    """
+    """The claims of a command given the same options again; refused if it lacks them now."""
     group = click.get_current_context().find_root().command
 
     assert isinstance(group, click.Group)

@@ -154,10 +154,7 @@ def _opened(run: Path, source: Path) -> SystemRun:
 
 
 def _items(run: SystemRun, subject: Subject) -> tuple[Item, ...]:
-    """What of a run can be rated.
-
-    Raises `UsageError` if its system has no such texts, or the run has none.
-    """
+    """What of a run can be rated; refused if there is nothing."""
     from tutorsim.analysis.ratings.items import items_of
     from tutorsim.analysis.systems.system_view import view_of
 
@@ -188,10 +185,7 @@ def _rubric(
     source: Path,
     cassette_dir: Path | None,
 ) -> Rubric:
-    """The user's rubric, or the shipped one of replies; of answers, the anchors of the run's judge.
-
-    Raises `UsageError` if there is no recording, or its wordings have no anchors.
-    """
+    """The user's rubric, or that of replies; of answers, the anchors of the run's judge."""
     from tutorsim.analysis.ratings.sheet import judge_rubric, read_rubric, reply_rubric
     from tutorsim.analysis.systems.system_view import view_of
     from tutorsim.kernel.load import load_recorded_study
@@ -230,10 +224,7 @@ def _check_form(path: Path) -> None:
 
 
 def _write(sheets: Sequence[Sheet], path: Path) -> list[Path]:
-    """Write every sheet, or none: a file that holds something else stays as it is.
-
-    Raises `FolderError` if a file is there already, or cannot be written.
-    """
+    """Write every sheet, or none: a file that holds something else stays as it is."""
     from tutorsim.analysis.ratings.sheet import sheet_csv, sheet_page
     from tutorsim.replay import folder_error, make_folder, write_atomic
 

@@ -179,10 +179,7 @@ def _check_claims(
 
 
 def _with(what: Opened, embeddings: Path | None, *, with_messages: bool) -> Opened:
-    """What was opened, with the model of sentences that was named.
-
-    Raises `UsageError` if there is nothing that it compares.
-    """
+    """What was opened, with the model of sentences named; refused if it compares nothing."""
     from tutorsim.analysis.systems.system_view import Ballots, view_of
 
     if isinstance(what, Ballots):
@@ -271,10 +268,7 @@ def _drawers(suffix: str) -> Iterator[Run | None]:
 
 
 def _figure(document: Document, chart: str, source: str) -> Figure:
-    """A chart of a report, without making what other sections show.
-
-    Raises `UsageError` if there is none of the name, or nothing to draw.
-    """
+    """A chart of a report, without making what other sections show; refused if nothing is drawn."""
     figures = {figure.name: figure for figure in document.figures()}
     if chart not in figures:
         raise UsageError(
@@ -313,10 +307,7 @@ def _check(path: Path, chart: str | None) -> None:
 
 
 def _text_of(document: Document, draw: Run | None, *, printed: bool) -> bytes:
-    """A document as a page, or as Markdown where nothing draws.
-
-    `printed`: the page's episodes are on paper too.
-    """
+    """A document as a page, or as Markdown if nothing draws; `printed`: episodes on paper."""
     from tutorsim.analysis.pages.html import to_html
     from tutorsim.analysis.pages.markdown import to_markdown
 

@@ -408,10 +408,7 @@ def _recorded_by(said: dict[str, Any] | None) -> RecordedBy | None:
 def _interaction(
     raw: dict[str, Any], place: str, kind: ProvenanceKind, *, study: str
 ) -> Interaction:
-    """Check an entry of the file.
-
-    `place` is what the call header begins with: the episode and a slash.
-    """
+    """Check an entry of the file, whose call header begins with `place`, as `episode/`."""
     request, response = raw["request"], raw["response"]
     headers = _first(request["headers"])
     call, asked, answer = headers[CALL_HEADER], request["body"], response["body"]["string"]

@@ -253,10 +253,7 @@ def orphans(recordings: Sequence[Recording], studies: Iterable[StudyEpisodes]) -
 
 
 def _folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Folders that hold a manifest, a cassette or a journal, with their file names.
-
-    A retest belongs to the recording that it stands in.
-    """
+    """Folders with a manifest, cassette or journal, and their files; retests stand inside."""
     for folder, below, names in os.walk(root):
         below.sort()
         if MANIFEST_FILE in names and RETEST_FOLDER in below:
@@ -405,10 +402,7 @@ def _check_retest(folder: Path, manifest: Manifest, found: Retest) -> Iterator[F
 
 
 def _check_kinds(folder: Path, checked: Collection[str]) -> Iterator[Finding]:
-    """Files beside the cassettes that a replay does not read: links out of the folder, and pipes.
-
-    `checked` are episodes whose cassettes were held against the manifest.
-    """
+    """Links out of the folder, and pipes, beside the cassettes of the episodes `checked`."""
     for path in sorted(folder.iterdir()):
         episodes = {episode for episode, _ in cassette_files([path.name])}
         if path.suffix in READ_SUFFIXES and not episodes & set(checked):

@@ -271,10 +271,7 @@ def _another_study(folder: Path, name: str | None) -> RecordingError:
 
 
 def _check_unedited(folder: Path, manifest: Manifest, *, taken_up: bool) -> None:
-    """Refuse to go on from files that are not those of the manifest.
-
-    `taken_up`: failed episodes are being recorded again, so that their files may differ.
-    """
+    """Refuse to go on from other files than the manifest's; those `taken_up` may differ."""
     if not taken_up:
         check_verdicts(folder, manifest)
     for entry in manifest.episodes:

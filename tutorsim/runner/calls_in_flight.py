@@ -207,10 +207,7 @@ class CallQueue:
             self._settled = asyncio.Event()
 
     async def _reserved(self, call: Call) -> float:
-        """Set aside what the call can cost, if need be once calls under way have settled.
-
-        They mostly cost far less than what was set aside for them.
-        """
+        """Set aside what the call can cost, if need be once calls under way have settled."""
         while True:
             self._stop.check()
             try:

@@ -526,10 +526,7 @@ def _edited(path: Path, episode_id: str, folder: Path) -> LogError:
 
 
 def _check_retest(run: Path, folder: Path) -> str | None:
-    """Hold the retest beside a log against that of the recording; as `check_tied`.
-
-    The recording's may have grown since the log was written.
-    """
+    """Hold the retest beside a log against that of the recording, which may have grown since."""
     path, found = run / RETEST_HEAD_FILE, read_retest(run)
     if found is None:
         return None

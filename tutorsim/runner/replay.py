@@ -219,10 +219,7 @@ def _take_one(work: _Work, waiting: deque[tuple[range, "Future[list[Replayed]]"]
 
 @contextmanager
 def _processes(workers: int, work: _Work) -> Iterator["ProcessPoolExecutor"]:
-    """Processes that have the work.
-
-    Forked, they have it at once; but that is safe only where this process has no other thread.
-    """
+    """Processes that have the work: forked, if this process has no other thread."""
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 

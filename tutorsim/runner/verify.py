@@ -218,10 +218,7 @@ def _checked(
     head: Manifest | RetestManifest,
     differs: Callable[[], CheckFailed],
 ) -> Iterator[Finding]:
-    """What is wrong with a piece: of its cassette, its record, or what the manifest says of it.
-
-    `differs` makes the error for another record.
-    """
+    """What is wrong with a piece: its cassette, its record, or the manifest's word on it."""
     error: TutorsimError | None = one.error
     if one.line is not None and one.entry is not None:
         try:

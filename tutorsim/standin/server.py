@@ -98,10 +98,7 @@ def _application(endpoint: Endpoint, state: "ServerState") -> Callable[..., Awai
 
 
 async def _answered(endpoint: Endpoint, request: Request) -> Response:
-    """What the endpoint says, once the whole body is there.
-
-    Raises `ClientDisconnect` if the client went away before.
-    """
+    """What the endpoint says to a whole body; `ClientDisconnect` if the client went away."""
     query = request.scope["query_string"].decode("latin-1")
     target = request.scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")
     largest = LARGEST_BATCH if target.startswith(BATCHES_PATH) else LARGEST_BODY

@@ -247,8 +247,7 @@ def baselines(items: Sequence[Judged]) -> dict[str, Scores]:
 
 
 def _counted(items: Sequence[Judged], over: Over) -> Ints:
-    """Counts of each cluster, shape (clusters, 18); clusters by name, so that no digit depends on
-    the order of the items."""
+    """(clusters, 18): counts of each cluster by name, so that the items' order changes no digit."""
     names = [one.conversation if over == "dialogues" else one.item for one in items]
     number = {name: place for place, name in enumerate(sorted(set(names), key=repr))}
     cells = np.zeros((len(number), 18), dtype=np.int64)

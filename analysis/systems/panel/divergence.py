@@ -398,10 +398,7 @@ def divergence_under(source: Source, left: Leaving) -> Divergence:
 
 
 def _convention(rule: str, source: Source) -> str:
-    """How a rule counts, where counts of its name differ.
-
-    Raises `UsageError` if it is a function of the ballots.
-    """
+    """How a rule counts, where counts of its name differ; a function of the ballots is refused."""
     refuse_shadowed([rule])
     own = checked_rules(installed_rules([rule])).get(rule)
     if own is None:

@@ -499,10 +499,7 @@ def _answer(said: Any) -> str:
 
 
 def _ranking(said: Any) -> _Ranking | None:
-    """A member's ranking: the parsed one, or the numbered list that its text ends in.
-
-    `None` if the member failed.
-    """
+    """A member's ranking: parsed, or the list its text ends in; `None` if it failed."""
     if said is None or (isinstance(said, Mapping) and said.get("error")):
         return None
     one = said if isinstance(said, Mapping) else {"parsed_ranking": said}
@@ -672,8 +669,7 @@ def _imported(vote: _Vote, path: Path, number: int, repeat_of: Namer) -> Importe
 
 
 def _said(vote: _Vote) -> str:
-    """A digest of the question, the answers and the votes; of the copies of a vote one and the
-    same."""
+    """A digest of question, answers and votes, which copies of a vote share."""
     said = (vote.asked(), vote.extracted, vote.rankings)
     return hashlib.sha256(repr(said).encode()).hexdigest()
 

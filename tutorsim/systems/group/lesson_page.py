@@ -250,8 +250,7 @@ class LessonPage:
         self._last_entry = self._clock()
 
     def _note_thoughts(self, number: int, cycle: CycleRecord) -> None:
-        """Keep what was thought in the cycle that brought about the message after it, and why it
-        came to that."""
+        """Keep what was thought in the cycle that brought about the message after it, and why."""
         following = next(
             (e["number"] for e in self.entries if e["number"] > number and e["kind"] != "stage"),
             number + 1,

@@ -398,8 +398,5 @@ class Conversation:
 
     @cached_property
     def _lines(self) -> dict[tuple[int, str | None, str], str]:
-        """Number, speaker and text of a message → how prompts show it.
-
-        Most prompts hold the same messages as the one before.
-        """
+        """Number, speaker and text of a message → how prompts show it, most the same ones."""
         return {}

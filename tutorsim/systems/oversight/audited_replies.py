@@ -234,10 +234,7 @@ def _read(row: Row) -> list[Item]:
 
 
 def _of_row(fields: Mapping[str, Any], role: str, said: Mapping[str, Any]) -> Item:
-    """The item of one role's reply.
-
-    Raises `ValueError` if a field has another type; so the other errors of a missing one.
-    """
+    """The item of one role's reply; a `ValueError` if a field is missing or of another type."""
     own = {name: said[name] for name in ("delivered", "score_after")}
     shared = {name: fields[name] for name in (*_OF_TURN, *_ALSO_OF_TURN)}
     texts = (said["task_id"], said["response"], fields["conversation_id"], fields["reference"])

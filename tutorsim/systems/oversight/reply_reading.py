@@ -87,10 +87,7 @@ _INSIDE: Final = "\x1f"
 
 
 def _own_lines(reply: str) -> str:
-    """The reply with every line marked that stands inside a quotation.
-
-    A fence around all of it quotes nothing.
-    """
+    """Lines of a reply, the quoted ones marked; a fence around all of it quotes nothing."""
     text = reply.strip()
     around = _AROUND.fullmatch(text)
     text = around[2] if around and around[1] not in around[2] else text

@@ -225,10 +225,7 @@ def draft_reply(asked: Asked, chance: Chance) -> str:
 
 
 def _opens(asked: Asked, style: Style, chance: Chance) -> tuple[tuple[str, ...], str]:
-    """Openings that suit the student's last message, and the belief that they name.
-
-    A belief is called the student's own only where the message holds it.
-    """
+    """Openings that suit the student's last message, and the belief named, if it holds it."""
     attempts, known = asked.spoken.attempts, asked.known
     if style.name != "misconception":
         return style.opens, ""

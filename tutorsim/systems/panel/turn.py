@@ -136,10 +136,7 @@ def relabel(text: str, written: Mapping[str, str], label_of: Mapping[str, str]) 
 
 @lru_cache(maxsize=256)
 def _mentions(text: str) -> tuple[str, ...]:
-    """A note in parts, every second of which is a label that it mentions.
-
-    A note is read once and written for every reader.
-    """
+    """A note in parts, read once for all readers; every second part is a label mentioned."""
     parts, end = [], 0
     if first := _LABEL.search(text):
         for mention in _MENTION.finditer(text, max(0, first.start() - _REACH)):
@@ -350,10 +347,7 @@ def _deliberate(panel: _Panel) -> Flow[_Heard]:
 
 
 def _ballots_under(panel: _Panel, heard: _Heard) -> Flow[tuple[BallotRecord, ...]]:
-    """The ballots of another format on the final proposals.
-
-    Those at hand where they are determined, otherwise what the voters say when they are asked.
-    """
+    """Another format's ballots on the proposals: at hand if determined, else asked for."""
     form = panel.form
     if form in heard.others:
         return heard.others[form]

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from tutorsim.cli.options import PLACE
 from tutorsim.cli.recording import check_may_record, record_study, recording_options
 from tutorsim.cli.sources import RunPath
 from tutorsim.kernel.cost_plan import load_prices
@@ -17,9 +18,7 @@ AUDITING: Auditing = named(system_named(AUDITOR).auditing)
 
 @click.command("audit")
 @click.argument("source", metavar="RUN", type=RunPath())
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="REC", help="Folder of the audit."
-)
+@click.option("-o", "--output", type=PLACE, metavar="REC", help="Folder of the audit.")
 @click.option(
     "--all-proposals",
     is_flag=True,

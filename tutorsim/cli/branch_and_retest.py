@@ -15,7 +15,7 @@ from rich.text import Text
 from tutorsim.analysis.ballots.recount_source import Source, open_source
 from tutorsim.analysis.systems.system_view import Ballots, Leaving, view_of
 from tutorsim.cli.console import Count, counted, err, safe, working
-from tutorsim.cli.options import json_option, names, order_option, recording_option
+from tutorsim.cli.options import PLACE, json_option, names, order_option, recording_option
 from tutorsim.cli.output_elements import Prose, caption, heading, number, publish, table
 from tutorsim.cli.recording import (
     check_may_record,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("source", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("source", metavar="RUN", type=PLACE)
 @click.option(
     "--repeats", type=click.IntRange(1, 999), required=True, help="Further askings of each prompt."
 )
@@ -290,7 +290,7 @@ def _amounts(least: float | None, most: float | None) -> str:
 
 
 @click.command()
-@click.argument("source", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("source", metavar="RUN", type=PLACE)
 @click.option("--rule", type=click.Choice(PROTOCOLS), help="Decide under this rule.")
 @order_option
 @click.option("--tie-policy", type=click.Choice(["no_tie_round"]), help="Leave the tie round out.")
@@ -301,9 +301,7 @@ def _amounts(least: float | None, most: float | None) -> str:
     help="The panel that goes on once another winner was delivered.",
 )
 @click.option("--model", help="The tutors' model once another winner was delivered.")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="NEW", help="Folder of the branch."
-)
+@click.option("-o", "--output", type=PLACE, metavar="NEW", help="Folder of the branch.")
 @click.option("--plan", "only_plan", is_flag=True, help="Show what it takes; send nothing.")
 @json_option
 @click.option(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tutorsim.cli.console import emit_json, err, out, safe
-from tutorsim.cli.options import folder_option
+from tutorsim.cli.options import FOLDER, PLACE, folder_option
 from tutorsim.cli.output_elements import table
 from tutorsim.errors import CheckFailed, MissingCallError, TutorsimError
 from tutorsim.replay import MANIFEST_FILE, Cassette, Manifest, read_cassette, read_manifest
@@ -48,7 +48,7 @@ def cassette() -> None:
 @click.option(
     "--study",
     "studies",
-    type=click.Path(path_type=Path),
+    type=PLACE,
     multiple=True,
     help="Study files to compare with; the shipped ones and each recording's own when left out.",
 )
@@ -208,7 +208,7 @@ def _recording_row(recording: Recording) -> tuple[str, ...]:
 
 
 @cassette.command("show")
-@click.argument("folder", metavar="FOLDER|FILE", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="FOLDER|FILE", type=PLACE)
 @click.argument("episode", required=False)
 @click.option(
     "--call", "key", metavar="KEY", help="Show one call whole, e.g. 1/vote_final/motivation/1."
@@ -380,7 +380,7 @@ def _asked(request: dict[str, Any]) -> str:
 
 
 @cassette.command("verify")
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("folder", type=FOLDER)
 @click.option("--max-age", metavar="DAYS", help="Fail where the first reply is older, as with 90d.")
 def verify_command(folder: Path, max_age: str | None) -> None:
     """Compare every file of a recording with its manifest, without replaying it.
@@ -435,7 +435,7 @@ def _day_before(age: str) -> str:
 
 
 @cassette.command("convert")
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("folder", type=FOLDER)
 @click.option(
     "--to",
     "form",

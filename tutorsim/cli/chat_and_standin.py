@@ -9,6 +9,7 @@ import click
 
 from tutorsim.cli import console
 from tutorsim.cli.console import err, safe
+from tutorsim.cli.options import PLACE
 from tutorsim.cli.recording import (
     check_may_record,
     recording_options,
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("study", type=click.Path(path_type=Path))
-@click.option("--log-dir", type=click.Path(path_type=Path), required=True, help="Run folder.")
-@click.option("--cassette-dir", type=click.Path(path_type=Path), required=True, help="Recording.")
+@click.argument("study", type=PLACE)
+@click.option("--log-dir", type=PLACE, required=True, help="Run folder.")
+@click.option("--cassette-dir", type=PLACE, required=True, help="Recording.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="0 takes a free one.")
 @click.option("--name", help="What the person is called in the chat.")
 @click.option(

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from tutorsim.cli.console import err, safe
+from tutorsim.cli.options import FILE, FOLDER, PLACE
 from tutorsim.errors import RecordingError
 from tutorsim.kernel.load import system_named
 from tutorsim.runner.find_and_check_recording import bundled_recording, bundled_recordings
@@ -17,15 +18,10 @@ from tutorsim.system_registry import DEFAULT_SYSTEM
 @click.command()
 @click.option(
     "--log-dir",
-    type=click.Path(path_type=Path),
+    type=PLACE,
     help="Run folder to write; a temporary one that stays is used when left out.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Report to write; in the run folder when left out.",
-)
+@click.option("-o", "--output", type=FILE, help="Report to write; in the run folder when left out.")
 @click.option(
     "--system",
     default=DEFAULT_SYSTEM,
@@ -39,7 +35,7 @@ from tutorsim.system_registry import DEFAULT_SYSTEM
 )
 @click.option(
     "--cassette-dir",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     help="Copy the recording into this folder first, to verify, replay or retest it there.",
 )
 def demo(

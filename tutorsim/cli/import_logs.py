@@ -7,7 +7,7 @@ from typing import Final, Literal
 import click
 
 from tutorsim.cli.console import counted, emit_json, err, out, safe, show_error
-from tutorsim.cli.options import folder_option, json_option
+from tutorsim.cli.options import PLACE, folder_option, json_option
 from tutorsim.errors import UsageError
 from tutorsim.kernel.load import system_named
 from tutorsim.kernel.system import LogFormat, System
@@ -16,7 +16,7 @@ from tutorsim.system_registry import system_names
 
 @click.command("import")
 @click.argument("program")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=PLACE)
 @folder_option("Run folder to write.")
 @click.option(
     "--spelling",

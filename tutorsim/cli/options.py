@@ -17,6 +17,10 @@ from tutorsim.errors import FolderError, UsageError
 
 Command = Callable[..., None]
 
+PLACE = click.Path(path_type=Path)
+FILE = click.Path(path_type=Path, dir_okay=False)
+FOLDER = click.Path(path_type=Path, file_okay=False)
+
 TABLES = (".parquet", ".csv", ".jsonl")
 TYPED = "tutorsim.options_as_typed"
 """Key of the options in a context: name → text, texts, or whether a flag was given."""
@@ -78,7 +82,7 @@ def published_option(command: Command) -> Command:
 
     return click.option(
         "--published",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE,
         callback=read,
         metavar="FILE",
         help="Printed figures to stand beside the run's, as TOML. [default: the published study]",
@@ -87,16 +91,14 @@ def published_option(command: Command) -> Command:
 
 def claims_option(told: str) -> Callable[[Command], Command]:
     """Adds `--claims FILE`, with what it is for in this command."""
-    return click.option(
-        "--claims", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help=told
-    )
+    return click.option("--claims", type=FILE, metavar="FILE", help=told)
 
 
 def table_option(name: str, rows: str) -> Callable[[Command], Command]:
     """Adds an option that names a file for a table."""
     return click.option(
         name,
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE,
         callback=_ending_in(*TABLES),
         metavar="FILE",
         help=f"Also write {rows} to FILE, {listing(TABLES, last='or')}.",
@@ -106,16 +108,13 @@ def table_option(name: str, rows: str) -> Callable[[Command], Command]:
 def recording_option(command: Command) -> Command:
     """Adds `--cassette-dir` to a command that looks a run's recording up."""
     return click.option(
-        "--cassette-dir",
-        type=click.Path(path_type=Path),
-        help="The recording of RUN, where it is not found by itself.",
+        "--cassette-dir", type=PLACE, help="The recording of RUN, where it is not found by itself."
     )(command)
 
 
 def folder_option(told: str) -> Callable[[Command], Command]:
     """Adds `-o FOLDER`, which must be given, with what it is for in this command."""
-    folder = click.Path(path_type=Path, file_okay=False)
-    return click.option("-o", "--output", required=True, type=folder, help=told)
+    return click.option("-o", "--output", required=True, type=FOLDER, help=told)
 
 
 def tell_rows(rows: int, path: Path) -> None:
@@ -128,7 +127,7 @@ def report_options(command: Command) -> Command:
     output = click.option(
         "-o",
         "--output",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE,
         callback=_ending_in(".json", ".txt"),
         help="Write to FILE instead: .json, or .txt for readers.",
     )
@@ -163,7 +162,7 @@ def markdown_option(command: Callable[..., None]) -> Callable[..., None]:
     """Adds `--markdown`."""
     return click.option(
         "--markdown",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE,
         metavar="FILE",
         help='Also append to FILE in Markdown, as for "$GITHUB_STEP_SUMMARY".',
     )(command)

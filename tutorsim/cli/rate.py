@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from tutorsim.cli.console import emit_json, err, out, safe
-from tutorsim.cli.options import json_option, recording_option
+from tutorsim.cli.options import FILE, PLACE, json_option, recording_option
 from tutorsim.cli.output_elements import listing
 from tutorsim.cli.sources import RunPath, check_logs
 from tutorsim.errors import FolderError, UsageError
@@ -29,19 +29,19 @@ FORMS: Final = (".html", ".csv")
 
 
 @click.command()
-@click.argument("source", metavar="RUN", type=click.Path(path_type=Path))
-@click.argument("more", metavar="[FILE]…", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("source", metavar="RUN", type=PLACE)
+@click.argument("more", metavar="[FILE]…", nargs=-1, type=PLACE)
 @click.option(
     "--export",
     "export_to",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="Write one sheet per rater: .html to fill in in a browser, .csv in a spreadsheet.",
 )
 @click.option(
     "--import",
     "files",
-    type=click.Path(path_type=Path),
+    type=PLACE,
     multiple=True,
     metavar="FILE",
     help="Join the ratings in FILE, and in further FILEs, to the run.",
@@ -57,7 +57,7 @@ FORMS: Final = (".html", ".csv")
 @click.option(
     "--rubric",
     "rubric_file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="A rubric of your own, as TOML. [default: the anchors of the recorded model judge]",
 )

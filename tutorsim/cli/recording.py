@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from tutorsim.cli.console import counted, err, safe
+from tutorsim.cli.options import FILE
 from tutorsim.errors import BudgetReached, Interrupted, RecordingRefused
 from tutorsim.kernel.cost_plan import PriceTable
 from tutorsim.kernel.system import LoadedStudy
@@ -44,9 +45,7 @@ _SENDING: Final = (
         type=click.FloatRange(min=0),
         help="Stop before the recording costs more, at list prices.",
     ),
-    click.option(
-        "--prices", type=click.Path(path_type=Path, dir_okay=False), help="Price table to use."
-    ),
+    click.option("--prices", type=FILE, help="Price table to use."),
     click.option(
         "--batch",
         is_flag=True,

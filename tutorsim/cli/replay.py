@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tutorsim.cli.console import counted, err, safe
+from tutorsim.cli.options import FOLDER, PLACE
 from tutorsim.errors import CheckFailed
 
 if TYPE_CHECKING:
@@ -18,10 +19,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("cassette_dir", type=click.Path(path_type=Path, file_okay=False))
-@click.option(
-    "--log-dir", type=click.Path(path_type=Path), required=True, help="Run folder to write."
-)
+@click.argument("cassette_dir", type=FOLDER)
+@click.option("--log-dir", type=PLACE, required=True, help="Run folder to write.")
 @click.option(
     "--workers",
     type=click.IntRange(1, 256),

@@ -12,7 +12,7 @@ import click
 
 from tutorsim.cli.ballot_options import ballot_options, panel_option
 from tutorsim.cli.console import counted, emit_json, err, out, safe
-from tutorsim.cli.options import claims_option, json_option, published_option
+from tutorsim.cli.options import FILE, FOLDER, claims_option, json_option, published_option
 from tutorsim.cli.sources import RunPath, check_logs
 from tutorsim.errors import FolderError, UsageError
 
@@ -38,7 +38,7 @@ LARGE: Final = 5_000_000
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="FILE.html or .md for the report; .svg, .png or .json (Vega-Lite) for one chart. "
     "[default: reports/NAME.html]",
 )
@@ -69,7 +69,7 @@ LARGE: Final = 5_000_000
 )
 @click.option(
     "--embeddings",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="FOLDER",
     help="A model of sentences, to compare the answers of debates by it too; needs the extra "
     "`embeddings`.",

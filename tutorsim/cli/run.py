@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from tutorsim.cli.options import PLACE
 from tutorsim.cli.recording import check_may_record, record_study, recording_options, say_remarks
 from tutorsim.errors import StudyError
 from tutorsim.kernel.cost_plan import ConditionPlan, Plan, PriceTable, load_prices, plan
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("study", type=click.Path(path_type=Path))
-@click.option("--log-dir", type=click.Path(path_type=Path), help="Run folder to write.")
-@click.option("--cassette-dir", type=click.Path(path_type=Path), help="Recording to write.")
+@click.argument("study", type=PLACE)
+@click.option("--log-dir", type=PLACE, help="Run folder to write.")
+@click.option("--cassette-dir", type=PLACE, help="Recording to write.")
 @recording_options
 @click.option(
     "--dry-run",

@@ -14,6 +14,7 @@ from tutorsim.analysis.systems.system_view import Asked, opened
 from tutorsim.cli.ballot_options import ballot_options, panel_option
 from tutorsim.cli.check_and_write_claims import Options, claims_of, write_claims
 from tutorsim.cli.options import (
+    PLACE,
     add_markdown,
     claims_option,
     markdown_option,
@@ -29,9 +30,7 @@ from tutorsim.kernel.cost_plan import load_prices
 
 @click.command()
 @click.argument("run", type=RunPath())
-@click.option(
-    "--prices", type=click.Path(path_type=Path), help="A price table in place of the shipped one."
-)
+@click.option("--prices", type=PLACE, help="A price table in place of the shipped one.")
 @click.option("--full", is_flag=True, help="Show every section.")
 @click.option(
     "--section",

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from tutorsim.cli import console
 from tutorsim.cli.console import emit_json, out, safe
-from tutorsim.cli.options import json_option
+from tutorsim.cli.options import PLACE, json_option
 from tutorsim.cli.output_elements import number
 from tutorsim.errors import UsageError
 from tutorsim.files_given_by_user import read_named
@@ -43,7 +43,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
     file = click.option(
         "--tasks",
         "path",
-        type=click.Path(path_type=Path),
+        type=PLACE,
         help="A file in the format of the benchmark, in place of the original set.",
     )
     return benchmark(file(as_json(command)))

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tutorsim.cli.console import counted, emit_json, err, out, safe
-from tutorsim.cli.options import add_markdown, claims_option, markdown_option, plain
+from tutorsim.cli.options import (
+    FILE,
+    FOLDER,
+    PLACE,
+    add_markdown,
+    claims_option,
+    markdown_option,
+    plain,
+)
 from tutorsim.cli.output_elements import print_all
 from tutorsim.cli.sources import RunPath
 from tutorsim.errors import CheckFailed, UsageError
@@ -23,16 +31,11 @@ SHOWN = 20
 
 
 @click.command()
-@click.argument("cassette_dir", type=click.Path(path_type=Path))
-@click.option(
-    "--junit",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write the result as JUnit XML.",
-)
+@click.argument("cassette_dir", type=PLACE)
+@click.option("--junit", type=FILE, metavar="FILE", help="Write the result as JUnit XML.")
 @click.option(
     "--against",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="RUN",
     help="A run folder of the recording, to name the field that differs.",
 )
@@ -54,7 +57,7 @@ SHOWN = 20
 )
 @click.option(
     "--page",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="With --claims: the page that was written with them, whose numbers are compared too. "
     "[default: the one beside them]",

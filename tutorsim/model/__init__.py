@@ -63,10 +63,7 @@ class CallKey(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "CallKey":
-        """Read a key back from its text.
-
-        `ValueError` if the text is not a key.
-        """
+        """Read a key back from its text. `ValueError` if the text is not a key."""
         found = _KEY.fullmatch(text)
         if found is None:
             raise ValueError(f"{text!r} is not a call key (turn/stage/agent/attempt)")
@@ -163,10 +160,7 @@ class Reply(NamedTuple):
 
     @classmethod
     def from_body(cls, body: Mapping[str, Any]) -> "Reply":
-        """Read a Messages API response body.
-
-        `ValueError` if the value is no message.
-        """
+        """Read a Messages API response body. `ValueError` if the value is no message."""
         try:
             if body["type"] != "message":
                 raise ValueError(f"the response is a {body['type']!r}, not a message")

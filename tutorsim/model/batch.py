@@ -310,10 +310,7 @@ class CustomId(NamedTuple):
 
     @classmethod
     def of(cls, call: str, request: str, mark: str) -> "CustomId":
-        """Name an entry.
-
-        `call` is `<episode>/<key>`; `mark` comes from `new_mark`.
-        """
+        """Name an entry. `call` is `<episode>/<key>`; `mark` comes from `new_mark`."""
         return cls(call_digest(call), _hexadecimal(request)[:_REQUEST], mark)
 
     @classmethod

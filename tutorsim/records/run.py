@@ -265,10 +265,7 @@ class RunRecord(LastingRecord):
 
     @property
     def panel(self) -> StudySettings:
-        """The settings of a panel's study.
-
-        `LogError` if the run is of another system.
-        """
+        """The settings of a panel's study. `LogError` if the run is of another system."""
         if isinstance(self.study, StudySettings):
             return self.study
         raise LogError(

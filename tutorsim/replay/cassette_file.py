@@ -469,10 +469,7 @@ class Reader(Protocol):
     """Opens the episodes of a recording for replay."""
 
     def open(self, episode_id: str) -> Playback:
-        """Open an episode.
-
-        `MissingCallError` if the recording has no cassette for it.
-        """
+        """Open an episode. `MissingCallError` if the recording has no cassette for it."""
         ...
 
     def close(self, playback: Playback) -> None:

@@ -355,10 +355,7 @@ def retest_entry(record: RetestRecord, line: str, cassette: Cassette) -> RetestE
 
 
 def read_retest_manifest(folder: Path) -> RetestManifest | None:
-    """Read the manifest of a retest.
-
-    `None` if the folder holds no finished retest.
-    """
+    """Read the manifest of a retest. `None` if the folder holds no finished retest."""
     return load_head(folder, RetestManifest, schema=RETEST_MANIFEST_SCHEMA)
 
 

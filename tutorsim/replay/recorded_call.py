@@ -221,10 +221,7 @@ class Interaction(NamedTuple):
     uri: str = MESSAGES_URI
 
     def reply(self) -> Reply:
-        """Read the reply.
-
-        `ValueError` if the body is no message.
-        """
+        """Read the reply. `ValueError` if the body is no message."""
         return Reply.from_body(json_value(self.response))
 
 

@@ -125,10 +125,7 @@ class BaseSession:
     """What was finished before."""
 
     def provenance(self, answered_by: AnsweredBy, *, relay: str | None, paid: bool) -> Provenance:
-        """What answered, and on which days.
-
-        `paid`: something was answered today.
-        """
+        """What answered, and on which days. `paid`: something was answered today."""
         before = self.earlier.provenance if self.earlier else None
         return answered_by.provenance(
             relay_name=relay or relay_name(before),

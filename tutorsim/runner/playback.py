@@ -410,10 +410,7 @@ class RetestFacts:
         self._log = RetestLog()
 
     def note(self, record: EpisodeLine, again: Replayed | None) -> None:
-        """Take in an episode.
-
-        `again` is `None` if nothing of it was asked again.
-        """
+        """Take in an episode. `again` is `None` if nothing of it was asked again."""
         name, sets = record.episode_id, asked_again(self._player.recording, record)
         self._turns |= {(name, one.turn) for one in sets}
         if again is None:

@@ -257,10 +257,7 @@ def _in_a_worker(indices: Sequence[int]) -> list[Replayed]:
 
 
 def replay_episode(recording: Recording, episode_id: str) -> EpisodeLine:
-    """Replay one episode.
-
-    `ReplayError` if the study has no such episode.
-    """
+    """Replay one episode. `ReplayError` if the study has no such episode."""
     if episode_id not in recording.entries:
         raise MissingCallError(
             f"The recording has no episode {episode_id!r}.",

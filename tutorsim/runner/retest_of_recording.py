@@ -102,10 +102,7 @@ def open_retest_session(recording: Recording, design: Design) -> RetestSession:
 
 
 def earlier_retest(recording: Recording, design: Design) -> Earlier:
-    """What a design goes on with.
-
-    It refuses what `open_retest_session` refuses.
-    """
+    """What a design goes on with. It refuses what `open_retest_session` refuses."""
     folder, study = retest_folder(recording.folder), recording.manifest.study_digest
     check_recordable(folder)
     earlier, begun = read_retest_manifest(folder), _begun(folder)

@@ -279,10 +279,7 @@ class Budget:
         self._committed += self._cost(model, reply) or 0.0
 
     def count(self, model: str, reply: Reply, *, new: bool) -> None:
-        """Count a reply of the recording.
-
-        `new`: paid for in this session.
-        """
+        """Count a reply of the recording. `new`: paid for in this session."""
         self.calls += 1
         self.input_tokens += reply.input_tokens
         self.output_tokens += reply.output_tokens

@@ -69,10 +69,7 @@ class Aftermath:
 
 
 class Zygote:
-    """A started zygote. Not thread-safe: one program at a time.
-
-    `Broken` if it does not start.
-    """
+    """A started zygote. Not thread-safe: one program at a time. `Broken` if it does not start."""
 
     def __init__(self, layers: frozenset[Layer], limits: Limits) -> None:
         self._limits = limits

@@ -33,10 +33,7 @@ class Malformed(Exception):
 
 
 class Frames:
-    """Puts frames together from parts, however they were cut.
-
-    The longest frame has `cap` bytes.
-    """
+    """Puts frames together from parts, however they were cut. The longest frame has `cap` bytes."""
 
     def __init__(self, cap: int = FRAME_CAP) -> None:
         self.ready: list[object] = []

@@ -151,10 +151,7 @@ _ALL_BUT_MEMORY = tuple(name for name in PROBES if name != _MEMORY)
 
 @dataclass
 class Jail:
-    """What is on in this zygote.
-
-    Layers that are not `wanted` stay off; `limits` go by name.
-    """
+    """What is on in this zygote. Layers that are not `wanted` stay off; `limits` go by name."""
 
     wanted: frozenset[str]
     limits: dict[str, float]

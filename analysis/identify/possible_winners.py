@@ -361,7 +361,7 @@ def answer_panels(
     at = [min(k, n) for k in exempt]
     if ends is not None:
         possible = _outcomes(ends[at], panels.m)
-        points = _first_loss(ends, winners) if breakdown else _nothing()
+        points = _first_loss(ends, winners) if breakdown else np.zeros((2, 0), dtype=np.int64)
         return PanelAnswers(possible, np.ones(possible.shape[:3], dtype=np.bool_), points)
     found = _Searched(target, panels.m, at, limit, readings)
     return _searched(panels, found, budget, winners if breakdown else _no_winners())
@@ -518,7 +518,3 @@ def _breakdown(search: PanelSearch, winner: int | None, reading: TieReading) -> 
 def _no_winners() -> PanelWinners:
     none = np.zeros(0, dtype=np.int64)
     return PanelWinners(none, none)
-
-
-def _nothing() -> Ints:
-    return np.zeros((2, 0), dtype=np.int64)

@@ -270,14 +270,10 @@ def _drawings(document: Document, run: Run) -> dict[str, Markup]:
 
 def _both(figure: Figure, wide: str, narrow: str) -> Markup:
     """The drawing for a wide screen and the one for a narrow one; the style shows one of them."""
-    label = _label(figure)
+    label = shown(figure.alternative or figure.finding)
     large = to_page_svg(wide, name=figure.name, label=label)
     small = to_page_svg(narrow, name=f"{figure.name}-narrow", label=label, hovered=False)
     return Markup(f'<div class="wide">{large}</div><div class="narrow">{small}</div>')
-
-
-def _label(figure: Figure) -> str:
-    return shown(figure.alternative or figure.finding)
 
 
 def _untitled(figure: Figure, provenance: str) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def told_rules(found: RecountResult) -> tuple[str, ...]:
     if not _asks_every_rule(found):
         return asked
     logged = {row.logged_protocol for row in found.rules}
-    return tuple(r for r in asked if {r} != logged and (r in PROTOCOLS or _is_own(r)))
+    return tuple(r for r in asked if {r} != logged and (r in PROTOCOLS or r not in TARGETS))
 
 
 def _asks_every_rule(found: RecountResult) -> bool:
@@ -67,10 +67,6 @@ def _by_order(found: RecountResult) -> str:
         f"The fallback order decided {share(tied, turns, 'turn')}: under another one they may "
         "be won by another candidate."
     )
-
-
-def _is_own(target: str) -> bool:
-    return target not in TARGETS
 
 
 def _under(target: str, every: Sequence[RuleRow]) -> str:

@@ -292,16 +292,12 @@ def check_as_recorded(folder: Path, entry: Digests, *, restore: str) -> None:
     One that is not there is asked for again; `restore` is what the user can do.
     """
     path = folder / cassette_name(entry.episode_id)
-    if path.is_file() and _sha256(path) != entry.cassette_sha256:
+    if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() != entry.cassette_sha256:
         raise RecordingError(
             f"{path} was edited after it was recorded.",
             why="Its digest is not the manifest's, so nothing is written over it.",
             hint=restore,
         )
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def keep_study(loaded: LoadedStudy, folder: Path) -> None:

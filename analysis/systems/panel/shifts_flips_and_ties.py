@@ -130,7 +130,7 @@ def turn_diagnostics(source: Source) -> pl.DataFrame:
     none = pl.lit(None)
     voted = pl.Series(table.voted)
     found = table.places.with_columns(
-        initial_leaders=table.lists([(r, _leading(r)) for r in table.votes.initial]),
+        initial_leaders=table.lists([(r, leaders_of(r)) for r in table.votes.initial]),
         initial_leader=table.names(table.leader),
         winner=table.names(table.winner),
         decided_by=pl.Series(list(DECIDED_BY)).gather(table.decided_by),
@@ -212,10 +212,6 @@ def _share(hits: Bools, among: Bools, table: TurnTable) -> Estimate | NotEstimab
     if not among.any():
         return NotEstimable("no observations")
     return share_of_numbered(table.task[among], hits[among])
-
-
-def _leading(rounds: Rounds) -> Bools:
-    return leaders_of(rounds)
 
 
 def _last_tie(panel: DecidedTurns) -> Bools:

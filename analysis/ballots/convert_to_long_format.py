@@ -572,7 +572,7 @@ def _with_keys(rows: Rows, shape: str) -> Rows:
     stem = rows.file.stem
     lacking: Mapping[str, tuple[pl.Expr, str]] = {
         "episode_id": (pl.lit(stem), f"one episode, {stem}"),
-        "turn": (pl.lit(1, pl.Int64), "one turn"),
+        "turn": (pl.lit(1, pl.Int64), "one vote each"),
         "stage": (pl.lit("vote_final"), "all final votes"),
     }
     for name, (value, text) in lacking.items():

@@ -202,13 +202,26 @@ class Figure:
     """`None` when there is nothing to draw; `finding` then says why."""
     alternative: str = ""
     """What the drawing shows, for readers who do not see it."""
+    heads: Mapping[str, str] = field(default_factory=dict)
+    """Title of an axis or of a column → what it is called instead."""
 
     @cached_property
     def vega_lite(self) -> dict[str, Any]:
         """The chart without what stands around it; `unchecked` as its parts are."""
         assert self.chart is not None
-        made: dict[str, Any] = self.chart.to_dict(validate=False)
+        made: dict[str, Any] = _called(self.chart.to_dict(validate=False), self.heads)
         return made
+
+
+def _called(value: Any, heads: Mapping[str, str]) -> Any:
+    """A part of a specification, its titles called otherwise; without one, a field is the title."""
+    if isinstance(value, list):
+        return [_called(one, heads) for one in value]
+    if not heads or not isinstance(value, dict) or "values" in value:  # data keeps its names
+        return value
+    made = {name: _called(one, heads) for name, one in value.items()}
+    title = made.get("title", made.get("field"))
+    return made | {"title": heads[title]} if isinstance(title, str) and title in heads else made
 
 
 def absent(name: str, why: str, *, method: str = "") -> Figure:
@@ -227,8 +240,8 @@ def inline(frame: pl.DataFrame) -> alt.InlineData:
 def spec(figure: Figure, *, provenance: str, titled: bool = True) -> dict[str, Any]:
     """The Vega-Lite specification of a figure that has a chart.
 
-    `provenance`: what answered the calls, as part of the subtitle. `titled`: with the finding as
-    title and the caption under it, to stand alone; a page prints both around the drawing.
+    `provenance`: what answered the calls, as part of the subtitle, if known. `titled`: with the
+    finding as title and the caption under it, to stand alone; a page prints both around it.
     """
     made = {
         **figure.vega_lite,
@@ -236,11 +249,10 @@ def spec(figure: Figure, *, provenance: str, titled: bool = True) -> dict[str, A
         "description": figure.alternative or figure.finding,
     }
     if titled:
+        answered = f" Answered by: {provenance}." if provenance else ""
         made["title"] = {
             "text": textwrap.wrap(figure.finding, _TITLE_WIDTH),
-            "subtitle": textwrap.wrap(
-                f"{figure.caption} Answered by: {provenance}.", _SUBTITLE_WIDTH
-            ),
+            "subtitle": textwrap.wrap(figure.caption + answered, _SUBTITLE_WIDTH),
         }
     return made
 

@@ -1,7 +1,8 @@
 """Tables and charts of a page, each declared once: rows, and the words around them.
 
 A declared part is a generator of rows with a name and a title. Its docstring is the caption that
-the page prints, with `{places}` for what is computed. Without rows there is no part. Terminal,
+the page prints, with `{places}` for what is computed: by the declaration, or an attribute of what
+the page is of. Without rows there is no part. Terminal,
 HTML, Markdown, JSON and claims all draw the value that it gives:
 
     @table("cost", "Calls", seconds=lambda of: of.seconds)
@@ -41,6 +42,19 @@ Said = Callable[[pl.DataFrame, Any], str]
 """What the rows, and what they are of, let one say."""
 
 
+class _Places(dict[str, Any]):
+    """What stands in a caption's places: words of the declaration, else what the page is of has."""
+
+    def __init__(self, words: Mapping[str, Any], of: object) -> None:
+        super().__init__(words)
+        self._of = of
+
+    def __missing__(self, name: str) -> Any:
+        if hasattr(self._of, name):
+            return getattr(self._of, name)
+        raise KeyError(name)
+
+
 @dataclass(frozen=True)
 class _Declared(Generic[E]):
     kind: ClassVar[str]
@@ -58,7 +72,7 @@ class _Declared(Generic[E]):
             name: self._said(f"caption's {{{name}}}", say, *known)
             for name, say in self.words.items()
         }
-        filled: str = self._said("caption", text.format_map, words)
+        filled: str = self._said("caption", text.format_map, _Places(words, known[-1]))
         return filled
 
     def _said(self, part: str, say: Any, *known: object) -> Any:

@@ -101,6 +101,8 @@ class Document:
     """Why there is none, where there is none."""
     told_of: str = "What answered the calls"
     """What `provenance` and `warning` tell of."""
+    unknown: bool = False
+    """Nobody knows what answered; it is said at the top, and not again at each chart."""
     lead: str = ""
     """Name of the chart that answers the title: it stands on the first screen."""
     digest: str = ""
@@ -110,6 +112,11 @@ class Document:
     """Tables of a terminal's first screen; where there is none, those of the sections that fit."""
     values: Callable[[], Mapping[str, Any]] = field(default=dict, repr=False)
     """What tables leave out or say in words, as values for JSON: name → rows."""
+
+    @property
+    def answered(self) -> str:
+        """What answered, for sections and charts; empty if nobody knows."""
+        return "" if self.unknown else self.provenance
 
     def figures(self) -> tuple[Figure, ...]:
         """Every figure, in order, those without a chart among them."""

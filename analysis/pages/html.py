@@ -190,7 +190,7 @@ def _drawn_when_opened(document: Document) -> _Drawn:
         by_name.setdefault(name, []).append((place, value))
     filters = [(name, found) for name, found in by_name.items() if len(found) > 1]
     specs = {
-        figure.name: _specification(figure, document.provenance)
+        figure.name: _specification(figure, document.answered)
         for figure in document.figures()
         if figure.chart is not None
     }
@@ -262,7 +262,7 @@ def _variables(tokens: dict[str, str]) -> str:
 def _drawings(document: Document, run: Run) -> dict[str, Markup]:
     """Every chart that there is, by name."""
     figures = [figure for figure in document.figures() if figure.chart is not None]
-    wide = [_untitled(figure, document.provenance) for figure in figures]
+    wide = [_untitled(figure, document.answered) for figure in figures]
     specs = [made for one in wide for made in (one, narrowed(one))]
     drawings = iter(drawn(iter(specs), run=run))
     return {figure.name: _both(figure, next(drawings), next(drawings)) for figure in figures}

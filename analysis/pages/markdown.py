@@ -35,8 +35,9 @@ def _blocks(document: Document) -> Iterator[str]:
         yield (f"**{_plain(answer.question)}** {_plain(answer.headline)}. {_plain(answer.detail)}")
     for section in document.sections:
         yield from _section(section, document)
-    yield "## Episodes"
-    if not document.episodes:
+    if document.episodes or document.without_episodes:
+        yield "## Episodes"
+    if not document.episodes and document.without_episodes:
         yield _plain(document.without_episodes)
     for episode in document.episodes.told():  # the page has the others too
         yield from _episode(episode)
@@ -47,7 +48,8 @@ def _blocks(document: Document) -> Iterator[str]:
 def _section(section: Section, document: Document) -> Iterator[str]:
     yield f"## {_plain(section.title)}"
     yield _plain(section.lead)
-    yield f"Answered by: {_plain(document.provenance)}."
+    if document.answered:
+        yield f"Answered by: {_plain(document.answered)}."
     for figure in section.figures:
         yield from _figure(figure)
     for table in section.tables:

@@ -136,7 +136,7 @@ def verdict_table(found: RecountResult) -> Table | None:
     return table(
         "kept",
         "What other rules keep of the logged winners",
-        "Turns with a logged winner, logged under another rule. Open: the ballots allow both."
+        "Votes with a logged winner, logged under another rule. Open: the ballots allow both."
         + (" In the last column the fallback order decides ties." if ordered else "")
         + f" {HELD}",
         ["rule", "turns", "surely kept", "surely changed", "open", *last],

@@ -151,9 +151,9 @@ def policies_table(rows: Sequence[PolicyRow], protocol: str | None = None) -> Ta
     return table(
         f"policies-{protocol}" if protocol else "policies",
         f"Other ways to break ties{f', {protocol} ballots' if protocol else ''}",
-        f"Turns whose winner changes{of}, and turns won per candidate, of "
-        f"{turns:,} turns: as logged in the row of that name, recounted in the "
-        f"others; expectations where a lot is drawn. Exact. {HELD}",
+        f"Votes whose winner changes{of}, and wins of each candidate, of {turns:,}: as logged in "
+        f"the row of that name, recounted in the others; expectations where a lot is drawn. Exact. "
+        f"{HELD}",
         ["tie policy", "turns changed", *(f"wins of {name}" for name in names)],
         [
             (
@@ -183,13 +183,13 @@ def electorates_table(rows: Sequence[ElectorateRow], protocol: str | None = None
     """
     own = [r for r in rows if r.protocol == protocol and r.turns]
     compared = any(r.compared is not None for r in own)
-    said = "Compared with logged winners are the turns that counting decided. " if compared else ""
+    said = "Compared with logged winners are those that counting decided. " if compared else ""
     decide = "has a figure where they meet" if compared else "lets the fallback order decide them"
     return table(
         f"electorates-{protocol}" if protocol else "electorates",
         f"Other electorates{f', {protocol} ballots' if protocol else ''}",
-        "Recounted: turns whose winner changes. Bounds leave ties open that nobody was asked to "
-        f"vote on; the last column {decide}. Left out: turns that "
+        "Recounted: votes whose winner changes. Bounds leave ties open that nobody was asked to "
+        f"vote on; the last column {decide}. Left out: votes that "
         f"lack a first vote, the voter or a stated confidence. {said}{HELD}",
         [
             *("counted", "turns", "left out"),
@@ -336,7 +336,7 @@ def approvals_table(found: RecountResult) -> Table | None:
     return table(
         "approvals",
         "Approval voting, by how many candidates each voter approves of",
-        "Turns; a tie stays a tie. Who may approve of everybody says little, so the number is an "
+        "A tie stays a tie. Who may approve of everybody says little, so the number is an "
         "assumption of its own. A range may split equal candidates; any number never does, so it "
         f"is no larger range. {_approved_words(found)}{HELD}",
         [
@@ -404,7 +404,7 @@ def dial_table(rows: Rows, reading: TieReading, pairs: Pairs, tested: str) -> Ta
         "What is left when voters are exempt",
         f"Recounted. {tested} With "
         "k voters exempt, any k of them may have cast any ballot at all under the other protocol; "
-        "the breakdown point of a turn is the smallest k at which its one possible winner is "
+        "the breakdown point of a vote is the smallest k at which its one possible winner is "
         f"lost. {'A tie stays a tie.' if reading == 'set' else 'Ties go to the order.'} {HELD}",
         [
             *("logged", "counted as"),

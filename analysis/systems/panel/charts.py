@@ -129,7 +129,6 @@ def _draw_scores(data: pl.DataFrame, of: Evidence) -> Drawing:
     kinds={"lower": pl.Float64, "upper": pl.Float64},
     tasks=_tasks,
     turns=lambda data, of: counted(_study(of).max_turns, "turn"),
-    held=lambda data, of: of.held,
 )
 def scores_figure(of: Evidence) -> Iterator[Row]:
     """Mean judge score after each tutoring turn, 0 being the first attempt; an episode that ended
@@ -204,7 +203,6 @@ def _draw_personas(data: pl.DataFrame, of: Evidence) -> Drawing:
         for r in data.filter(pl.col("n") > 0).iter_rows(named=True)
     ),
     draw=_draw_personas,
-    held=lambda data, of: of.held,
 )
 def personas_figure(of: Evidence) -> Iterator[Row]:
     """Successful episodes of all finished ones, per persona and condition; success is a judge score
@@ -252,10 +250,9 @@ def _about_zero(data: pl.DataFrame, of: Evidence) -> Drawing:
     draw=_about_zero,
     kinds={"lower": pl.Float64, "upper": pl.Float64},
     bars=_bars,
-    logged=lambda data, of: of.as_logged,
 )
 def contrasts_figure(of: Evidence) -> Iterator[Row]:
-    """Mean difference over pairs of the same task and persona, about zero. {bars} {logged}."""
+    """Mean difference over pairs of the same task and persona, about zero. {bars} {as_logged}."""
     for one in of.contrasts:
         if isinstance(one.difference, Estimate):
             yield {

@@ -67,7 +67,7 @@ def _no_orders(of: Evidence) -> str:
             f"{found.orders:,} orders of {len(found.candidates)} candidates are too many to list "
             f"one by one; the span of each candidate's wins follows without listing them."
         )
-    return "No turn was put to a vote, so no order decided one."
+    return "Nothing was put to a vote, so no order decided it."
 
 
 def _most_changed(of: Evidence) -> int:
@@ -81,8 +81,8 @@ def _changed(row: OrderRow) -> int:
 def _orders_finding(data: pl.DataFrame, of: Evidence) -> str:
     most, orders, turns = _most_changed(of), len(of.orders.listed), of.orders.turns
     if most == 0:
-        return f"No order would change a winner: all {orders} orders elect the same in every turn"
-    return f"Another fallback order would change the winner of up to {share(most, turns, 'turn')}"
+        return f"No order would change a winner: all {orders} elect the same in every {of.unit}"
+    return f"Another fallback order would change the winner of up to {share(most, turns, of.unit)}"
 
 
 def _reading(data: pl.DataFrame, of: Evidence) -> str:
@@ -168,22 +168,22 @@ def _plain(value: float) -> str:
     "orders",
     finding=_orders_finding,
     without=_no_orders,
-    method="Exact. A turn that the order decided goes to the first of its tied candidates in each "
-    "order; all other turns keep their winner. Turns are counted once per tied set, so every order "
-    "follows from one pass over the ballots.",
+    method="Exact. What the order decided goes to the first of the tied candidates in each order; "
+    "all others keep their winner. Each tied set is counted once, so every order follows from one "
+    "pass over the ballots.",
     alternative=lambda data, of: (
         f"A table of {len(names_in(data, 'row'))} rows and {len(of.orders.logged_order)} columns "
-        f"with wins in the cells; at most {counted(_most_changed(of), 'turn')} change against the "
+        f"with wins in the cells; at most {counted(_most_changed(of), of.unit)} change against the "
         "logged order."
     ),
     draw=_heat,
-    turns=lambda data, of: f"{of.orders.turns:,}",
+    n=lambda data, of: counted(of.orders.turns, of.unit),
     reading=_reading,
     cascade=CASCADE,
 )
 def orders_figure(of: Evidence) -> Iterator[Row]:
-    """Turns won by each candidate under every fallback order; n = {turns} turns. Blue cells are
-    more wins than logged, brown ones fewer, the deeper the more. {reading} {cascade}"""
+    """Wins of each candidate under every fallback order; n = {n}. Blue cells are more wins than
+    logged, brown ones fewer, the deeper the more. {reading} {cascade}"""
     logged = of.orders.logged_order
     depth = _depth(len(logged))
     heads: dict[tuple[str, ...], list[OrderRow]] = {}
@@ -209,13 +209,13 @@ def _span_finding(data: pl.DataFrame, of: Evidence) -> str:
         return "No candidate's wins depend on the fallback order"
     if len(names) > 1:
         return (
-            f"The order decides most about {listed(names)}: {spans[names[0]]:,} wins each "
-            f"of {counted(turns, 'turn')}"
+            f"The order decides most about {listed(names)}: {counted(spans[names[0]], 'win')} each "
+            f"of {counted(turns, of.unit)}"
         )
     [row] = data.filter(pl.col("candidate") == names[0]).iter_rows(named=True)
     return (
         f"The order decides most about {names[0]}: {row['fewest']:,} to "
-        f"{counted(row['most'], 'win')} in {counted(turns, 'turn')}"
+        f"{counted(row['most'], 'win')} in {counted(turns, of.unit)}"
     )
 
 
@@ -241,7 +241,7 @@ def _dumbbells(data: pl.DataFrame, of: Evidence) -> Drawing:
     )
     wins = alt.X(
         "fewest:Q",
-        title="wins (turns)",
+        title="wins",
         scale=alt.Scale(zero=True, nice=True),
         axis=counts_axis(max(data["most"])),
     )
@@ -273,19 +273,19 @@ def _dumbbells(data: pl.DataFrame, of: Evidence) -> Drawing:
 @figure(
     "wins",
     finding=_span_finding,
-    without="No turn was put to a vote, so nobody won one.",
-    method="Exact, from the counts of tied sets. Robust wins are turns that a candidate wins under "
-    "every order; a random order gives each of k tied candidates 1/k of the turn.",
+    without="Nothing was put to a vote, so nobody won.",
+    method="Exact, from the counts of tied sets. Robust wins are those under every order; a random "
+    "order gives each of k tied candidates 1/k of a win.",
     alternative=lambda data, of: "; ".join(map(_span_words, data.iter_rows(named=True))),
     draw=_dumbbells,
     kinds={"logged": pl.Int64},
-    turns=lambda data, of: f"{of.orders.turns:,}",
+    n=lambda data, of: counted(of.orders.turns, of.unit),
     orders=lambda data, of: f"{of.orders.orders:,}",
     dot=lambda data, of: "the filled dot is the logged order, " if of.orders.logged_order else "",
     cascade=CASCADE,
 )
 def wins_figure(of: Evidence) -> Iterator[Row]:
-    """Wins per candidate; n = {turns} turns, {orders} orders. The bar runs from the fewest to the
+    """Wins per candidate; n = {n}, {orders} orders. The bar runs from the fewest to the
     most wins that an order gives, {dot}the tick a random order's expectation. {cascade}"""
     for one in of.orders.candidates if of.orders.turns else ():
         yield {
@@ -316,6 +316,10 @@ def _kept_finding(data: pl.DataFrame, of: Evidence) -> str:
     cases = int(data.get_column("turns").sum())
     sums = dict(data.group_by("part").agg(pl.col("turns").sum()).iter_rows())
     kept, _, changed = (sums.get(part, 0) for part in PARTS)
+    if cases == data.get_column("protocol").n_unique() and kept < cases:  # of a single vote
+        return f"{kept} of {cases} other rules surely keep the winner; " + (
+            f"{changed} surely change it" if changed else "none surely changes it"
+        )
     return (
         f"Another rule surely keeps {percent(kept / cases)} of winners and surely changes "
         f"{percent(changed / cases)}; the others stay open"
@@ -338,10 +342,11 @@ def _draw_kept(data: pl.DataFrame, of: Evidence) -> Drawing:
     alternative="{protocol}, {part}: {turns}",
     draw=_draw_kept,
     cases=lambda data, of: counted(int(data.get_column("turns").sum()), "case"),
+    units=lambda data, of: f"{of.unit}s".capitalize(),
     cascade=CASCADE,
 )
 def kept_figure(of: Evidence) -> Iterator[Row]:
-    """Turns voted in another format than the rule's own, {cases} in all, by whether the rule surely
+    """{units} in another format than the rule's own, {cases} in all, by whether the rule surely
     elects the logged winner, surely elects somebody else, or may do either as far as the ballots
     tell. A tie stays a tie. {cascade}"""
     counts: dict[str, Counter[str]] = {}
@@ -401,7 +406,7 @@ def _open_line(data: pl.DataFrame, of: Evidence) -> str:
 
 @unchecked
 def _intervals(data: pl.DataFrame, of: Evidence) -> Drawing:
-    data, base = _panels(data)
+    data, base = _panels(data, of)
     tooltip = tips(
         *(*_PAIR_TIPS, "lower:Q=at least|.1%", "upper:Q=at most|.1%"),
         *("lower_open:Q=at least, ties open|.1%", "upper_open:Q=at most, ties open|.1%"),
@@ -424,14 +429,14 @@ def _intervals(data: pl.DataFrame, of: Evidence) -> Drawing:
     return faceted(open_ties, bar, *ends, dot, data=data, by="panel", step=22, spacing=38)
 
 
-def _panels(data: pl.DataFrame) -> tuple[pl.DataFrame, alt.Chart]:
+def _panels(data: pl.DataFrame, of: Evidence) -> tuple[pl.DataFrame, alt.Chart]:
     """The rows with their panel and name, and a chart with the rows set up."""
     counts = data.group_by("logged", "target", maintain_order=True).agg(pl.col("turns").sum())
     totals = dict(counts.select("logged", "turns").iter_rows())
     data = data.with_columns(
         row=pl.col("target").str.replace_all("_", " "),
         panel=pl.col("logged").replace_strict(
-            {name: f"logged under {name}, {counted(n, 'turn')}" for name, n in totals.items()}
+            {name: f"logged under {name}, {counted(n, of.unit)}" for name, n in totals.items()}
         ),
     )
     y = alt.Y("row:N", sort=names_in(data, "row"), title="counted as", axis=NAMES)
@@ -446,7 +451,7 @@ _PAIR_TIPS: Final = ("logged:N=logged", "row:N=counted as", "turns:Q")
     finding=_agreement_finding,
     without=lambda of: f"{of.no_winner}, so no rule can agree with another.",
     method="A ballot fixes only part of what its voter would have cast in another format. The "
-    "lower end counts turns where every completion elects the logged winner, the upper end those "
+    "lower end counts those where every completion elects the logged winner, the upper end those "
     "where some completion does. A tie under the other rule was never put to a tie round, so both "
     "readings of it are drawn. Assumes that a voter's preference is the same in every format.",
     alternative=lambda data, of: "; ".join(
@@ -463,9 +468,9 @@ _PAIR_TIPS: Final = ("logged:N=logged", "row:N=counted as", "turns:Q")
     cascade=CASCADE,
 )
 def agreement_figure(of: Evidence) -> Iterator[Row]:
-    """Share of the turns logged under one protocol in which the other rule has the same winner. The
-    bar is what the ballots allow: certainly at least its left end, possibly up to its right end,
-    {ties}{line}. The dot is one named way to fill in the rest. {conventions}{cascade}"""
+    """Share of the {unit}s logged under one protocol in which the other rule has the same winner.
+    The bar is what the ballots allow: certainly at least its left end, possibly up to its right
+    end, {ties}{line}. The dot is one named way to fill in the rest. {conventions}{cascade}"""
     open_ties = {
         (r.logged_protocol, r.target): r.agreement for r in of.rule_rows if r.reading == "set"
     }
@@ -508,7 +513,7 @@ def _widths(data: pl.DataFrame, of: Evidence) -> Drawing:
     sizes = sorted((name for name in names if name != UNSETTLED), key=int)
     unsettled = [PLAIN] if UNSETTLED in names else []
     domain = [*sizes, *([UNSETTLED] if unsettled else [])]
-    data, base = _panels(data)
+    data, base = _panels(data, of)
     data = data.with_columns(
         place=pl.col("possible").replace_strict({name: i for i, name in enumerate(domain)})
     )
@@ -532,9 +537,9 @@ def _widths(data: pl.DataFrame, of: Evidence) -> Drawing:
 @figure(
     "identification",
     finding=_identification_finding,
-    without="No turn was put to a vote, so nothing is left open.",
+    without="Nothing was put to a vote, so nothing is left open.",
     method="Possible winners are found exactly, over all combinations of ballots that agree with "
-    "the ones cast. A turn too costly to settle is counted as not settled, never guessed.",
+    "the ones cast. What is too costly to settle is counted as not settled, never guessed.",
     alternative=lambda data, of: "; ".join(
         f"{r['logged']} counted as {r['target']}: one possible winner in {percent(r['share'])}"
         for r in _certain(data).iter_rows(named=True)
@@ -547,9 +552,9 @@ def _widths(data: pl.DataFrame, of: Evidence) -> Drawing:
     cascade=CASCADE,
 )
 def identification_figure(of: Evidence) -> Iterator[Row]:
-    """How many candidates may have won under the other rule, per turn; the strongest shade are
-    turns with exactly one. {ties}; for Condorcet, nobody counts as a winner where there may be
-    none. A case is a turn and another protocol. No voter is exempt from the assumption that
+    """How many candidates may have won under the other rule, per {unit}; the strongest shade
+    stands for exactly one. {ties}; for Condorcet, nobody counts as a winner where there may be
+    none. A case is a {unit} and another protocol. No voter is exempt from the assumption that
     preferences are the same in every format. {conventions}{cascade}"""
     for r in of.rules:
         counts = {str(size): n for size, n in sorted(r.widths.items())}

@@ -33,7 +33,6 @@ from tutorsim.analysis.pages.words import SMALL, counted, extremes, listed, perc
 from tutorsim.analysis.statistics.intervals_and_tests import ALPHA, Estimate, NotEstimable
 from tutorsim.analysis.systems.panel.page_evidence import SEED, Evidence
 from tutorsim.analysis.systems.panel.self_support_labels_and_power import label_positions, margins
-from tutorsim.vocabularies import DECIDED_BY
 
 
 def _turns(data: pl.DataFrame) -> int:
@@ -41,11 +40,7 @@ def _turns(data: pl.DataFrame) -> int:
 
 
 def _n(data: pl.DataFrame, of: Evidence) -> str:
-    return counted(_turns(data), "turn")
-
-
-def _held(data: pl.DataFrame, of: Evidence) -> str:
-    return of.held
+    return counted(_turns(data), of.unit)
 
 
 # --- Decision steps ------------------------------------------------------------------------------
@@ -57,6 +52,8 @@ _STEP_NAMES: Final = {
     "open": "left tied",
 }
 """Step → its name; `open` stands for `fallback` where no order is logged."""
+_ONCE: Final = {**_STEP_NAMES, "vote": "the vote"}
+"""The same where there is no other vote and no tie round."""
 
 
 def _is_open(data: pl.DataFrame) -> bool:
@@ -66,12 +63,14 @@ def _is_open(data: pl.DataFrame) -> bool:
 def _decided_finding(data: pl.DataFrame, of: Evidence) -> str:
     steps = dict(data.group_by("decided_by").agg(pl.col("turns").sum()).iter_rows())
     total, left = _turns(data), steps.get("fallback", steps.get("open", 0))
-    ties = left + steps["tie_round"]
+    ties = left + steps.get("tie_round", 0)
+    which = "vote" if of.once else "final vote"
     if ties == 0:
-        return f"No final vote was tied in {counted(total, 'turn')}"
-    tied = f"The final vote tied in {share(ties, total, 'turn')}"
+        return f"No {which} was tied in {counted(total, of.unit)}"
+    tied = f"The {which} tied in {share(ties, total, of.unit)}"
     if _is_open(data):
-        return f"{tied}; counting leaves {left:,} of them tied, and no order is logged"
+        still = "" if of.once else f"counting leaves {left:,} of them tied, and "
+        return f"{tied}; {still}no order is logged"
     if left == 0:
         return f"{tied}; every tie was voted away"
     if left == ties:
@@ -82,11 +81,12 @@ def _decided_finding(data: pl.DataFrame, of: Evidence) -> str:
 @unchecked
 def _decided(data: pl.DataFrame, of: Evidence) -> Drawing:
     last = "open" if _is_open(data) else "fallback"
-    steps = [step for step in _STEP_NAMES if step in (*DECIDED_BY[:-1], last)]
-    names = [_STEP_NAMES[step] for step in steps]
+    steps = [s for s in ("vote", "tie_round", last) if s != "tie_round" or not of.once]
+    said = _ONCE if of.once else _STEP_NAMES
+    names = [said[step] for step in steps]
     protocols = names_in(data, "protocol")
     data = data.with_columns(
-        step=pl.col("decided_by").replace(_STEP_NAMES),
+        step=pl.col("decided_by").replace(said),
         place=pl.col("decided_by").replace_strict({s: i for i, s in enumerate(steps)}),
         all=pl.col("turns").sum().over("protocol"),
     ).sort("place", maintain_order=True)
@@ -112,9 +112,14 @@ def _decided(data: pl.DataFrame, of: Evidence) -> Drawing:
 @figure(
     "decided-by",
     finding=_decided_finding,
-    without="No turn was put to a vote, so no step decided one.",
+    without="Nothing was put to a vote, so no step decided it.",
     method=lambda data, of: (
-        "A tie in the final vote goes to a tie round among the tied candidates; what is tied then "
+        (
+            "What is tied "
+            if of.once
+            else "A tie in the final vote goes to a tie round among the tied candidates; what is "
+            "tied then "
+        )
         + ("stays tied." if _is_open(data) else "goes to the first in the fallback order.")
     ),
     alternative=lambda data, of: "; ".join(
@@ -122,13 +127,13 @@ def _decided(data: pl.DataFrame, of: Evidence) -> Drawing:
     ),
     draw=_decided,
     n=_n,
-    held=_held,
 )
 def decided_figure(of: Evidence) -> Iterator[Row]:
-    """Turns by the step that left one winner; n = {n}. {held}"""
+    """By the step that left one winner; n = {n}. {held}"""
     for row in of.diagnostics:
         for step, n in row.decided_by.items():
-            yield {"protocol": row.protocol, "decided_by": step, "turns": n}
+            if step != "tie_round" or not of.once:
+                yield {"protocol": row.protocol, "decided_by": step, "turns": n}
 
 
 # --- Movement ------------------------------------------------------------------------------------
@@ -146,8 +151,8 @@ def _flip_by_chance(of: Evidence) -> float | None:
 def _movement_finding(data: pl.DataFrame, of: Evidence) -> str:
     total, moved = _turns(data), _turns(data.filter(pl.col("leader") != pl.col("winner")))
     if not moved:
-        return f"The leader of the first vote won every one of {counted(total, 'turn')}"
-    said = f"The winner is not who led the first vote in {share(moved, total, 'turn')}"
+        return f"The leader of the first vote won every one of {counted(total, of.unit)}"
+    said = f"The winner is not who led the first vote in {share(moved, total, of.unit)}"
     by_chance = _flip_by_chance(of)
     if by_chance is None or total < SMALL:
         return said
@@ -197,15 +202,14 @@ def _movement(data: pl.DataFrame, of: Evidence) -> Drawing:
     alternative="{protocol}: {leader} led, {winner} won: {turns}",
     draw=_movement,
     ties=lambda data, of: (
-        "Turns with several first leaders, or left tied, are left out."
+        "Those with several first leaders, or left tied, are left out."
         if of.unordered
         else "A tied first lead goes to the first in the fallback order."
     ),
     n=_n,
-    held=_held,
 )
 def movement_figure(of: Evidence) -> Iterator[Row]:
-    """Turns by leader of the first vote and by winner; on the diagonal nothing changed. {ties}
+    """By leader of the first vote and by winner; on the diagonal nothing changed. {ties}
     n = {n}. {held}"""
     both = pl.col("initial_leader").is_not_null() & pl.col("winner").is_not_null()
     cells = (
@@ -332,7 +336,7 @@ def _margins(of: Evidence) -> pl.DataFrame:
 
 def _one_ballot(data: pl.DataFrame, of: Evidence) -> str:
     one = _turns(data.filter(pl.col("margin") == 1))
-    changed = share(one, _turns(data), "turn")
+    changed = share(one, _turns(data), of.unit)
     return f"One ballot cast otherwise would have changed the winner in {changed}"
 
 
@@ -340,9 +344,9 @@ def _one_ballot(data: pl.DataFrame, of: Evidence) -> str:
     "margins",
     finding=_one_ballot,
     without=lambda of: f"{of.no_winner}, so there is no margin.",
-    method="Any ballot of the turn's own format may take the place of a ballot cast.",
+    method="Any ballot of the same format may take the place of a ballot cast.",
     alternative=lambda data, of: "; ".join(
-        f"{protocol}, margin {margin}: {counted(n, 'turn')}"
+        f"{protocol}, margin {margin}: {counted(n, of.unit)}"
         for protocol, margin, n in data.iter_rows()
     ),
     draw=lambda data, of: stacked(
@@ -354,10 +358,9 @@ def _one_ballot(data: pl.DataFrame, of: Evidence) -> str:
         title="ballots that must change",
     ),
     n=_n,
-    held=_held,
 )
 def margins_figure(of: Evidence) -> Iterator[Row]:
-    """Turns by margin: the fewest final ballots that must change to change the winner. n = {n}.
+    """By margin: the fewest final ballots that must change to change the winner. n = {n}.
     {held}"""
     return _margins(of).iter_rows(named=True)
 
@@ -390,10 +393,11 @@ def _by_voter(data: pl.DataFrame, of: Evidence) -> str:
         return f"Pivotal voters in {counted(n, 'ballot')}, too few for a comparison"
     low, high = extremes(data.get_column("ordered"))
     if low == high:
-        return f"Dropping any one ballot changes the winner in {percent(low)} of turns"
+        return f"Dropping any one ballot changes the winner in {percent(low)} of {of.unit}s"
     ends = f"{percent(low)} to {percent(high)}"
     return (
-        f"Dropping one voter's ballot changes the winner in {ends} of turns, by voter and protocol"
+        f"Dropping one voter's ballot changes the winner in {ends} of {of.unit}s, by voter and "
+        "protocol"
     )
 
 
@@ -426,9 +430,9 @@ def _ordered(of: Evidence) -> list[str]:
 @figure(
     "pivotal",
     finding=_by_voter,
-    without="No turn was put to a vote, so no voter was pivotal.",
-    method="The other ballots are counted under the turn's own rule, the tie round's too where the "
-    "same candidates stay tied. Intervals are over tasks, as turns of one are not independent.",
+    without="Nothing was put to a vote, so no voter was pivotal.",
+    method="The other ballots are counted under their own rule, in a second vote on a tie too if "
+    "the same candidates stay tied. Intervals are over tasks, as votes on one are not independent.",
     alternative=lambda data, of: "; ".join(
         f"{row['protocol']}, {row['voter']}: {percent(row['ordered'])}"
         for row in data.iter_rows(named=True)
@@ -440,11 +444,10 @@ def _ordered(of: Evidence) -> list[str]:
         if of.unordered
         else "; a tie that this leaves goes to the fallback order"
     ),
-    held=_held,
 )
 def pivotal_figure(of: Evidence) -> Iterator[Row]:
-    """{first}Share of turns whose winner changes when the voter's final ballot is dropped, with its
-    95 % interval over tasks{ties}. The hollow mark counts only turns where the winner falls
+    """{first}Share of {unit}s whose winner changes when the voter's final ballot is dropped, with
+    its 95 % interval over tasks{ties}. The hollow mark counts only those where the winner falls
     behind. {held}"""
     drawn = set(_ordered(of))
     for row in of.pivotality.iter_rows(named=True):
@@ -533,7 +536,6 @@ def _by_label(data: pl.DataFrame, of: Evidence) -> Drawing:
     ),
     draw=_by_label,
     alpha=ALPHA,
-    held=_held,
 )
 def labels_figure(of: Evidence) -> Iterator[Row]:
     """Share of ballot mass that went to the draft shown under each label; the upright tick is an

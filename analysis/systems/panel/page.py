@@ -1,5 +1,6 @@
 """The summary and the report of a panel's run, or of ballots: first screen and sections."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -19,7 +20,7 @@ from tutorsim.analysis.pages.declared_tables_and_charts import (
 )
 from tutorsim.analysis.pages.document import Answer, Document, Fact, Section
 from tutorsim.analysis.pages.episode_messages import NO_EPISODES, Episodes
-from tutorsim.analysis.pages.words import WARNINGS, counted, listed, share, warning_of
+from tutorsim.analysis.pages.words import WARNINGS, counted, listed, share, top, warning_of
 from tutorsim.analysis.recount import RuleRow
 from tutorsim.analysis.recount.first_screen import verdict_table
 from tutorsim.analysis.recount.other_student_score_thresholds import threshold_table
@@ -58,6 +59,7 @@ from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
     self_support_table,
 )
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties import (
+    LEFT_TIED,
     ballots_table,
     chance_table,
     diagnostics_table,
@@ -77,7 +79,7 @@ from tutorsim.vocabularies import PROTOCOLS
 
 
 def _no_votes(question: str, section: str) -> Answer:
-    return Answer(question, "Not estimable", "No turn was put to a vote.", section)
+    return Answer(question, "Not estimable", "Nothing was put to a vote.", section)
 
 
 def _ran(evidence: Evidence) -> Answer | None:
@@ -116,6 +118,27 @@ def _span(run: RunRecord) -> str:
     """How many tutors a panel has, from the smallest to the largest."""
     least, *_, most = (*sizes_of(run), sizes_of(run)[-1])
     return str(least) if least == most else f"{least} to {most}"
+
+
+def _won(evidence: Evidence) -> Answer | None:
+    """Who won, of ballots from elsewhere."""
+    n, wins = evidence.turns.height, Counter[str]()
+    for row in evidence.winners.iter_rows(named=True):
+        wins[row["role"]] += row["wins"]
+    left = wins.pop(LEFT_TIED, 0)
+    if evidence.source.run is not None or not n:
+        return None
+    best, each = top(wins), ", ".join(f"{name} {k:,}" for name, k in wins.most_common(8) if k)
+    most = f"Most wins: {each}. " if best and n > 1 else ""
+    won = f"{listed(best[:3])}{' and others' if len(best) > 3 else ''}"
+    of = f"{max(wins.values(), default=0):,} of {counted(n, 'vote')}"
+    tied = f"{counted(left, 'vote')} stayed tied. " if left else ""
+    return Answer(
+        "Who won?",
+        "Nobody: a tie" if not best else won if n == 1 else f"{won}, {of}",
+        f"{most}{tied}By the rule of each ballot format.",
+        "decisions",
+    )
 
 
 def _answered(evidence: Evidence) -> Answer | None:
@@ -220,7 +243,7 @@ def _decided(evidence: Evidence) -> Answer:
             "What would an order decide?",
             share(found.decided_by_order, found.turns, unit),
             f"Counting leaves a tie there, and no order is logged: such a {unit} has no "
-            "winner in this report, and every order gives it another one.",
+            "winner in this report. An order would give it one.",
             section,
         )
     spans = [(c.most - c.least, c) for c in found.candidates]
@@ -303,7 +326,7 @@ def _missing(row: RuleRow, unit: str) -> str:
     )
 
 
-ANSWERS: Final = (_ran, _answered, _differs, _of_panels, _agreed, _decided, _open)
+ANSWERS: Final = (_ran, _won, _answered, _differs, _of_panels, _agreed, _decided, _open)
 """Questions of the first screen, on a terminal and on the page; each says nothing where it has
 nothing to say."""
 
@@ -459,23 +482,56 @@ VOTERS: Final = section(
 
 WHOLE: Final = (ORDERS, RULES, CONDITIONS, PANELS, OUTCOMES, DECISIONS, VOTERS)
 """Sections of a report."""
-OF_BALLOTS: Final = (
+_CALLED: Final = {
+    "turns": "votes",
+    "turns changed": "votes changed",
+    "share of turns": "share of votes",
+    "of turns": "of votes",
+    "episodes": "votes on",
+}
+"""Heads of columns and axes → what they are called where nobody holds a dialogue."""
+
+
+def _of_votes(one: DeclaredSection[Evidence]) -> DeclaredSection[Evidence]:
+    """The section's tables, and the charts that there are, in words for ballots from elsewhere."""
+
+    def called(part: Callable[[Evidence], Any], of: Evidence) -> Any:
+        made = part(of)
+        if made is None or (not isinstance(made, Table) and made.chart is None):
+            return None
+        heads = {name: head for name, head in _CALLED.items() if name in made.data.columns}
+        data = made.data.rename(heads)
+        if not isinstance(made, Table):
+            return replace(made, data=data, heads=_CALLED)
+        written = {heads.get(name, name): cells for name, cells in made.written.items()}
+        secondary = tuple(heads.get(name, name) for name in made.secondary)
+        return replace(made, data=data, written=written, secondary=secondary)
+
+    return replace(one, parts=tuple(partial(called, part) for part in one.parts))
+
+
+_BALLOTS: Final = (
     section(
         "decisions",
         "Who won",
         "As the ballots say, by their own format's rule.",
         winners_table,
         _figure("decided-by"),
-        _figure("movement"),
+        lambda of: None if of.once else _figure("movement")(of),
         diagnostics_table,
-        lambda of: None if of.unordered else chance_table(of),
+        lambda of: None if of.unordered or of.once else chance_table(of),
     ),
     replace(
         RULES,
         title="Who else could have won",
         parts=tuple(part for part in RULES.parts if part is not _electorates),
     ),
-    replace(ORDERS, title="What an order decides where counting leaves a tie"),
+    replace(
+        ORDERS,
+        title="What an order decides where counting leaves a tie",
+        lead="Exact: only what counting leaves tied can change under an order, and how often each "
+        "set of candidates is tied says what every order would do.",
+    ),
     section(
         "voters",
         "Who decides",
@@ -492,6 +548,7 @@ OF_BALLOTS: Final = (
         _figure("labels"),
     ),
 )
+OF_BALLOTS: Final = tuple(map(_of_votes, _BALLOTS))
 """Sections of a report on ballots from elsewhere."""
 
 
@@ -626,7 +683,8 @@ def document(opened: Opened, brief: bool) -> Document:
         sections=sections_of(evidence, declared),
         episodes=NO_EPISODES if brief else _episodes(evidence),
         without_episodes=_without_episodes(source),
-        lead="kept",
+        lead="kept" if run or evidence.turns.get_column("winner").count() else "identification",
+        unknown=run is None and not source.stated,
         facts=_facts(evidence, run),
         digest=run.recording_digest if run else "",
         brief=present(*(part(evidence) for part in tables)),
@@ -797,7 +855,7 @@ def _facts(evidence: Evidence, run: RunRecord | None) -> tuple[Fact, ...]:
     if run is None:
         return (
             ("Source", source.name),
-            ("What answered", _UNKNOWN),
+            ("Where they are from", _UNKNOWN),
             ("Points of a cumulative ballot", source.budget),
             *(("Reader's note", note) for note in source.notes),
         )
@@ -837,7 +895,7 @@ def _branch_facts(run: RunRecord) -> tuple[tuple[str, str], ...]:
 
 def _without_episodes(source: Source) -> str:
     if source.run is None:
-        return "Ballots from elsewhere hold no messages, drafts or reviews."
+        return ""
     return "The run holds no episode."
 
 

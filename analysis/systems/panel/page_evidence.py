@@ -269,9 +269,18 @@ class Evidence:
         return "vote" if self.source.run is None else "turn"
 
     @property
+    def once(self) -> bool:
+        """Ballots from elsewhere that hold neither first votes nor tie rounds."""
+        votes = self.source.votes
+        again = any(len(part.turn) for part in (*votes.initial, *votes.tie))
+        return self.source.run is None and not again
+
+    @property
     def as_logged(self) -> str:
         """What the figures are of; a branch's are not all logged."""
         run = self.source.run
+        if run is None:
+            return "As cast"
         return "Logged and re-simulated together" if run and run.branch else "As logged"
 
     @property
@@ -283,8 +292,8 @@ class Evidence:
     def no_winner(self) -> str:
         """Why no turn has a winner, where none has."""
         if self.turns.is_empty():
-            return "No turn was put to a vote"
-        return "Counting left every turn tied, and no order is logged"
+            return "Nothing was put to a vote"
+        return f"Counting left every {self.unit} tied, and no order is logged"
 
     @cached_property
     def diagnostics(self) -> list[Diagnostics]:

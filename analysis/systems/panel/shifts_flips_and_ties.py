@@ -479,8 +479,8 @@ def _ordered_table(of: Any) -> Iterator[Row]:
 
 @table("diagnostics", "How the votes went", **_DECIDED)
 def _unordered_table(of: Any) -> Iterator[Row]:
-    """{shift} Flip: the winner was not among those who led the first vote, of turns that counting
-    decided. Left tied: no order is logged, so that such a turn has no winner. {notes}"""
+    """{shift} Flip: the winner was not among those who led the first vote, where counting decided.
+    Left tied: no order is logged, so that nobody won. {notes}"""
     for d in of.diagnostics:
         yield _decided(
             d,
@@ -490,9 +490,23 @@ def _unordered_table(of: Any) -> Iterator[Row]:
         )
 
 
+@table("diagnostics", "How the votes went")
+def _single_table(of: Any) -> Iterator[Row]:
+    """Tied: counting left several first. 95 % intervals in brackets: over tasks."""
+    for d in of.diagnostics:
+        yield {
+            "protocol": d.protocol,
+            "votes": d.turns,
+            "tied": estimate(d.tie_rate),
+            "abstentions": part_of(d.abstentions, d.ballots),
+        }
+
+
 def diagnostics_table(of: Any) -> Table | None:
     """Shift, flip, ties and fallback per protocol; without a logged order, what counting leaves
-    tied has no winner."""
+    tied has no winner. Ties alone, where nothing was voted on twice."""
+    if of.once:
+        return _single_table(of)
     return (_unordered_table if of.unordered else _ordered_table)(of)
 
 
@@ -525,10 +539,11 @@ def chance_table(of: Any) -> Iterator[Row]:
 @table(
     "winners",
     "Who won, and the step that made them win",
-    order=lambda of: "" if of.unordered else " + fallback order",
+    steps=lambda of: "" if of.once else "; in brackets by final vote + tie round",
+    order=lambda of: "" if of.unordered or of.once else " + fallback order",
 )
 def winners_table(of: Any) -> Iterator[Row]:
-    """Turns won, as logged; in brackets by final vote + tie round{order}."""
+    """Wins. {as_logged}{steps}{order}."""
     cells = {(row["role"], row["protocol"]): row for row in of.winners.iter_rows(named=True)}
     protocols = [row.protocol for row in of.diagnostics]
     for role in (*of.candidates, LEFT_TIED):
@@ -537,16 +552,16 @@ def winners_table(of: Any) -> Iterator[Row]:
             yield {
                 "winner": role,
                 "all": sum(cell["wins"] for cell in own.values() if cell),
-                **{protocol: _wins(cell, not of.unordered) for protocol, cell in own.items()},
+                **{protocol: _wins(cell, of) for protocol, cell in own.items()},
             }
 
 
-def _wins(cell: Mapping[str, int] | None, ordered: bool) -> str | Written:
+def _wins(cell: Mapping[str, int] | None, of: Any) -> str | Written:
     if cell is None:
         return "no candidate"
-    by = ("by_vote", "by_tie_round", *(("by_fallback",) if ordered else ()))
+    by = ("by_vote", "by_tie_round", *(() if of.unordered else ("by_fallback",)))
     steps = {step: cell[step] for step in by}
-    if not any(steps.values()):
+    if of.once or not any(steps.values()):
         return Written(str(cell["wins"]), {"wins": cell["wins"]})
     text = f"{cell['wins']} ({'+'.join(map(str, steps.values()))})"
     return Written(text, {"wins": cell["wins"], **steps})

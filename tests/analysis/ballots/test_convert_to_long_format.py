@@ -421,7 +421,8 @@ PEOPLES: dict[str, tuple[str, str, dict[str, Any], str, Any, str]] = {
         {},
         "simple",
         AB,
-        "episode_id in “task”; one choice in “choice”; one turn; all final votes; not used: note",
+        "episode_id in “task”; one choice in “choice”; one vote each; all final votes; "
+        "not used: note",
     ),
     "questions by another word": (
         "b.csv",

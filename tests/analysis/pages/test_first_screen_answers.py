@@ -13,8 +13,10 @@ from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tests.guards import systems
 from tests.guards.items import said
 from tutorsim.analysis.ballots.recount_source import open_source
+from tutorsim.analysis.charts.figure import spec
 from tutorsim.analysis.claims.claims_of_printed_numbers import numbers_in
 from tutorsim.analysis.counting.rule_definitions import TARGETS
+from tutorsim.analysis.pages.markdown import to_markdown
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.systems.documents import document_of
 from tutorsim.analysis.systems.panel.page import answers
@@ -136,9 +138,10 @@ def test_a_vote_that_ends_tied_without_an_order_is_counted_and_no_figure_denies_
     made = report_of(open_source(tmp_path / "b.csv"))
     assert made.answers[0].headline == "1 vote on 2 candidates"
     said = {figure.name: f"{figure.finding} {figure.caption}" for figure in made.figures()}
-    assert not [name for name, text in said.items() if "No turn was put to a vote" in text]
-    assert said["margins"].startswith("Counting left every turn tied, and no order is logged")
-    assert "thin line" not in said["agreement"]
+    assert not [name for name, text in said.items() if "Nothing was put to a vote" in text]
+    assert made.answers[1].headline == "Nobody: a tie"
+    assert not said.keys() & {"kept", "agreement", "margins"}  # there is no winner to keep
+    assert made.lead == "identification"
     assert "A tie stays a tie" in said["identification"]
 
 
@@ -193,3 +196,16 @@ def test_neither_has_one_of_the_bundled_recordings(tmp_path, name):
     run = opened(replay_into(bundled_recordings()[name], tmp_path / "run"))
     for brief in (True, False):
         assert list(too_many_numbers(document_of(run, brief=brief))) == []
+
+
+def test_a_page_on_ballots_from_elsewhere_has_no_word_of_dialogues(tmp_path):
+    rows = "poll,voter,first,second\nlake,ann,a,b\nlake,ben,b,a\nhill,ann,a,b\nhill,ben,a,b\n"
+    (tmp_path / "votes.csv").write_text(rows, encoding="utf-8")
+    made = report_of(open_source(tmp_path / "votes.csv"))
+    specs = [spec(one, provenance=made.answered) for one in made.figures()]
+    titles = re.findall("'title': '([^']*)'", str(specs))
+    told = r"(?i)\b(turns?|students?|tutors?|role|priority|answered)\b"
+    assert re.findall(told, " ".join((to_markdown(made), *titles))) == []
+    assert [one.headline for one in made.answers[:2]] == [
+        *("2 votes on 2 candidates", "a, 1 of 2 votes"),
+    ]

@@ -50,8 +50,8 @@ def drawn_of(declared, rows, of=None):
 
 
 HELD = "As logged; nothing is recounted."
-NO_WINNER = "No turn was put to a vote"
-OF = SimpleNamespace(held=HELD, unordered=False, no_winner=NO_WINNER)
+NO_WINNER = "Nothing was put to a vote"
+OF = SimpleNamespace(held=HELD, unordered=False, no_winner=NO_WINNER, unit="turn", once=False)
 
 
 def spans(*rows, turns=30):
@@ -62,7 +62,7 @@ def spans(*rows, turns=30):
         one.expected = SimpleNamespace(value=one.expected)
     order = tuple(one.candidate for one in found)
     table = SimpleNamespace(candidates=found, turns=turns, orders=2, logged_order=order)
-    return wins_figure(SimpleNamespace(orders=table))
+    return wins_figure(SimpleNamespace(orders=table, unit="turn"))
 
 
 @pytest.mark.costly
@@ -96,15 +96,13 @@ def orders_of(names, changed, turns=30):
     table = SimpleNamespace(
         listed=rows, turns=turns, logged_order=tuple(names), orders=len(rows), candidates=names
     )
-    return orders_figure(SimpleNamespace(orders=table))
+    return orders_figure(SimpleNamespace(orders=table, unit="turn"))
 
 
 @pytest.mark.costly
 def test_orders_that_change_nothing_are_said_to():
     found = orders_of("abc", 0)
-    assert drawable(found) == (
-        "No order would change a winner: all 6 orders elect the same in every turn"
-    )
+    assert drawable(found) == ("No order would change a winner: all 6 elect the same in every turn")
 
 
 @pytest.mark.costly
@@ -143,14 +141,16 @@ def test_orders_of_many_candidates_share_rows_by_their_beginning():
 def test_ties_are_told_by_what_broke_them(vote, tie_round, fallback, said):
     by = {"vote": vote, "tie_round": tie_round, "fallback": fallback}
     row = SimpleNamespace(protocol="simple", decided_by=by)
-    found = decided_figure(SimpleNamespace(diagnostics=[row], held=HELD))
+    found = decided_figure(SimpleNamespace(**vars(OF), diagnostics=[row]))
     assert drawable(found) == said
 
 
 def test_movement_is_set_beside_chance_only_where_there_is_enough():
     cells = frame("protocol leader winner turns", ("simple", "a", "a", 10), ("simple", "a", "b", 5))
     chance = [SimpleNamespace(flip_expected=0.5, turns=1)]
-    of = SimpleNamespace(candidates=("a", "b"), chance=chance, unordered=False, held=HELD)
+    of = SimpleNamespace(
+        candidates=("a", "b"), chance=chance, unordered=False, held=HELD, unit="turn"
+    )
     few = drawn_of(movement_figure, cells, of)
     assert drawable(few) == "The winner is not who led the first vote in 5 of 15 turns"
     many = drawn_of(movement_figure, cells.with_columns(turns=pl.col("turns") * 2), of)
@@ -273,7 +273,7 @@ def pivotal(*rows, order=()):
     columns = "protocol voter turns pivotal_set pivotal low high"
     rows = [(*row, 0.1, 0.5) for row in rows]
     of = SimpleNamespace(
-        pivotality=frame(columns, *rows), candidates=order, unordered=False, held=HELD
+        pivotality=frame(columns, *rows), candidates=order, unordered=False, held=HELD, unit="turn"
     )
     return votes.pivotal_figure(of)
 
@@ -358,7 +358,7 @@ UNASKED = SimpleNamespace(no_winner=NO_WINNER, noise=NotEstimable("each vote was
 )
 def test_without_data_there_is_a_reason_and_no_chart(figure):
     assert figure.chart is None
-    assert figure.finding.startswith("No ")
+    assert figure.finding.startswith(("No ", "Nothing "))
 
 
 def test_without_known_labels_the_reason_is_said(monkeypatch):
@@ -367,3 +367,13 @@ def test_without_known_labels_the_reason_is_said(monkeypatch):
     found = votes.labels_figure(SimpleNamespace(source=None))
     assert found.chart is None
     assert found.finding == "No effect of labels can be estimated: no ballot has a known label."
+
+
+def test_titles_are_called_otherwise_and_data_keep_their_names():
+    drawn = spans(("turns", 5, 2, 8, 5.0, 2), ("b", 3, 3, 4, 3.5, 3), turns=30)
+    made = replace(drawn, heads={"wins": "votes won", "robust": "safe", "turns": "votes"}).vega_lite
+    text = str(made)
+    assert "'title': 'votes won'" in text
+    assert "'candidate': 'turns'" in text
+    assert "'field': 'robust'" in text
+    assert "'title': 'wins'" not in text

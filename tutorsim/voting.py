@@ -40,7 +40,7 @@ from tutorsim.vocabularies import (
 class RichBallot(BaseModel):
     """One ballot that holds a ballot of every protocol, each consistent with the others."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
     points: dict[str, int]
     """Candidate → points; never more than those of a candidate before it in `order`."""
@@ -478,7 +478,7 @@ def first_in_order(tied: Iterable[str], order: Sequence[str]) -> str:
 class Step(BaseModel):
     """One step towards a winner."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="ignore")
 
     step: Literal["vote_final", "tie_vote", "fallback"]
     """Which count, or the fallback order."""
@@ -491,7 +491,7 @@ class Step(BaseModel):
 class Decision(BaseModel):
     """How the reply of one turn was chosen."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="ignore")
 
     tallies: dict[str, int]
     """Mass per candidate in the final vote, before any tie round."""

@@ -104,7 +104,7 @@ C = TypeVar("C", bound="BaseCatalog")
 class BaseCatalog(BaseModel):
     """What every system's catalog has: the templates of its prompts. Systems add parts."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
     prompts: dict[str, str]
 

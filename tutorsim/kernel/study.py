@@ -27,7 +27,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
 class Settings(BaseModel):
     """A table of a study file; keys that it does not know are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
 
 class BenchmarkSettings(Settings):

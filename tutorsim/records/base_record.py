@@ -18,7 +18,7 @@ LINE_ENDS = {end: f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
 class Record(BaseModel):
     """A frozen model; fields that it does not know are ignored."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="ignore", allow_inf_nan=False)
 
 
 class LastingRecord(Record):

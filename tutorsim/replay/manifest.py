@@ -33,7 +33,7 @@ SHA256: Final = r"^[0-9a-f]{64}$"
 class Part(BaseModel):
     """A frozen model of a part of a manifest; fields that it does not know are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
 
 class Entry(Part):

@@ -17,7 +17,7 @@ L = TypeVar("L", bound="_Line")
 
 
 class _Line(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
     def unchanged(self) -> bool:
         """Whether the digest fits the content."""

@@ -31,7 +31,7 @@ from tutorsim.vocabularies import (
 class Role(BaseModel):
     """A kind of tutor."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
     title: str = Field(min_length=1)
     """How prompts name the role, without an article."""
@@ -44,7 +44,7 @@ class Role(BaseModel):
 class Persona(BaseModel):
     """A kind of student. Dimensions lie between 0 and 1."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
     prior_knowledge: float = Field(ge=0, le=1)
     confidence: float = Field(ge=0, le=1)

@@ -12,7 +12,6 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from sysconfig import get_paths
-from traceback import walk_tb
 from typing import Any, Final
 
 from tutorsim.errors import UsageError
@@ -142,6 +141,8 @@ def place_of(error: BaseException) -> str:
     Of the call chain that place is named which is neither tutorsim's nor a library's; the last one
     where there is none.
     """
+    from traceback import walk_tb
+
     frames = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
     theirs = [found for found in frames if not _is_library(found[0].co_filename)]
     code, line = (theirs or frames)[-1]

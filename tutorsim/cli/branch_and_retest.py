@@ -14,7 +14,7 @@ from rich.text import Text
 
 from tutorsim.analysis.ballots.recount_source import Source, open_source
 from tutorsim.analysis.systems.system_view import Ballots, Leaving, view_of
-from tutorsim.cli.console import Count, counted, err, safe, working
+from tutorsim.cli.console import Count, counted, err, safe, tell, working
 from tutorsim.cli.options import PLACE, json_option, names, order_option, recording_option
 from tutorsim.cli.output_elements import Prose, caption, heading, number, publish, table
 from tutorsim.cli.recording import (
@@ -395,9 +395,9 @@ def branch(
     if begun is not None:
         _check_same_branch(output, begun.study, loaded)
     there = "" if begun is None else " What is there already is not paid for again."
-    err().print(f"Calls to pay: {calls_to_pay_shown(planned.calls)}.{there}")
+    tell(f"Calls to pay: {calls_to_pay_shown(planned.calls)}.{there}")
     record_study(loaded, output, output, prices, options, parent=parent)
-    err().print(safe(f"Then: tutorsim compare {source} {output}"), soft_wrap=True)
+    tell(f"Then: tutorsim compare {source} {output}")
 
 
 def _check_output(output: Path | None, recording: Path, run: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tutorsim.cli.console import emit_json, err, out, safe
+from tutorsim.cli.console import emit_json, out, safe, tell
 from tutorsim.cli.options import FOLDER, PLACE, folder_option
 from tutorsim.cli.output_elements import table
 from tutorsim.errors import CheckFailed, MissingCallError, TutorsimError
@@ -84,7 +84,7 @@ def _study_episodes(found: Sequence[Recording], studies: Sequence[Path]) -> Iter
         except TutorsimError as error:
             if studies:
                 raise
-            err().print(safe(f"Passed over: {error.what}"))
+            tell(f"Passed over: {error.what}")
             continue
         ids = tuple(spec.episode_id for spec in loaded.grid())
         if studies or path.name == "study.toml":
@@ -121,7 +121,7 @@ def _show_orphans(found: Orphans, *, as_json: bool) -> None:
             console.print(safe(f"not recorded     {episode_id} (study {study})"))
     if found.recordings or found.cassettes or found.episodes:
         raise click.exceptions.Exit(1)
-    err().print("No orphans.")
+    tell("No orphans.")
 
 
 def _recording_value(recording: Recording) -> dict[str, Any]:
@@ -228,7 +228,7 @@ def show_command(folder: Path, episode: str | None, key: str | None, as_json: bo
     if episode is None and (loose or findings):
         _show_loose(loose, as_json=as_json)
         for finding in findings:
-            err().print(safe(f"{finding.file}: {finding.problem}"))
+            tell(f"{finding.file}: {finding.problem}")
         return
     if loose or findings:
         if f"{episode}.json" not in {one.name for one in loose} | {one.file for one in findings}:
@@ -391,7 +391,7 @@ def verify_command(folder: Path, max_age: str | None) -> None:
     earliest = None if max_age is None else _day_before(max_age)
     findings = verify_files(folder)
     for finding in findings:
-        err().print(safe(f"{finding.file}: {finding.problem}"))
+        tell(f"{finding.file}: {finding.problem}")
     if findings:
         raise CheckFailed(
             f"{len(findings)} file(s) of {folder} are not what was recorded.",
@@ -399,7 +399,7 @@ def verify_command(folder: Path, max_age: str | None) -> None:
         )
     unasked = unasked_calls(folder)
     for finding in unasked:
-        err().print(safe(f"{finding.file}: {finding.problem}"), soft_wrap=True)
+        tell(f"{finding.file}: {finding.problem}")
     if unasked:
         raise CheckFailed(
             f"{len(unasked)} cassette(s) of {folder} hold calls that are not asked for any more.",
@@ -408,7 +408,7 @@ def verify_command(folder: Path, max_age: str | None) -> None:
         )
     old = () if earliest is None else recorded_before(folder, earliest)
     for finding in old:
-        err().print(safe(f"{finding.file}: {finding.problem}"))
+        tell(f"{finding.file}: {finding.problem}")
     if old:
         raise CheckFailed(
             f"{len(old)} recording(s) of {folder} are not known to be from {earliest} or later.",
@@ -455,13 +455,13 @@ def convert_command(folder: Path, form: CassetteForm, output: Path) -> None:
     from tutorsim.replay.convert_cassette_form import convert
 
     done = convert(folder, output, form)
-    err().print(safe(f"Cassettes of {done.size / 1e6:,.1f} MB ({form}) written to {output}."))
+    tell(f"Cassettes of {done.size / 1e6:,.1f} MB ({form}) written to {output}.")
     if done.wordings == "added":
-        err().print("The recording had no wordings of its own; the recorded ones were added.")
+        tell("The recording had no wordings of its own; the recorded ones were added.")
     elif done.wordings == "completed":
-        err().print("Words that were not held with the recording yet were added to its wordings.")
+        tell("Words that were not held with the recording yet were added to its wordings.")
     elif done.wordings == "unknown":
-        err().print(
+        tell(
             "The recording has no wordings of its own, and those of this tutorsim are not the "
             "recorded ones: convert it with the tutorsim that recorded it to add them."
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tutorsim.cli import console
-from tutorsim.cli.console import err, safe
+from tutorsim.cli.console import tell
 from tutorsim.cli.options import PLACE
 from tutorsim.cli.recording import (
     check_may_record,
@@ -85,8 +85,8 @@ def chat(
             options=sending(options, on_progress, on_warning),
             chat=ChatOptions(port, stays, click.echo),
         )
-    err().print(safe(f"{episode_id}: {spending(budget)}."))
-    err().print(safe(f"Recording: {cassette_dir}   Log: {log_dir}"), soft_wrap=True)
+    tell(f"{episode_id}: {spending(budget)}.")
+    tell(f"Recording: {cassette_dir}   Log: {log_dir}")
 
 
 # --- Standin -------------------------------------------------------------------------------------

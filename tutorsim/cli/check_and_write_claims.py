@@ -47,7 +47,7 @@ from tutorsim.analysis.pages.document_as_json import cells_of, document_parts
 from tutorsim.analysis.pages.markdown import to_markdown
 from tutorsim.analysis.pages.published_figures import Printed, printed_of
 from tutorsim.analysis.systems.system_view import Asked, opened
-from tutorsim.cli.console import err, safe
+from tutorsim.cli.console import tell
 from tutorsim.cli.options import TYPED, plain
 from tutorsim.cli.output_elements import Prose, caption, publish, styled
 from tutorsim.cli.sources import check_logs
@@ -294,7 +294,7 @@ def write_claims(path: Path, file: ClaimsFile) -> None:
             why=str(error.strerror or error),
             hint="Name a file in a folder that can be written.",
         ) from error
-    err().print(safe(f"{len(file.claims):,} claims written to {path}."), soft_wrap=True)
+    tell(f"{len(file.claims):,} claims written to {path}.")
 
 
 # --- Claims compared -----------------------------------------------------------------------------

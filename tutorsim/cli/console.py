@@ -10,13 +10,15 @@ import time
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 import click
-from rich.console import Console
-from rich.text import Text
 
 from tutorsim.errors import TutorsimError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
 
 PLAIN_WIDTH = 160
 """Columns of output that no terminal shows; a cell is seldom wrapped, so that it can be found."""
@@ -29,20 +31,36 @@ def _width(stream: Any) -> int | None:
     return PLAIN_WIDTH
 
 
-def out() -> Console:
+def out() -> "Console":
     """The console for results, on stdout: plain text when it is not a terminal."""
     return console_for(sys.stdout)
 
 
-def err() -> Console:
+def err() -> "Console":
     """The console for progress and warnings, on stderr; it says nothing under `--quiet`."""
     console = console_for(sys.stderr)
     console.quiet = _given("quiet")
     return console
 
 
+def tell(text: str) -> None:
+    """Say a line on stderr that a model may have a part in, as `safe` has it; nothing under
+    `--quiet`.
+
+    The line stays in one piece. No console is needed, and so none is loaded.
+    """
+    if not _given("quiet"):
+        sys.stderr.write(f"{_all_visible(text)}\n")
+
+
+_PASS_FOR_A_TERMINAL = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+"""Variables by which a stream can count as a terminal that is none."""
+
+
 def progress_shown() -> bool:
     """Whether progress is drawn: on a terminal, and not under `--quiet` or `--no-progress`."""
+    if not sys.stderr.isatty() and not any(name in os.environ for name in _PASS_FOR_A_TERMINAL):
+        return False
     console = err()
     return console.is_terminal and not console.quiet and not _given("no_progress")
 
@@ -63,27 +81,35 @@ def _given(option: str) -> bool:
     return context is not None and bool(context.find_root().params.get(option))
 
 
-def console_for(stream: TextIO) -> Console:
-    """A console without markup, emoji codes or highlighting: a string is printed as it is."""
+def console_for(stream: TextIO) -> "Console":
+    """A console without markup, emoji codes or highlighting: a string is printed as it is.
+
+    A closed pipe ends the command as any other end of output does.
+    """
+    from rich.console import Console
+
+    class Ending(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError(errno.EPIPE, "nobody reads the output any more")
+
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="backslashreplace")
-    return _Console(file=stream, highlight=False, markup=False, emoji=False, width=_width(stream))
+    return Ending(file=stream, highlight=False, markup=False, emoji=False, width=_width(stream))
 
 
-class _Console(Console):
-    """A console that lets a closed pipe end the command as any other end of output does."""
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError(errno.EPIPE, "nobody reads the output any more")
-
-
-def safe(text: str) -> Text:
+def safe(text: str) -> "Text":
     """Untrusted text for a console.
 
     Markup is not read. Control characters, escapes and direction marks are shown as
     `\\xNN` or `\\uNNNN`; line ends and tabs stay.
     """
-    return Text("".join(_visible(char) for char in text))
+    from rich.text import Text
+
+    return Text(_all_visible(text))
+
+
+def _all_visible(text: str) -> str:
+    return "".join(_visible(char) for char in text)
 
 
 def _visible(char: str) -> str:
@@ -130,6 +156,8 @@ def show_error(error: TutorsimError) -> None:
 
     No credential is shown, wherever the error has it from.
     """
+    from rich.text import Text
+
     from tutorsim.replay.durable_files_and_key_leaks import without_keys
 
     credentials = [

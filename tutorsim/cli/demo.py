@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tutorsim.cli.console import err, safe
+from tutorsim.cli.console import tell
 from tutorsim.cli.options import FILE, FOLDER, PLACE
 from tutorsim.errors import RecordingError
 from tutorsim.kernel.load import system_named
@@ -64,19 +64,19 @@ def demo(
     started = time.perf_counter()
     run, _ = replay(folder, log_dir=log_dir)
     seconds = time.perf_counter() - started
-    err().print(safe(f"{run.episodes} episodes replayed in {seconds:.1f} s, with no network."))
+    tell(f"{run.episodes} episodes replayed in {seconds:.1f} s, with no network.")
     context = click.get_current_context()
     context.invoke(summary, run=log_dir)
     output = output or log_dir / "report.html"
     context.invoke(report, run=log_dir, output=output)
-    err().print(safe(f"Report:  {output}"), soft_wrap=True)
+    tell(f"Report:  {output}")
     following = f"tutorsim show {log_dir} {_telling(log_dir)}"
-    err().print(safe(f"Next:    {following}"), soft_wrap=True)
-    err().print(safe(f"         tutorsim recount {log_dir}"), soft_wrap=True)
-    err().print("Bundled recordings:")
+    tell(f"Next:    {following}")
+    tell(f"         tutorsim recount {log_dir}")
+    tell("Bundled recordings:")
     for line in _listed(bundled):
-        err().print(safe(f"  {line}"), soft_wrap=True)
-    err().print("Another one: tutorsim demo --recording NAME", soft_wrap=True)
+        tell(f"  {line}")
+    tell("Another one: tutorsim demo --recording NAME")
 
 
 def _bundled(name: str) -> Path:

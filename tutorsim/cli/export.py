@@ -10,7 +10,7 @@ from tutorsim.analysis.runs.branch_continuations import branch_words
 from tutorsim.analysis.runs.write_tables import EXPORT_FORMATS, ExportFormat, export_run
 from tutorsim.analysis.runs.write_tables import export as write_tables
 from tutorsim.cli.ballot_options import ballot_options
-from tutorsim.cli.console import emit_json, err, out, safe
+from tutorsim.cli.console import emit_json, out, safe, tell
 from tutorsim.cli.options import folder_option, json_option
 from tutorsim.cli.sources import RunPath, check_logs
 from tutorsim.records import RUN_FILE, read_run
@@ -50,13 +50,13 @@ def export(run: Path, output: Path, format_: ExportFormat, hints: Hints, as_json
         check_logs(run)
         branch = read_run(run).branch
         if branch is not None:
-            err().print(safe(f"A {branch_words(branch)}."), soft_wrap=True)
+            tell(f"A {branch_words(branch)}.")
         written = [str(path) for path in export_run(run, output, format_)]
     else:
         source = open_source(run, hints=hints)
         written = [str(path) for path in write_tables(source, output, format_)]
         for note in source.notes:
-            err().print(safe(note))
+            tell(note)
     if as_json:
         emit_json({"format": format_, "written": written})
         return

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from tutorsim.cli.console import err, safe
+from tutorsim.cli.console import safe, tell
 from tutorsim.cli.output_elements import listing
 from tutorsim.errors import FolderError, UsageError
 
@@ -119,7 +119,7 @@ def folder_option(told: str) -> Callable[[Command], Command]:
 
 def tell_rows(rows: int, path: Path) -> None:
     """Say on stderr that a table was written."""
-    err().print(safe(f"{rows} rows written to {path}."), soft_wrap=True)
+    tell(f"{rows} rows written to {path}.")
 
 
 def report_options(command: Command) -> Command:

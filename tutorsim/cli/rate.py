@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from tutorsim.cli.console import emit_json, err, out, safe
+from tutorsim.cli.console import emit_json, out, safe, tell
 from tutorsim.cli.options import FILE, PLACE, json_option, recording_option
 from tutorsim.cli.output_elements import listing
 from tutorsim.cli.sources import RunPath, check_logs
@@ -272,13 +272,10 @@ def _show_written(
         return
     for path in written:
         out().print(safe(str(path)), soft_wrap=True)
-    err().print(
-        safe(
-            f"{survey.items} of {available} {survey.subject}, {survey.overlap} of them for "
-            f"every rater; rubric {survey.rubric.name!r}, values "
-            f"{survey.rubric.scale[0]:g} to {survey.rubric.scale[-1]:g}."
-        ),
-        soft_wrap=True,
+    tell(
+        f"{survey.items} of {available} {survey.subject}, {survey.overlap} of them for "
+        f"every rater; rubric {survey.rubric.name!r}, values "
+        f"{survey.rubric.scale[0]:g} to {survey.rubric.scale[-1]:g}."
     )
 
 
@@ -313,8 +310,8 @@ def _join(
             ),
             soft_wrap=True,
         )
-    err().print(safe(f"{added} ratings added to {path}."), soft_wrap=True)
-    err().print(safe(f"Next: tutorsim summary {source}"), soft_wrap=True)
+    tell(f"{added} ratings added to {path}.")
+    tell(f"Next: tutorsim summary {source}")
 
 
 def _count(sheets: Sequence[RatedSheet]) -> int:

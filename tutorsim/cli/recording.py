@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tutorsim.cli.console import counted, err, safe
+from tutorsim.cli.console import counted, err, safe, tell
 from tutorsim.cli.options import FILE
 from tutorsim.errors import BudgetReached, Interrupted, RecordingRefused
 from tutorsim.kernel.cost_plan import PriceTable
@@ -121,7 +121,7 @@ def check_may_record(record_in_ci: bool) -> None:
 def say_remarks(loaded: LoadedStudy) -> None:
     """Say on stderr what whoever records a study should know of its settings and tasks."""
     for remark in loaded.remarks():
-        err().print(safe(f"Note: {remark}"))
+        tell(f"Note: {remark}")
 
 
 def record_study(
@@ -164,9 +164,9 @@ def record_study(
     _warn_of_odd_stops(odd_stops(stops))
     for one in failed[:5]:
         assert one.failure is not None
-        err().print(safe(f"Failed: {one.episode_id}: {one.failure.error}"), soft_wrap=True)
+        tell(f"Failed: {one.episode_id}: {one.failure.error}")
     if failed:
-        err().print(
+        tell(
             f"{len(failed)} episode(s) failed. The same command with --retry-errors takes them up "
             "again; without it, only those that an outage failed."
         )
@@ -199,15 +199,12 @@ def _warn_of_odd_stops(odd: "Sequence[StopCount]") -> None:
             sum(column) for column in zip(*((c.calls, c.taken) for c in counts), strict=True)
         )
         stages = ", ".join(f"{count.stage} {count.calls:,}" for count in counts)
-        err().print(
-            safe(
-                f"Warning: {calls:,} replies were {counts[0].words} ({stages}); "
-                f"{taken:,} of them were taken as they are."
-            ),
-            soft_wrap=True,
+        tell(
+            f"Warning: {calls:,} replies were {counts[0].words} ({stages}); "
+            f"{taken:,} of them were taken as they are."
         )
         if reason == CUT_OFF:
-            err().print("A larger `max_tokens` in [models] makes room; it is another study then.")
+            tell("A larger `max_tokens` in [models] makes room; it is another study then.")
 
 
 def _money(budget: "Budget") -> str:

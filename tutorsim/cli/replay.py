@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tutorsim.cli.console import counted, err, safe
+from tutorsim.cli.console import counted, tell
 from tutorsim.cli.options import FOLDER, PLACE
 from tutorsim.errors import CheckFailed
 
@@ -52,11 +52,9 @@ def replay(
             cassette_dir, log_dir=log_dir, workers=workers, sandbox=sandbox, on_progress=count
         )
     provenance = run.provenance
-    err().print(
-        safe(
-            f"{run.episodes:,} episodes replayed into {log_dir} "
-            f"(recorded from {provenance.kind}: {provenance.name})."
-        )
+    tell(
+        f"{run.episodes:,} episodes replayed into {log_dir} "
+        f"(recorded from {provenance.kind}: {provenance.name})."
     )
     if changes:
         first = changes[0]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 from tutorsim.cli.ballot_options import ballot_options, panel_option
-from tutorsim.cli.console import counted, emit_json, err, out, safe
+from tutorsim.cli.console import counted, emit_json, out, safe, tell
 from tutorsim.cli.options import FILE, FOLDER, claims_option, json_option, published_option
 from tutorsim.cli.sources import RunPath, check_logs
 from tutorsim.errors import FolderError, UsageError
@@ -231,7 +231,7 @@ def _report_of(what: Opened, wanted: _Wanted, panel: str | None, options: Option
     path, chart = wanted.output or DEFAULT_FOLDER / f"{name}.html", wanted.chart
     _check(path, chart)
     for note in () if isinstance(what, SystemRun) else what.source.notes:
-        err().print(safe(note))
+        tell(note)
     with _drawers(path.suffix) as draw, counted("parts of the page") as progress:
         made = document_asked(what, brief=False, command="report")
         if isinstance(what, SystemRun) and what.asked.episodes and not made.episodes:
@@ -250,7 +250,7 @@ def _report_of(what: Opened, wanted: _Wanted, panel: str | None, options: Option
     _write(path, content)
     written = _claims(wanted, path, content, document, options)
     if len(content) > LARGE:
-        err().print(f"The page has {len(content) / 1e6:.1f} MB; name fewer --episodes.")
+        tell(f"The page has {len(content) / 1e6:.1f} MB; name fewer --episodes.")
     _tell(wanted, path, content, charts, shown, written)
 
 

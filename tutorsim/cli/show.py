@@ -1,7 +1,5 @@
 """`tutorsim show`: one of a run's episodes, or all of them by name."""
 
-import difflib
-import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -225,7 +223,7 @@ def _ambiguous(wanted: str, ids: list[str]) -> UsageError:
 def _unknown(wanted: str, ids: list[str]) -> UsageError:
     if not ids:
         return UsageError(f"No episode matches {wanted!r}.", why="The run has no episode.")
-    close = heapq.nlargest(3, ids, key=lambda name: _likeness(wanted, name))
+    close = sorted(ids, key=lambda name: _likeness(wanted, name), reverse=True)[:3]
     return UsageError(
         f"No episode matches {wanted!r}.",
         why=f"The run has {len(ids)}. The nearest:\n" + "\n".join(f"  {name}" for name in close),
@@ -235,6 +233,8 @@ def _unknown(wanted: str, ids: list[str]) -> UsageError:
 
 def _likeness(wanted: str, name: str) -> float:
     """How many parts the id has, then how alike the two texts are."""
+    import difflib  # of refusals alone
+
     parts = sum(part in name.lower() for part in wanted.lower().split())
     return parts + difflib.SequenceMatcher(None, name, wanted).ratio()
 

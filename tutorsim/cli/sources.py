@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tutorsim.cli.console import err, safe
+from tutorsim.cli.console import safe, tell
 from tutorsim.cli.output_elements import (
     Prose,
     caption,
@@ -54,10 +54,7 @@ def _replayed(recording: Path, ctx: click.Context) -> Path:
     folder = ctx.with_resource(tempfile.TemporaryDirectory(prefix="tutorsim-"))
     run = replay_into(recording, Path(folder))
     episodes = read_run(run).episodes
-    err().print(
-        safe(f"{recording} is a recording; its {episodes} episodes were replayed first."),
-        soft_wrap=True,
-    )
+    tell(f"{recording} is a recording; its {episodes} episodes were replayed first.")
     return run
 
 
@@ -83,7 +80,7 @@ def check_logs(*paths: Path) -> None:
         if (path / RUN_FILE).is_file():
             note = check_tied(path)
             if note is not None:
-                err().print(safe(f"Note: {note}"), soft_wrap=True)
+                tell(f"Note: {note}")
 
 
 # --- Branch notes --------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tutorsim.cli.console import counted, emit_json, err, out, safe
+from tutorsim.cli.console import counted, emit_json, out, safe, tell
 from tutorsim.cli.options import (
     FILE,
     FOLDER,
@@ -158,7 +158,7 @@ def verify(
         _show(result)
         print_all(out(), found.shown() if found else ())
     if asked is not None and found is None:
-        err().print("No claim was computed again: the recording itself does not hold.")
+        tell("No claim was computed again: the recording itself does not hold.")
     if result.exit_code or (found is not None and not found.holds):
         raise click.exceptions.Exit(result.exit_code or CheckFailed.exit_code)
 
@@ -198,7 +198,7 @@ def _without_recording(asked: Any, run: Path, markdown: Path | None, *, as_json:
         emit_json({"claims": found.value()})
     else:
         print_all(out(), found.shown())
-        err().print(safe(f"{run} was read as it is; no recording was replayed."), soft_wrap=True)
+        tell(f"{run} was read as it is; no recording was replayed.")
     if not found.holds:
         raise click.exceptions.Exit(CheckFailed.exit_code)
 
@@ -230,9 +230,9 @@ def _as_json(result: Any) -> dict[str, Any]:
 def _show(result: Any) -> None:
     console = out()
     for finding in result.findings[:10]:
-        err().print(safe(f"{finding.error}\n"), soft_wrap=True)
+        tell(f"{finding.error}\n")
     if len(result.findings) > 10:
-        err().print(f"… and {len(result.findings) - 10} more.")
+        tell(f"… and {len(result.findings) - 10} more.")
     for one in result.reworded or ():
         console.print(safe(str(one)), soft_wrap=True)
     console.print(safe(_verdict(result)))

@@ -4,7 +4,6 @@ A study file is TOML. Its `system` says which system it is of, and that system's
 rest. Paths in it are relative to the file.
 """
 
-import difflib
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -179,6 +178,8 @@ def validated_study(data: Mapping[str, Any], model: type[S], path: Path, *, exam
 
 def nearest(name: str, known: Sequence[str]) -> str:
     """What a mistyped name may have meant, or every known one."""
+    import difflib  # of refusals alone
+
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     return f"Did you mean {close[0]!r}?" if close else "Known are " + ", ".join(known) + "."
 

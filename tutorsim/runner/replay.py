@@ -17,7 +17,6 @@ from tutorsim.errors import MissingCallError
 from tutorsim.kernel.flow import at_once
 from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.records import EpisodeLine, RunRecord, uncollected
-from tutorsim.records.ratings import RATINGS_FILE
 from tutorsim.replay import AnsweredBy, FolderLock, VerdictStore
 from tutorsim.replay.program_verdicts_and_person_inputs import InputStore
 from tutorsim.runner.find_and_check_recording import (
@@ -288,6 +287,7 @@ def replay_into(recording: Path, folder: Path, *, workers: int | None = None) ->
 
     What people said of the recording goes with it.
     """
+    from tutorsim.records.ratings import RATINGS_FILE
 
     run = folder / recording.resolve().name
     replay(recording, log_dir=run, workers=workers)

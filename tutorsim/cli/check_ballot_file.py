@@ -16,8 +16,9 @@ from tutorsim.analysis.pages.cells import Table
 from tutorsim.analysis.systems.documents import document_of
 from tutorsim.analysis.systems.system_view import Ballots, Opened, SystemRun, opened
 from tutorsim.cli.ballot_options import ballot_options
+from tutorsim.cli.console import listing
 from tutorsim.cli.options import PLACE, order_option, report_options
-from tutorsim.cli.output_elements import Prose, caption, heading, listing, publish, table
+from tutorsim.cli.output_elements import Prose, caption, heading, publish, table
 from tutorsim.cli.sources import check_logs, source_shown
 from tutorsim.cli.terminal_documents import parts_shown
 from tutorsim.errors import UsageError

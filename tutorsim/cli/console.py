@@ -8,7 +8,7 @@ import re
 import sys
 import time
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
@@ -106,6 +106,11 @@ def safe(text: str) -> "Text":
     from rich.text import Text
 
     return Text(_all_visible(text))
+
+
+def listing(names: Sequence[str], *, last: str = "and") -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return f" {last} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def _all_visible(text: str) -> str:

@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from tutorsim.cli.console import safe, tell
-from tutorsim.cli.output_elements import listing
+from tutorsim.cli.console import listing, safe, tell
 from tutorsim.errors import FolderError, UsageError
 
 # --- Options -------------------------------------------------------------------------------------

@@ -125,11 +125,6 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[Cell]], *, left: int =
     return _Grid(headers, tuple(rows), left)
 
 
-def listing(names: Sequence[str], *, last: str = "and") -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    return f" {last} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
-
-
 def number(value: float | None, digits: int = 2) -> str:
     """A figure, or a dash where it is not estimable."""
     return "–" if value is None else f"{value:.{digits}f}"

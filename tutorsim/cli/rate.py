@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from tutorsim.cli.console import emit_json, out, safe, tell
+from tutorsim.cli.console import emit_json, listing, out, safe, tell
 from tutorsim.cli.options import FILE, PLACE, json_option, recording_option
-from tutorsim.cli.output_elements import listing
 from tutorsim.cli.sources import RunPath, check_logs
 from tutorsim.errors import FolderError, UsageError
 from tutorsim.files_given_by_user import read_named

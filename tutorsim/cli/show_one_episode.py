@@ -10,8 +10,8 @@ from rich.text import Text
 
 from tutorsim.analysis.pages.words import step_sentence
 from tutorsim.analysis.runs.branch_continuations import branch_changes, deciding_order
-from tutorsim.cli.console import safe
-from tutorsim.cli.output_elements import Prose, heading, listing, number, provenance, styled, table
+from tutorsim.cli.console import listing, safe
+from tutorsim.cli.output_elements import Prose, heading, number, provenance, styled, table
 from tutorsim.cli.sources import draw_name, from_here
 from tutorsim.records import (
     Attempt,

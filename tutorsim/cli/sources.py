@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tutorsim.cli.console import safe, tell
-from tutorsim.cli.output_elements import (
-    Prose,
-    caption,
-    elsewhere,
-    heading,
-    listing,
-    provenance,
-    styled,
-)
+from tutorsim.cli.console import listing, safe, tell
+from tutorsim.cli.output_elements import Prose, caption, elsewhere, heading, provenance, styled
 from tutorsim.errors import LogError
 from tutorsim.records import EPISODES_FILE, RUN_FILE, Branch, BranchPoint, EpisodeRecord, read_run
 

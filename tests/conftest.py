@@ -222,3 +222,19 @@ class Script:
 def script():
     """The class of canned replies."""
     return Script
+
+
+@pytest.fixture
+def browser(tmp_path):
+    from tests.tutorsim.chat.browser import CHROMIUM, Browser
+
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium")
+    started = Browser(tmp_path / "profile")
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def tab(browser):
+    return browser.tab()

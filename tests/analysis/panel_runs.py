@@ -262,3 +262,8 @@ def with_retest(source, *votes):
     )
     found = tuple(RetestRecord(episode_id=e, votes=tuple(v)) for e, v in records.items())
     return replace(source, retest=Retest(head, found))
+
+
+def votes(*choices):
+    """Choices by who makes them, in the order of roles."""
+    return dict(zip(DEFAULT_ROLES, choices, strict=True))

@@ -7,6 +7,7 @@ from typing import Any, Final
 import polars as pl
 
 from tests.benchmarks.ballots import ballots_frame
+from tests.reference.drawn import drawn_ballot
 from tests.tutorsim.cli.conftest import STUDY, draw, usual_reply, write_branch, write_run
 from tutorsim.records import (
     RETEST_FILE,
@@ -143,24 +144,13 @@ def _turn(random, episode, protocol, m, n):
 
 
 def _round(random, episode, stage, protocol, voters, among):
-    ballots = [_ballot(random, protocol, among) for _ in voters]
+    ballots = [drawn_ballot(random, protocol, among, blank=0.08, points=25) for _ in voters]
     rows = [
         (episode, 1, stage, protocol, voter, c, ballot.get(c))
         for voter, ballot in zip(voters, ballots, strict=True)
         for c in among
     ]
     return ballots, rows
-
-
-def _ballot(random, protocol, among):
-    if random.random() < 0.08:
-        return {}
-    if protocol == "ranked":
-        return dict(zip(random.sample(among, len(among)), range(len(among)), strict=True))
-    if protocol == "approval":
-        return {c: random.randint(0, 1) for c in among}
-    cast = random.choices(among, k=1 if protocol == "simple" else 25)
-    return {c: cast.count(c) for c in among}
 
 
 def rich(folder):

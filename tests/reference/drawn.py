@@ -37,15 +37,16 @@ def _rows(place, stage, protocol, ballots, among=NAMES):
 
 
 def _ballots(random, protocol, among):
-    return [_ballot(random, protocol, among) for _ in NAMES]
+    return [drawn_ballot(random, protocol, among) for _ in NAMES]
 
 
-def _ballot(random, protocol, among):
-    if random.random() < 0.1:
+def drawn_ballot(random, protocol, among, *, blank=0.1, points=6):
+    """A ballot: a candidate for simple voting, points for cumulative; `blank` of them are empty."""
+    if random.random() < blank:
         return {}
     if protocol == "ranked":
         return dict(zip(random.sample(among, len(among)), range(len(among)), strict=True))
     if protocol == "approval":
         return {c: random.randint(0, 1) for c in among}
-    cast = random.choices(among, k=1 if protocol == "simple" else 6)
+    cast = random.choices(among, k=1 if protocol == "simple" else points)
     return {c: cast.count(c) for c in among}

@@ -13,7 +13,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +24,7 @@ import tomli_w
 
 from tutorsim.cli import main
 from tutorsim.records import TIMINGS_FILE
+from tutorsim.standin import StandIn
 
 KEY = "sk-ant-test-0123456789-credential"
 CALL = "x-tutorsim-call"
@@ -274,6 +275,20 @@ class Said(NamedTuple):
 
 
 @pytest.fixture
+def stand_ins(monkeypatch):
+    """Start stand-ins; the SDK's environment points at the last one started."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789-credential")
+    with ExitStack() as running:
+
+        def start(**options):
+            server = running.enter_context(StandIn(**options))
+            monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+            return server
+
+        yield start
+
+
+@pytest.fixture
 def shell(capsys, monkeypatch):
     """Run the command line in this process, with no terminal to ask for its width."""
     monkeypatch.delenv("COLUMNS", raising=False)
@@ -284,7 +299,7 @@ def shell(capsys, monkeypatch):
             main()
             code = 0
         except SystemExit as stop:
-            code = stop.code if isinstance(stop.code, int) else 0
+            code = stop.code if isinstance(stop.code, int) else int(bool(stop.code))
         said = capsys.readouterr()
         return Said(code, said.out, said.err)
 

@@ -9,7 +9,7 @@ import pytest
 
 import tutorsim.analysis.recount as recount_module
 from tests.analysis.made import report_of
-from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, votes
 from tests.guards import systems
 from tests.guards.items import said
 from tutorsim.analysis.ballots.recount_source import open_source
@@ -27,10 +27,6 @@ from tutorsim.runner.replay import replay_into
 
 RANKINGS = list(permutations((2, 1, 0)))
 S, I, O, E = ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")  # noqa: E741
-
-
-def cast(*choices):
-    return dict(zip(ROLES, choices, strict=True))
 
 
 def screen(source):
@@ -61,7 +57,7 @@ def test_rules_surely_agree_where_all_voters_rank_one_candidate_first():
     order then decides. With the top first in the order too, all four protocols agree, though
     not surely: the agreement is the order's.
     """
-    same = panel_turn("ranked", cast(*[(S, I, O, E)] * 4))
+    same = panel_turn("ranked", votes(*[(S, I, O, E)] * 4))
     agreed = screen(panel_source(panel_episode(same)))["What do the rules agree on?"]
     assert agreed.headline == "All four protocols surely agree in 0 of 1 turn"
     assert "With ties given to the fallback order, all agree in 1 of 1 turn." in agreed.detail
@@ -79,7 +75,7 @@ def test_rules_surely_agree_where_all_voters_rank_one_candidate_first():
 
 def test_rules_disagree_for_sure_where_first_places_and_points_part():
     """Borda: s 3+3+0+0 = 6, i 2+2+3+2 = 9. First places: s 2, i 1, o 1, so s under simple."""
-    split = panel_turn("ranked", cast((S, I, O, E), (S, I, E, O), (I, O, E, S), (O, I, E, S)))
+    split = panel_turn("ranked", votes((S, I, O, E), (S, I, E, O), (I, O, E, S), (O, I, E, S)))
     agreed = screen(panel_source(panel_episode(split)))["What do the rules agree on?"]
     assert agreed.headline == "All four protocols surely agree in 0 of 1 turn"
     assert "In 1 of 1 turn at least one other protocol would surely elect somebody" in agreed.detail

@@ -3,7 +3,6 @@
 import pytest
 
 import tutorsim
-from tests.tutorsim.chat.browser import CHROMIUM, Browser
 from tutorsim.runner.find_and_check_recording import bundled_recordings
 
 pytestmark = [pytest.mark.costly, pytest.mark.loopback]
@@ -24,15 +23,6 @@ SCROLLED = """
 [...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1)
     .every(e => (e.scrollLeft = 1e6, e.scrollLeft > 0))
 """
-
-
-@pytest.fixture
-def tab(tmp_path):
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium")
-    browser = Browser(tmp_path / "profile")
-    yield browser.tab()
-    browser.close()
 
 
 @pytest.fixture(params=[*sorted(bundled_recordings()), "ballots"])

@@ -7,7 +7,6 @@ import pytest
 
 from tests.analysis.made import report_of
 from tests.analysis.pages.test_html import HOSTILE, with_hostile_text
-from tests.tutorsim.chat.browser import CHROMIUM, Browser
 from tutorsim.analysis.pages.html import to_html
 from tutorsim.analysis.pages.words import shown
 
@@ -19,15 +18,6 @@ SEARCH = """(() => {
     field.value = 'WORDS';
     field.dispatchEvent(new Event('input', { bubbles: true }));
 })()"""
-
-
-@pytest.fixture
-def tab(tmp_path):
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium")
-    browser = Browser(tmp_path / "profile")
-    yield browser.tab()
-    browser.close()
 
 
 def written(path, text):

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from tests.analysis.made import figure_of
-from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, with_retest
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, votes, with_retest
 from tests.reference.completions import agrees, every_ballot
 from tutorsim.analysis.recount.same_voter_in_two_formats import (
     FormatInvariance,
@@ -105,10 +105,6 @@ ROLES = (S, MI, MO, ME)
 BY_ORDER = RichBallot(points={S: 10, MI: 8, MO: 5, ME: 2}, order=ROLES, approved=(S,))
 BOTH = BY_ORDER.model_copy(update={"approved": (S, MI)})
 OTHER_POINTS = BY_ORDER.model_copy(update={"points": {S: 11, MI: 7, MO: 5, ME: 2}})
-
-
-def votes(*choices):
-    return dict(zip(ROLES, choices, strict=True))
 
 
 @pytest.fixture

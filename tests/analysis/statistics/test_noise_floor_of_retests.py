@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, with_retest
-from tutorsim.analysis.statistics import noise_floor as redrawn_panels
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, votes, with_retest
+from tutorsim.analysis.statistics import noise_floor_of_retests as redrawn_panels
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
@@ -31,10 +31,6 @@ from tutorsim.voting import RichBallot
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
 ROLES = (S, MI, MO, ME)
 ONE, TWO = "sciq.t1.novice.simple", "sciq.t2.novice.simple"
-
-
-def votes(*choices):
-    return dict(zip(ROLES, choices, strict=True))
 
 
 @pytest.fixture

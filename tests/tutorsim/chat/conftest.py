@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 import tomli_w
 
-from tests.tutorsim.chat.browser import CHROMIUM, PATIENCE, Browser
+from tests.tutorsim.chat.browser import PATIENCE
 from tutorsim.standin import StandIn
 
 STUDY = {
@@ -189,12 +189,3 @@ def serve(tmp_path):
         for served in made:
             served.close()
             served.model.close()
-
-
-@pytest.fixture
-def browser(tmp_path):
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium")
-    started = Browser(tmp_path / "profile")
-    yield started
-    started.close()

@@ -1,7 +1,6 @@
 """A run folder built by the flow itself, from canned replies that a hash varies."""
 
 import hashlib
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +8,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tutorsim.cli import main
 from tutorsim.errors import CallFailed
 from tutorsim.kernel.flow import CodeResult, drive, scripted
 from tutorsim.kernel.load import load_study
@@ -102,21 +100,14 @@ class Outcome(NamedTuple):
 
 
 @pytest.fixture
-def tutorsim(capsys, monkeypatch):
+def tutorsim(shell, monkeypatch):
     """Run the command line in this process, as the installed program does."""
 
     def run(*args, columns=None):
         monkeypatch.delenv("COLUMNS", raising=False)
         if columns:
             monkeypatch.setenv("COLUMNS", str(columns))
-        monkeypatch.setattr(sys, "argv", ["tutorsim", *map(str, args)])
-        try:
-            main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code if isinstance(stop.code, int) else 1
-        text = capsys.readouterr()
-        return Outcome(code, text.out, text.err)
+        return Outcome(*shell(*args))
 
     return run
 

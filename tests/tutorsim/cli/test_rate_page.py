@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tutorsim.chat.browser import CHROMIUM, PATIENCE, Browser
+from tests.tutorsim.chat.browser import PATIENCE
 from tests.tutorsim.cli.test_rate import Folder, rows_of
 
 pytestmark = [pytest.mark.costly, pytest.mark.loopback]
@@ -21,14 +21,10 @@ def folder(tmp_path, built, tutorsim):
 
 
 @pytest.fixture
-def tab(tmp_path):
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium")
-    browser = Browser(tmp_path / "profile")
+def tab(browser, tmp_path):
     found = browser.tab()
     found.command("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path / "down"))
-    yield found
-    browser.close()
+    return found
 
 
 def opened(tab, path):

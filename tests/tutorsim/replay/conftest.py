@@ -119,3 +119,19 @@ def server(monkeypatch):
     running.shutdown()
     running.server_close()
     thread.join()
+
+
+@pytest.fixture
+def offline(monkeypatch):
+    """Takes the credentials away and refuses every socket from here on."""
+
+    def refuse(*_, **__):
+        raise AssertionError("a connection was tried")
+
+    def cut():
+        for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setattr(socket.socket, "connect", refuse)
+        monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+    return cut

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 import subprocess
 import sys
 import threading
@@ -39,22 +38,6 @@ def say(client, text, **more):
 @pytest.fixture(autouse=True)
 def _only_replaying(monkeypatch):
     monkeypatch.delenv("TUTORSIM_RECORD", raising=False)
-
-
-@pytest.fixture
-def offline(monkeypatch):
-    """Takes the credentials away and refuses every socket from here on."""
-
-    def refuse(*_, **__):
-        raise AssertionError("a connection was tried")
-
-    def cut():
-        for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"):
-            monkeypatch.delenv(name, raising=False)
-        monkeypatch.setattr(socket.socket, "connect", refuse)
-        monkeypatch.setattr(socket, "getaddrinfo", refuse)
-
-    return cut
 
 
 @pytest.mark.loopback

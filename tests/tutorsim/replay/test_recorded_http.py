@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -30,20 +29,6 @@ ASKED = {"model": "model-1", "messages": [{"role": "user", "content": "one"}]}
 def _only_replaying(monkeypatch):
     for name in ("TUTORSIM_RECORD", "GOOGLE_API_KEY", "GEMINI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
-def offline(monkeypatch):
-    """Refuses every socket from here on."""
-
-    def refuse(*_, **__):
-        raise AssertionError("a connection was tried")
-
-    def cut():
-        monkeypatch.setattr(socket.socket, "connect", refuse)
-        monkeypatch.setattr(socket, "getaddrinfo", refuse)
-
-    return cut
 
 
 def events(*data, last="data: [DONE]\n\n"):

@@ -39,25 +39,13 @@ class Hook:
 
 
 @pytest.fixture
-def serve(monkeypatch):
-    """Start a stand-in with faults; the SDK's environment points at the last one started."""
-    running: list[StandIn] = []
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789-credential")
+def serve(monkeypatch, stand_ins):
+    """Start a stand-in with faults; nobody waits long."""
     for name in ("INITIAL_RETRY_DELAY", "MAX_RETRY_DELAY"):
         monkeypatch.setattr(f"anthropic._base_client.{name}", 0.001)
     for name in ("FIRST_POLL", "LONGEST_POLL", "FIRST_RETRY"):
         monkeypatch.setattr(f"tutorsim.runner.batches.{name}", 0.01)
-
-    def start(*faults):
-        server = StandIn(seed=SEED, faults=faults)
-        server.__enter__()
-        running.append(server)
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
-        return server
-
-    yield start
-    for server in running:
-        server.__exit__(None, None, None)
+    return lambda *faults: stand_ins(seed=SEED, faults=faults)
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from tests.tutorsim.conftest import files, on_disk
 from tutorsim.records import read_episodes, read_retest
 from tutorsim.replay import FolderLock, read_cassette
 from tutorsim.replay.manifest import read_retest_manifest
-from tutorsim.standin import StandIn
 
 pytestmark = pytest.mark.loopback
 
@@ -387,23 +386,6 @@ def test_a_damaged_retest_is_never_written_over(damage, message, endpoint, recor
 FORMATS = ["simple", "ranked", "cumulative", "approval", "rich"]
 
 
-@pytest.fixture
-def standin(monkeypatch):
-    """Start stand-ins that the SDK's environment then points at."""
-    running: list[StandIn] = []
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "none-is-needed")
-
-    def start(**options):
-        server = StandIn(seed=4, **options).__enter__()
-        running.append(server)
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
-        return server
-
-    yield start
-    for server in running:
-        server.__exit__(None, None, None)
-
-
 def ballots_of(log):
     """Every logged ballot with its further askings."""
     found = read_retest(log)
@@ -420,9 +402,9 @@ def ballots_of(log):
 @pytest.mark.costly
 @pytest.mark.parametrize("steady", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_voters_of_every_format_answer_alike_exactly_where_they_are_steady(
-    steady, standin, write_grid, record, shell, tmp_path
+    steady, stand_ins, write_grid, record, shell, tmp_path
 ):
-    server = standin(steady=steady)
+    server = stand_ins(seed=4, steady=steady)
     study = write_grid(conditions=FORMATS, benchmarks={"sciq": {"limit": 1}}, success_threshold=1.0)
     assert record(study).code == 0
     log = tmp_path / "one" / "log"
@@ -438,11 +420,11 @@ def test_voters_of_every_format_answer_alike_exactly_where_they_are_steady(
 
 
 def test_a_retest_in_waves_gives_the_bytes_of_one_call_at_a_time(
-    standin, recorded, shell, tmp_path
+    stand_ins, recorded, shell, tmp_path
 ):
     import shutil
 
-    standin()
+    stand_ins(seed=4)
     waves = tmp_path / "waves" / "cassettes"
     shutil.copytree(recorded.cassettes, waves)
     assert shell("retest", recorded.cassettes, "--repeats", 2).code == 0

@@ -1,7 +1,7 @@
 import polars as pl
 import pytest
 
-from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, votes
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable
@@ -22,10 +22,6 @@ from tutorsim.vocabularies import DEFAULT_ROLES
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
 ROLES = (S, MI, MO, ME)
-
-
-def votes(*choices):
-    return dict(zip(ROLES, choices, strict=True))
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, votes
 from tutorsim.analysis.pages.episode_messages import Episodes, Grid, Group, Message
 from tutorsim.analysis.pages.words import step_sentence
 from tutorsim.analysis.systems.panel.episode_traces import (
@@ -14,19 +14,15 @@ from tutorsim.records import CallRecord
 S, I, O, E = ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")  # noqa: E741
 
 
-def cast(*choices):
-    return dict(zip(ROLES, choices, strict=True))
-
-
 @pytest.fixture
 def episodes():
     """A fallback, a tie round, an abstention, a single tutor."""
-    split = cast(S, S, I, I)
+    split = votes(S, S, I, I)
     ranking = (E, S, I, O)
     return [
         panel_episode(panel_turn("simple", split, tie=split), task="t1"),
-        panel_episode(panel_turn("simple", split, tie=cast(I, S, I, I)), task="t2"),
-        panel_episode(panel_turn("ranked", cast(ranking, ranking, ranking, None)), task="t3"),
+        panel_episode(panel_turn("simple", split, tie=votes(I, S, I, I)), task="t2"),
+        panel_episode(panel_turn("ranked", votes(ranking, ranking, ranking, None)), task="t3"),
         panel_episode(task="t1", scores=(0.9,)),
     ]
 
@@ -48,9 +44,9 @@ def test_one_episode_is_chosen_for_each_thing_worth_a_look(episodes):
 
 
 def test_a_failed_episode_is_never_an_example():
-    split = cast(S, S, I, I)
+    split = votes(S, S, I, I)
     failed = panel_episode(panel_turn("simple", split, tie=split), status="failed")
-    fine = panel_episode(panel_turn("simple", cast(S, S, S, S)), task="t2")
+    fine = panel_episode(panel_turn("simple", votes(S, S, S, S)), task="t2")
     assert [one.why for one in of([failed, fine])] == ["", ""]
 
 
@@ -85,7 +81,7 @@ def test_a_turn_is_told_in_the_order_in_which_it_happened(episodes):
 
 def test_labels_are_resolved_for_each_voter():
     """The voter saw misconception as A and scaffolding as B."""
-    turn = panel_turn("simple", cast(S, I, O, E), shown={S: (I, S, O, E)})
+    turn = panel_turn("simple", votes(S, I, O, E), shown={S: (I, S, O, E)})
     made = ballots_grid("Vote", turn.ballots_final, ROLES)
     assert isinstance(made, Grid)
     assert made.columns == ("voter", *ROLES, "ballot", "as written")
@@ -94,7 +90,7 @@ def test_labels_are_resolved_for_each_voter():
 
 
 def test_an_abstention_has_dashes_and_no_zeros():
-    turn = panel_turn("approval", cast((S,), (), None, (E,)))
+    turn = panel_turn("approval", votes((S,), (), None, (E,)))
     _, nobody, absent, _ = ballots_grid("Vote", turn.ballots_final, ROLES).rows
     assert [cell[0] for cell in nobody[1:5]] == ["0"] * 4
     assert [cell[0] for cell in absent[1:5]] == ["–"] * 4
@@ -112,9 +108,9 @@ def test_a_decision_is_told_step_by_step(episodes):
 
 
 def test_what_is_special_is_told():
-    tied = panel_turn("simple", cast(S, S, I, I), tie=cast(S, S, I, I))
-    broken = panel_turn("simple", cast(S, S, I, I), tie=cast(I, I, I, S))
-    changed = panel_turn("simple", cast(I, I, I, None), initial=cast(S, S, S, S))
+    tied = panel_turn("simple", votes(S, S, I, I), tie=votes(S, S, I, I))
+    broken = panel_turn("simple", votes(S, S, I, I), tie=votes(I, I, I, S))
+    changed = panel_turn("simple", votes(I, I, I, None), initial=votes(S, S, S, S))
     source = panel_source(
         panel_episode(tied, task="order", scores=(0.5, 0.1)),
         panel_episode(broken, task="round"),

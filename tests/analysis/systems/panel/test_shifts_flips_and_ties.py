@@ -2,7 +2,7 @@ from fractions import Fraction
 
 import pytest
 
-from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, votes
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
@@ -18,10 +18,6 @@ from tutorsim.analysis.systems.panel.shifts_flips_and_ties import (
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
 ROLES = (S, MI, MO, ME)
-
-
-def votes(*choices):
-    return dict(zip(ROLES, choices, strict=True))
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from tutorsim.model import CallKey
 from tutorsim.records import Branch, BranchedEpisode, EpisodeRecord, Failure, read_episodes
 from tutorsim.runner.branching import Alternative, BranchPlan, EpisodePlan
 from tutorsim.runner.find_and_check_recording import open_recording
-from tutorsim.standin import StandIn
 from tutorsim.systems.panel.branch_study import branch_study, calls_to_pay
 from tutorsim.systems.panel.scene_and_reply_reading import Scene
 from tutorsim.systems.panel.study import episode
@@ -131,22 +130,9 @@ def test_a_panel_that_cannot_go_on_is_refused(recording, episodes, roles, why):
 
 
 @pytest.fixture
-def serve(monkeypatch):
-    """Start a stand-in; the SDK's environment points at the last one started."""
-    running: list[StandIn] = []
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789-credential")
+def serve(monkeypatch, stand_ins):
     monkeypatch.setattr("tutorsim.runner.batches.FIRST_POLL", 0.01)
-
-    def start(**options):
-        server = StandIn(**options)
-        server.__enter__()
-        running.append(server)
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
-        return server
-
-    yield start
-    for server in running:
-        server.__exit__(None, None, None)
+    return stand_ins
 
 
 def planned_and_paid(shell, server, log, new, *args):

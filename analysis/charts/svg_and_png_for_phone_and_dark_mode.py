@@ -166,7 +166,7 @@ def _narrow(value: Any) -> Any:
     if _above(found.get("value"), _WIDTH):  # a place to the right of a wide panel
         found["value"] = _WIDTH + 8
     if found.get("orient") == "top" and "labelAngle" in found:
-        found |= {"labelAngle": -35, "labelAlign": "left"}
+        found |= {"labelAngle": -90, "labelAlign": "left", "labelBaseline": "middle"}
     return found
 
 

@@ -428,7 +428,7 @@ Pairs = Sequence[tuple[ShownRow, PermutationTest]]
 def _power(
     tested: Pairs[ShownRow], measured: Callable[[ShownRow], str], over: str, largest: float
 ) -> str:
-    """What so many tasks would have shown."""
+    """The least difference that so many tasks would have shown, of the contrast that shows most."""
     what = measured(tested[0][0])
     same = [detectable_by(test, len(tested)) for row, test in tested if measured(row) == what]
     known = [least for least in same if not isinstance(least, NotEstimable)]
@@ -437,12 +437,10 @@ def _power(
         return ""
     if not sizes:
         return f" With 80 % power so many {over} would show no difference {what} at all."
-    ends = dict.fromkeys(f"{end:.2f}" for end in (min(sizes), max(sizes)))
-    power = f" With 80 % power so many {over} would show {' to '.join(ends)} {what}"
-    if len(sizes) == len(known):
-        return f"{power}."
-    of = counted(len(sizes), "contrast")
-    return f"{power}. That is of {of}; of the others they would show none."
+    return (
+        f" To be shown with 80 % power by so many {over}, a difference would have to be at least "
+        f"{min(sizes):.2f} {what}."
+    )
 
 
 def _tasks_words(tested: Pairs[ShownRow], over: str) -> str:

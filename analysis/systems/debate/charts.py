@@ -66,6 +66,9 @@ def _protocols_finding(frame: pl.DataFrame, of: Evidence) -> str:
 def _draw_protocols(frame: pl.DataFrame, of: Evidence) -> Drawing:
     numbers = [f"{name}:Q|.1f" for name in ("least", "most", "lower", "upper")]
     told = tips("protocol:N", *numbers, "debates:Q")
+    fewer = pl.col("debates") < pl.col("debates").max().over("variant")
+    told_n = pl.format("{} (n = {})", "protocol", "debates")
+    frame = frame.with_columns(protocol=pl.when(fewer).then(told_n).otherwise(pl.col("protocol")))
     base = alt.Chart().encode(
         y=alt.Y("protocol:N", sort=names_in(frame, "protocol"), title=None, axis=NAMES),
         tooltip=told,
@@ -95,7 +98,7 @@ def _draw_protocols(frame: pl.DataFrame, of: Evidence) -> Drawing:
 )
 def protocols(of: Evidence) -> Iterator[Row]:
     """Share of the same debates that every protocol decides right, in percent; a protocol that does
-    not apply to all of them has a smaller n in the table. {bars}"""
+    not apply to all of them has its smaller n beside it. {bars}"""
     for variant, rows in of.protocols.items():
         for row in rows:
             if row.debates:

@@ -6,19 +6,19 @@ candidate is right or wrong, whoever writes the reply.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
 from math import inf
 from statistics import fmean
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import Approvals, approvals_asked
 from tutorsim.analysis.pages.cells import bounds_of, estimate, part_of, plain, present
-from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words import counted, listed
 from tutorsim.analysis.recount import NOBODY_NAME, recount
@@ -39,6 +39,9 @@ from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed
 from tutorsim.records import BallotRecord, RunRecord
 from tutorsim.records.debate import CouncilVote, DebateRecord
 from tutorsim.vocabularies import CUMULATIVE_BUDGET
+
+if TYPE_CHECKING:
+    from tutorsim.analysis.charts.figure import Drawing  # which loads a library that draws
 
 Rows = Iterator[Row]
 _RULE: Final = {"members": "mean_position", "answers": "simple"}
@@ -275,6 +278,45 @@ def approvals(of: Councils) -> Rows:
             }
 
 
+_PARTS: Final = ("keeps the winner", "open", "elects another", "elects nobody")
+
+
+def _kept_finding(frame: pl.DataFrame, of: Councils) -> str:
+    """Rules that keep every winner, and whether one is sure to elect somebody else."""
+    parts = dict(frame.group_by("protocol").agg(pl.col("part").unique()).iter_rows())
+    every = sum(found == [_PARTS[0]] for found in parts.values())
+    changed = [rule for rule, found in parts.items() if _PARTS[2] in found]
+    some = f"{changed[0]} surely changes" if len(changed) == 1 else "some surely change"
+    surely = f"{some if changed else 'none surely changes'} one"
+    return f"{every} of {counted(len(parts), 'other rule')} keep every winner; {surely}"
+
+
+def _draw_kept(frame: pl.DataFrame, of: Councils) -> "Drawing":
+    from tutorsim.analysis.charts.figure import stacked  # the library loads slowly
+
+    placed = frame.with_columns(place=pl.col("part").replace_strict(_PARTS, range(len(_PARTS))))
+    parts = [part for part in _PARTS if part in frame["part"]]
+    return stacked(placed, "part", title="the rule", parts=parts)
+
+
+@figure(
+    "kept",
+    finding=_kept_finding,
+    method="A ballot fixes only part of what its voter would have cast in another format; what "
+    "every completion elects is sure. Votes that tie under the council's own rule are left out.",
+    alternative="{protocol}, {part}: {turns}",
+    draw=_draw_kept,
+)
+def kept(of: Councils) -> Iterator[Row]:
+    """Votes by what another rule surely does to the winner of the council's own rule; open: the
+    ballots do not say. A tie stays a tie, and each vote holds the logged answers fixed."""
+    for row in [row for over in of.kinds[:1] for row in _kept(of, over)]:
+        counts = (row.keeps, row.open, row.changes, row.nobody)
+        for part, votes in zip(_PARTS, counts, strict=True):
+            if votes:
+                yield {"protocol": row.rule.replace("_", " "), "part": part, "turns": votes}
+
+
 # --- Own answers ----------------------------------------------------------------------------------
 
 
@@ -503,10 +545,20 @@ def council_document(run: SystemRun, brief: bool) -> Document:
         run,
         summary=_summary(of),
         answers=tuple(_answers(of)),
-        sections=_sections(of, ("rules", "told") if brief else ()),
+        sections=_sections(of, ("rules", "told")) if brief else _with_chart(of),
+        lead="kept",
         episodes=episodes_of(run, TELLING),
         facts=(("Members", listed(_members(of))),),
     )
+
+
+def _with_chart(of: Councils) -> tuple[Section, ...]:
+    """Every section, and in the one on rules the chart."""
+    made = kept(of)
+    votes = {"turns": "votes", "protocol": "rule"}
+    figures = () if made is None else (replace(made, data=made.data.rename(votes), heads=votes),)
+    sections = _sections(of, ())
+    return tuple(replace(s, figures=figures) if s.id == "rules" else s for s in sections)
 
 
 def council_recount(run: SystemRun) -> Document:

@@ -16,6 +16,7 @@ from tutorsim.analysis.charts.figure import (
     unchecked,
 )
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
+from tutorsim.analysis.pages.words import listed
 from tutorsim.analysis.systems.group.page_evidence import (
     WINDOW,
     Evidence,
@@ -44,9 +45,11 @@ def _lines(rows: pl.DataFrame, x: str, title: str, colour: str) -> Drawing:
 def _most_said(rows: pl.DataFrame, of: Evidence) -> str:
     """Who speaks most, and how far that is from an even share."""
     most = rows.row(rows["share"].arg_max() or 0, named=True)
+    alike = rows.filter(condition=most["condition"], share=most["share"])["who"].to_list()
+    writes = "writes" if len(alike) == 1 else "each write"
     return (
-        f"{most['who']} writes {100 * most['share']:.0f} % of messages under {most['condition']}; "
-        f"an even share is {100 * most['even']:.0f} %"
+        f"{listed(alike)} {writes} {100 * most['share']:.0f} % of messages under "
+        f"{most['condition']}; an even share is {100 * most['even']:.0f} %"
     )
 
 

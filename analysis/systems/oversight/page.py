@@ -708,7 +708,8 @@ def _answers(of: Evidence) -> Iterator[Answer]:
     yield Answer(
         "How many items have no label?",
         f"{sum(record.unjudged for record in every)} of {len(every)}",
-        "Replies that could not be read after a second asking. They are wrong for every score.",
+        "Replies that could not be read after a second asking."
+        + (" They are wrong for every score." if of.has_gold else ""),
         "scores",
     )
 

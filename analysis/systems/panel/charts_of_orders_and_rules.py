@@ -124,7 +124,8 @@ def _heat(data: pl.DataFrame, of: Evidence) -> Drawing:
     most = max(extremes(data.get_column("size"))[1], 1)
     strong = f"abs(datum.more) > {0.72 * most}"
     above = alt.Axis(orient="top", labelAngle=0, labelLimit=_CELL - 6, domain=False, ticks=False)
-    beside = alt.Axis(labelLimit=300, domain=False, ticks=False)
+    close = "replace(datum.label, / › /g, '›')"  # a telephone has no room for spaces
+    beside = alt.Axis(labelLimit=300, domain=False, ticks=False, labelExpr=close)
     base = alt.Chart(inline(data)).encode(
         x=alt.X("candidate:N", sort=candidates, title="winner", axis=above),
         y=alt.Y("row:N", sort=rows, title=None, axis=beside),
@@ -144,7 +145,7 @@ def _heat(data: pl.DataFrame, of: Evidence) -> Drawing:
         color=alt.ColorValue(INK, condition={"test": strong, "value": PAPER}),
     )
     notes = data.unique("row", keep="first", maintain_order=True).with_columns(
-        note=pl.format("{} changed", pl.col("changed").round(1).map_elements(_plain, pl.String))
+        note=pl.col("changed").round(1).map_elements(_plain, pl.String)
     )
     changed = (
         alt.Chart(inline(notes))
@@ -183,7 +184,8 @@ def _plain(value: float) -> str:
 )
 def orders_figure(of: Evidence) -> Iterator[Row]:
     """Wins of each candidate under every fallback order; n = {n}. Blue cells are more wins than
-    logged, brown ones fewer, the deeper the more. {reading} {cascade}"""
+    logged, brown ones fewer, the deeper the more; beside them stands how many winners change.
+    {reading} {cascade}"""
     logged = of.orders.logged_order
     depth = _depth(len(logged))
     heads: dict[tuple[str, ...], list[OrderRow]] = {}

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tutorsim.analysis.systems.debate import VIEW
@@ -172,3 +173,15 @@ def test_each_vote_has_its_winners_under_each_rule(small):
     assert (ranked["score_least"], ranked["score_most"]) == (1.0, 1.0)
     assert (approval["certainty"], approval["author"]) == ("open", None)
     assert (approval["score_least"], approval["score_most"]) == (0.0, 1.0)
+
+
+def test_the_lead_chart_says_what_every_rule_does_to_the_winners(bundled):
+    made = council_document(bundled, False)
+    [chart] = [figure for figure in made.figures() if figure.name == made.lead]
+    assert chart.finding == "8 of 12 other rules keep every winner; none surely changes one"
+    assert chart.data.columns == ["rule", "part", "votes"]
+    assert chart.data.filter(rule="cumulative").rows() == [
+        *(("cumulative", "keeps the winner", 1), ("cumulative", "open", 10)),
+    ]
+    votes = chart.data.group_by("rule").agg(pl.col("votes").sum())
+    assert set(votes["votes"]) == {11}  # of 12, of which one ties

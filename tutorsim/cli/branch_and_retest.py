@@ -182,8 +182,8 @@ def _show_end(
         console.print(safe(f"Failed: {failure.key}: {failure.error}"), soft_wrap=True)
     if failures:
         console.print(
-            f"{len(failures)} call(s) failed. The same command with --retry-errors asks for them "
-            "again; without it, only for those that an outage failed."
+            f"Calls that failed: {len(failures)}. The same command with --retry-errors asks for "
+            "them again; without it, only for those that an outage failed."
         )
         raise click.exceptions.Exit(1)
 

@@ -1,14 +1,13 @@
 """`tutorsim cassette`: look at recordings without replaying them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tutorsim.cli.console import emit_json, out, safe, tell
-from tutorsim.cli.options import FOLDER, PLACE, folder_option
+from tutorsim.cli.options import FOLDER, PLACE, folder_option, max_age_option
 from tutorsim.cli.output_elements import table
 from tutorsim.errors import CheckFailed, MissingCallError, TutorsimError
 from tutorsim.replay import MANIFEST_FILE, Cassette, Manifest, read_cassette, read_manifest
@@ -26,7 +25,7 @@ from tutorsim.replay.list_and_check_recordings import (
     unasked_calls,
     verify_files,
 )
-from tutorsim.replay.manifest import read_retest_manifest, retest_folder, today
+from tutorsim.replay.manifest import read_retest_manifest, retest_folder
 
 if TYPE_CHECKING:
     from tutorsim.kernel.system import LoadedStudy
@@ -381,20 +380,24 @@ def _asked(request: dict[str, Any]) -> str:
 
 @cassette.command("verify")
 @click.argument("folder", type=FOLDER)
-@click.option("--max-age", metavar="DAYS", help="Fail where the first reply is older, as with 90d.")
+@max_age_option
 def verify_command(folder: Path, max_age: str | None) -> None:
     """Compare every file of a recording with its manifest, without replaying it.
 
     Cassettes of a panel of your own have no manifest: each must be readable, hold no key, and hold
     no call that its program no longer asks for.
     """
-    earliest = None if max_age is None else _day_before(max_age)
+    check_files(folder, max_age)
+
+
+def check_files(folder: Path, earliest: str | None) -> None:
+    """Say that every file of a folder is good and none older than a day, or raise `CheckFailed`."""
     findings = verify_files(folder)
     for finding in findings:
         tell(f"{finding.file}: {finding.problem}")
     if findings:
         raise CheckFailed(
-            f"{len(findings)} file(s) of {folder} are not what was recorded.",
+            f"Files of {folder} that differ from what was recorded: {len(findings)}.",
             hint="Restore them from version control, or record again into a new folder.",
         )
     unasked = unasked_calls(folder)
@@ -402,36 +405,32 @@ def verify_command(folder: Path, max_age: str | None) -> None:
         tell(f"{finding.file}: {finding.problem}")
     if unasked:
         raise CheckFailed(
-            f"{len(unasked)} cassette(s) of {folder} hold calls that are not asked for any more.",
+            f"Cassettes of {folder} with calls that are not asked for any more: {len(unasked)}.",
             why="The program asked for others when it was last recorded; a replay refuses these.",
-            hint='Record them anew, mode="all"; or give partial=True where they may be left.',
+            hint='Record again with mode="all", or give partial=True where they may be left.',
         )
+    check_age(folder, earliest)
+    loose, _ = loose_cassettes(folder)
+    if loose:
+        each = "The one cassette" if len(loose) == 1 else f"Each of the {len(loose)} cassettes"
+        told = f"{each} of {folder} can be read and holds no key"
+        out().print(safe(f"{told}; no manifest says what was in it when it was recorded."))
+        return
+    out().print(safe(f"Every file of {folder} is what the manifest names."))
+
+
+def check_age(folder: Path, earliest: str | None) -> None:
+    """Raise `CheckFailed` if a recording of a folder may be older than a day."""
     old = () if earliest is None else recorded_before(folder, earliest)
     for finding in old:
         tell(f"{finding.file}: {finding.problem}")
     if old:
         raise CheckFailed(
-            f"{len(old)} recording(s) of {folder} are not known to be from {earliest} or later.",
+            f"Recordings of {folder} that may be from before {earliest}: {len(old)}.",
             why="Models change behind their names, and a recording does not.",
-            hint='Record them anew: mode="all" for a cassette, `tutorsim run` into a new folder '
-            "for a study.",
+            hint='Record again: a cassette with mode="all", a study with `tutorsim run` into a new '
+            "folder.",
         )
-    loose, _ = loose_cassettes(folder)
-    if loose:
-        told = f"Each of the {len(loose)} cassette(s) of {folder} can be read and holds no key"
-        out().print(safe(f"{told}; no manifest says what they held when they were recorded."))
-        return
-    out().print(safe(f"Every file of {folder} is what the manifest names."))
-
-
-def _day_before(age: str) -> str:
-    """The day that lies so many days before today."""
-    days = age.removesuffix("d")
-    if not (days.isascii() and days.isdigit() and len(days) < 6):
-        raise click.BadParameter(
-            f"{age!r} is no number of days; write for example 90d.", param_hint="--max-age"
-        )
-    return str(date.fromisoformat(today()) - timedelta(days=int(days)))
 
 
 @cassette.command("convert")

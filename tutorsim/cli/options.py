@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,28 @@ def markdown_option(command: Callable[..., None]) -> Callable[..., None]:
         metavar="FILE",
         help='Also append to FILE in Markdown, as for "$GITHUB_STEP_SUMMARY".',
     )(command)
+
+
+def max_age_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds `--max-age`, whose value is the first day that is young enough."""
+    return click.option(
+        "--max-age",
+        metavar="DAYS",
+        callback=_day_before,
+        help="Fail where the first reply is older, as with 90d.",
+    )(command)
+
+
+def _day_before(_: click.Context, __: click.Parameter, age: str | None) -> str | None:
+    """The day that lies so many days before today."""
+    if age is None:
+        return None
+    days = age.removesuffix("d")
+    if not (days.isascii() and days.isdigit() and len(days) < 6):
+        raise click.BadParameter(f"{age!r} is no number of days; write for example 90d.")
+    from tutorsim.replay.manifest import today
+
+    return str(date.fromisoformat(today()) - timedelta(days=int(days)))
 
 
 def add_markdown(path: Path, text: str) -> None:

@@ -167,8 +167,8 @@ def record_study(
         tell(f"Failed: {one.episode_id}: {one.failure.error}")
     if failed:
         tell(
-            f"{len(failed)} episode(s) failed. The same command with --retry-errors takes them up "
-            "again; without it, only those that an outage failed."
+            f"Episodes that failed: {len(failed)}. The same command with --retry-errors takes "
+            "them up again; without it, only those that an outage failed."
         )
         raise click.exceptions.Exit(1)
 

@@ -59,8 +59,8 @@ def replay(
     if changes:
         first = changes[0]
         raise CheckFailed(
-            f"{len(changes)} verdict(s) differ when run again, the first in {first.episode_id}, "
-            f"turn {first.turn}: recorded {first.recorded}, now {first.now}.",
+            f"Verdicts that differ when run again: {len(changes)}, the first in "
+            f"{first.episode_id}, turn {first.turn}: recorded {first.recorded}, now {first.now}.",
             why="The log keeps the recorded verdicts.",
             hint="Another interpreter or other limits can do this; `tutorsim doctor` shows yours.",
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,15 +15,12 @@ from tutorsim.cli.options import (
     add_markdown,
     claims_option,
     markdown_option,
+    max_age_option,
     plain,
 )
 from tutorsim.cli.output_elements import print_all
 from tutorsim.cli.sources import RunPath
 from tutorsim.errors import CheckFailed, UsageError
-
-if TYPE_CHECKING:
-    pass
-
 
 MANIFEST = "manifest.json"
 SHOWN = 20
@@ -68,6 +65,7 @@ SHOWN = 20
     metavar="RUN",
     help="With --claims of a comparison of two runs: the second, or its recording.",
 )
+@max_age_option
 @markdown_option
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes.")
 @click.option(
@@ -91,10 +89,13 @@ def verify(
     markdown: Path | None,
     against: Path | None,
     wordings: str,
+    max_age: str | None,
     workers: int | None,
     as_json: bool,
 ) -> None:
     """Replay CASSETTE_DIR and compare every episode with the digest of the recording.
+
+    Cassettes of a panel of your own are looked at as by `tutorsim cassette verify`.
 
     Exit codes: 0 the same bytes · 1 they differ · 3 a call is missing or changed · 4 the
     recording is damaged. With `--wordings current` another call is an answer: 1.
@@ -116,7 +117,7 @@ def verify(
             hint="Add --claims FILE.",
         )
     if claims is not None or ids:
-        _check_fits(cassette_dir, junit, against, wordings)
+        _check_fits(cassette_dir, junit, against, wordings, max_age)
         from tutorsim.cli.check_and_write_claims import wanted
 
         asked = wanted(claims, ids, page, second=beside)
@@ -128,8 +129,19 @@ def verify(
         if cassette_dir.is_file():
             raise UsageError(
                 f"{cassette_dir} is a file, and a recording is a folder.",
-                hint="Name the folder that holds manifest.json.",
+                hint=f"Name its folder: `tutorsim verify {cassette_dir.parent}`.",
             )
+        if not (cassette_dir / MANIFEST).is_file() and _is_of_own_panel(cassette_dir):
+            if junit or against or markdown or as_json or wordings != "recorded":
+                raise UsageError(
+                    f"{cassette_dir} holds cassettes of a panel of your own.",
+                    why="Without its program nothing can be replayed: only --max-age goes with it.",
+                    hint="Leave the other options out; your own tests replay such cassettes.",
+                )
+            from tutorsim.cli.cassette import check_files
+
+            check_files(cassette_dir, max_age)
+            return
     from tutorsim.replay import write_atomic
     from tutorsim.runner.verify import junit_xml
     from tutorsim.runner.verify import verify as check
@@ -161,9 +173,21 @@ def verify(
         tell("No claim was computed again: the recording itself does not hold.")
     if result.exit_code or (found is not None and not found.holds):
         raise click.exceptions.Exit(result.exit_code or CheckFailed.exit_code)
+    if max_age is not None:
+        from tutorsim.cli.cassette import check_age
+
+        check_age(cassette_dir, max_age)
 
 
-def _check_fits(target: Path, junit: Path | None, against: Path | None, wordings: str) -> None:
+def _is_of_own_panel(folder: Path) -> bool:
+    from tutorsim.replay.list_and_check_recordings import loose_cassettes
+
+    return any(loose_cassettes(folder))
+
+
+def _check_fits(
+    target: Path, junit: Path | None, against: Path | None, wordings: str, max_age: str | None
+) -> None:
     """Refuse options that say nothing of claims."""
     if wordings != "recorded":
         raise UsageError(
@@ -180,9 +204,9 @@ def _check_fits(target: Path, junit: Path | None, against: Path | None, wordings
             "--junit is about episodes, and says nothing of claims.",
             hint="Use --json or --markdown, or verify once with and once without --claims.",
         )
-    if against and not (target / MANIFEST).is_file():
+    if (against or max_age) and not (target / MANIFEST).is_file():
         raise UsageError(
-            f"{target} is no recording, and --against is about the episodes of one.",
+            f"{target} is no recording; {'--against' if against else '--max-age'} is about one.",
             hint="Leave it out, or name the recording.",
         )
 

@@ -54,7 +54,7 @@ _TODAY: Final = RecordedBy("", "", None)
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 _ASKED: Final = re.compile(r"[a-z][a-z0-9_]*/[^/]+")
 _HINT: Final = 'Record it: mode="once" for a new cassette, mode="new" to add calls to this one.'
-_ANEW: Final = 'Record the cassette again: mode="all" alone asks again what it holds.'
+_ANEW: Final = 'Record the cassette again, with mode="all".'
 
 
 def has_cassette(folder: Path, name: str) -> bool:
@@ -97,6 +97,8 @@ class Session:
         """Streams that were not read to their end: key → what keeps the part that was read."""
         if self.replays:
             with _hinted():
+                if not has_cassette(folder, name):
+                    raise MissingCallError(f"{folder / cassette_name(name)} is not there.")
                 self._held = dict(read_cassette(folder, name).interactions)
         else:
             self._record(folder, anew=mode == "all")

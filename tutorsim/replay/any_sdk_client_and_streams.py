@@ -171,7 +171,7 @@ def _played_events(events: list[bytes], key: str, stopped: str | None) -> Iterat
         raise ChangedCallError(
             f"{stopped}: the stream of call {key} ends here.",
             why="While recording its reader stopped after these events, and no more was kept.",
-            hint='Record the cassette anew with a program that reads on: mode="all".',
+            hint='Record the cassette again, mode="all", with a program that reads on.',
         )
 
 

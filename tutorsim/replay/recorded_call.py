@@ -330,7 +330,7 @@ def missing(cassette: str, key: str, *, held: Iterable[str], played: bool) -> Mi
 def unused_error(cassette: str, keys: tuple[str, ...]) -> UnusedCallError:
     """The error for entries that a whole replay never asked for."""
     return UnusedCallError(
-        f"{cassette}: {len(keys)} recorded call(s) were never asked for, the first is {keys[0]}.",
-        why="The replay took another path than the recording.",
+        f"{cassette}: recorded calls were never asked for, the first is {keys[0]}.",
+        why=f"The replay took another path than the recording; calls left: {len(keys)}.",
         hint="Replay with the study, prompts and tasks of the recording.",
     )

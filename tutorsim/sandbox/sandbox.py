@@ -535,7 +535,7 @@ def _refused(problems: list[TaskProblem]) -> TaskFileError:
     named = [f"{one.task_id}: {one.problem}." for one in problems[:_NAMED]]
     more = len(problems) - len(named)
     return TaskFileError(
-        f"{len(problems)} programming task(s) cannot be judged.",
+        f"Programming tasks that cannot be judged: {len(problems)}.",
         why="\n".join([*named, *([f"And {more} more."] if more else [])]),
         hint="Correct these tasks or take them out of the file; `tutorsim judge FILE --task ID "
         "--tasks PATH` shows what the tests make of a program.",

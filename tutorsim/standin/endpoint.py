@@ -331,8 +331,12 @@ class Endpoint:
                 return self._about_batches(method, target, headers, content)
             path = _route(method, target)
             value = _parsed(content)
-            streamed = path == _CHAT_PATH and isinstance(value, dict) and bool(value.get("stream"))
-            body = _checked_body(_as_message_request(value) if path != _PATH else value)
+            streamed = isinstance(value, dict) and bool(value.get("stream"))
+            if path != _PATH:
+                value = _as_message_request(value)
+            elif isinstance(value, dict) and streamed:
+                del value["stream"]
+            body = _checked_body(value)
         except Problem as problem:
             unread = hashlib.sha256(f"{method} {target}\n".encode() + content).hexdigest()
             return error_response(problem.status, problem.message, f"req_{unread[:24]}")
@@ -452,7 +456,7 @@ def _checked_body(body: object) -> dict[str, Any]:
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
         raise Problem(400, "max_tokens: a whole number of at least 1 is required.")
     if body.get("stream"):
-        raise Problem(400, "stream: this server sends whole messages only.")
+        raise Problem(400, "stream: an entry of a batch is answered by a whole message.")
     if not _is_content(body.get("system", "")):
         raise Problem(400, "system: text or a list of text blocks is required.")
     _check_messages(body.get("messages"))
@@ -537,9 +541,31 @@ def _chat_completion(message: dict[str, Any]) -> bytes:
     return orjson.dumps(_chat_head(message, "chat.completion", [choice]) | {"usage": usage})
 
 
+def _message_events(message: dict[str, Any]) -> bytes:
+    """A message as a stream, a word an event."""
+    begun = message | {"content": [], "stop_reason": None}
+    begun["usage"] = message["usage"] | {"output_tokens": 0}
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": begun}]
+    for index, block in enumerate(message["content"]):
+        deltas = [{"type": "text_delta", "text": word} for word in _words(block["text"])]
+        empty = {"content_block": block | {"text": ""}}
+        events.append({"type": "content_block_start", "index": index} | empty)
+        at = {"type": "content_block_delta", "index": index}
+        events += [at | {"delta": delta} for delta in deltas]
+        events.append({"type": "content_block_stop", "index": index})
+    ended = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    usage = {"output_tokens": message["usage"]["output_tokens"]}
+    events.append({"type": "message_delta", "delta": ended, "usage": usage})
+    events.append({"type": "message_stop"})
+    return b"".join(
+        b"event: %b\ndata: %b\n\n" % (str(event["type"]).encode(), orjson.dumps(event))
+        for event in events
+    )
+
+
 def _chat_events(message: dict[str, Any]) -> bytes:
     """A chat completion as a stream, a word an event."""
-    words = re.findall(r"\s*\S+\s*$|\s*\S+|\s+", _text_of(message))
+    words = _words(_text_of(message))
     deltas: list[tuple[dict[str, str], str | None]] = [({"role": "assistant", "content": ""}, None)]
     deltas += [({"content": word}, None) for word in words]
     deltas.append(({}, _finish(message)))
@@ -552,6 +578,10 @@ def _chat_events(message: dict[str, Any]) -> bytes:
         for delta, reason in deltas
     ]
     return b"".join(b"data: %b\n\n" % orjson.dumps(one) for one in events) + b"data: [DONE]\n\n"
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\s*\S+\s*$|\s*\S+|\s+", text)
 
 
 def _chat_head(message: dict[str, Any], kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
@@ -572,6 +602,7 @@ _CHAT_USAGE: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
 _FINISHES: Final = {"end_turn": "stop", "max_tokens": "length", "refusal": "content_filter"}
 _FORMS: Final[Mapping[tuple[str, bool], _Form]] = {
     (_PATH, False): ("application/json", orjson.dumps),
+    (_PATH, True): ("text/event-stream", _message_events),
     (_CHAT_PATH, False): ("application/json", _chat_completion),
     (_CHAT_PATH, True): ("text/event-stream", _chat_events),
 }

@@ -150,7 +150,7 @@ def test_files_are_held_against_the_manifest(recorded, shell):
     assert said.code == 1
     assert f"{EPISODE}.json: its replies were edited" in said.err
     assert "the episode is half recorded" in said.err
-    assert "2 file(s) of" in said.err
+    assert "differ from what was recorded: 2." in said.err
 
 
 def test_a_damaged_manifest_is_called_damaged(recorded, shell):
@@ -254,12 +254,17 @@ def test_cassettes_of_other_apis_are_shown_and_told_by_age(tmp_path, shell, monk
         one["choices"][0]["delta"].get("content", "") for one in streamed["response"]
     ).startswith("I play")
     assert shell("cassette", "verify", folder).code == 0
-    monkeypatch.setattr("tutorsim.cli.cassette.today", lambda: "2020-04-01")
-    for age, code in (("60d", 0), ("59d", 1), ("soon", 2)):
-        said = shell("cassette", "verify", folder, "--max-age", age)
-        assert said.code == code
-        assert ("c.json: it was recorded on 2020-02-01" in said.err) == (code == 1)
-    assert shell("cassette", "verify", CLAUDE, "--max-age", "99999d").code == 0
+    monkeypatch.setattr("tutorsim.replay.manifest.today", lambda: "2020-04-01")
+    for verify in (("cassette", "verify"), ("verify",)):
+        for age, code in (("60d", 0), ("59d", 1), ("soon", 2)):
+            said = shell(*verify, folder, "--max-age", age)
+            assert said.code == code
+            assert ("c.json: it was recorded on 2020-02-01" in said.err) == (code == 1)
+        assert shell(*verify, CLAUDE, "--max-age", "99999d").code == 0
+    monkeypatch.undo()
+    assert "manifest.json: it was recorded on" in shell("verify", CLAUDE, "--max-age", "0").err
+    said = shell("verify", folder, "--json")
+    assert (said.code, "cassettes of a panel of your own" in said.err) == (2, True)
     whole = cassette.read_text()
     noted = whole.replace('"packages"', f'"unasked": [{json.dumps(keys[0])}], "packages"', 1)
     cassette.write_text(noted)

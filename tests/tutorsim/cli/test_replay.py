@@ -29,7 +29,7 @@ def test_verdicts_are_run_again_when_asked_and_a_change_is_told(
     monkeypatch.setattr(Sandbox, "judge", lambda self, run: CodeResult("code", other))
     changed = shell("replay", cassettes, "--log-dir", again, "--reexecute")
     assert changed.code == 1
-    assert "2 verdict(s) differ when run again" in changed.err
+    assert "Verdicts that differ when run again: 2" in changed.err
     assert "recorded fail (wrong answer), now pass" in changed.err
     assert files(again) == files(log)
 

@@ -249,7 +249,7 @@ def test_an_episode_whose_call_fails_stays_failed_until_it_is_taken_up_again(
     first = record(study)
     assert first.code == 1
     assert "Failed: sciq.ice.help_avoidant.simple: HTTP 400, some_error: no [31m." in first.err
-    assert "1 episode(s) failed. The same command with --retry-errors takes them up" in first.err
+    assert "Episodes that failed: 1. The same command with --retry-errors" in first.err
     assert statuses(tmp_path) == {
         "sciq.ice.help_avoidant.baseline": "complete",
         "sciq.ice.help_avoidant.simple": "failed",
@@ -708,7 +708,7 @@ def test_a_task_that_proves_nothing_is_refused_by_name_before_the_first_call(
     programs.write_text(f"{orjson.dumps(SOUND).decode()}\n{orjson.dumps(UNSOUND[kind]).decode()}\n")
     said = record(study)
     assert said.code == 2
-    assert "1 programming task(s) cannot be judged." in said.err
+    assert "Programming tasks that cannot be judged: 1." in said.err
     assert "bad: " in said.err
     assert "double: " not in said.err
     assert endpoint.sent == []

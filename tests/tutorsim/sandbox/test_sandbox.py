@@ -450,7 +450,7 @@ def test_tasks_that_cannot_be_judged_are_refused_by_name(best, cache):
     with pytest.raises(TaskFileError) as error:
         require_provable(best.sandbox, [TASK, WRONG, IDLE])
     assert error.value.exit_code == 2
-    assert error.value.what == "2 programming task(s) cannot be judged."
+    assert error.value.what == "Programming tasks that cannot be judged: 2."
     assert "wrong: its reference solution does not pass: fail" in error.value.why
     assert "idle: a function that returns nothing passes its tests" in error.value.why
     assert "tutorsim judge" in error.value.hint

@@ -132,7 +132,6 @@ def test_a_body_that_is_no_request_is_refused(content, named):
         ("max_tokens", 0),
         ("max_tokens", True),
         ("max_tokens", "9"),
-        ("stream", True),
         ("system", 7),
         ("system", [{"type": "image"}]),
         ("messages", []),
@@ -244,6 +243,26 @@ def test_a_truncated_reply_is_the_first_half():
     )
     assert half.stop_reason == "max_tokens"
     assert half.text == whole.text[: len(whole.text) // 2] != ""
+
+
+def test_a_message_as_a_stream_says_what_the_whole_one_does():
+    asked = body(messages=[{"role": "user", "content": "Hi"}], system="You are a poet.")
+    whole = json.loads(post(Endpoint(seed=1), asked).body)
+    streamed = post(Endpoint(seed=1), {**asked, "stream": True})
+    assert streamed.content_type == "text/event-stream"
+    *parts, nothing = streamed.body.split(b"\n\n")
+    events = [json.loads(one.partition(b"\ndata: ")[2]) for one in parts]
+    assert nothing == b""
+    assert [f"event: {one['type']}".encode() for one in events] == [
+        one.partition(b"\n")[0] for one in parts
+    ]
+    texts = [one["delta"]["text"] for one in events if one["type"] == "content_block_delta"]
+    assert len(texts) > 3
+    assert "".join(texts) == whole["content"][0]["text"]
+    assert events[0]["message"]["id"] == whole["id"]
+    assert events[-2]["usage"]["output_tokens"] == whole["usage"]["output_tokens"]
+    assert events[-2]["delta"]["stop_reason"] == whole["stop_reason"]
+    assert events[-1] == {"type": "message_stop"}
 
 
 def chat(endpoint, **more):

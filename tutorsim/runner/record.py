@@ -291,28 +291,13 @@ def record(
     options: RecordingOptions,
     parent: Parent | None = None,
 ) -> RunRecord:
-    """Record a study, or go on with recording it.
+    """Record a study, or go on with recording it, and give the head of the log.
 
-    Args:
-        loaded: The study.
-        cassette_dir: The recording's folder.
-        log_dir: The run folder.
-        sandbox: Judges programs.
-        budget: Counts what is spent and keeps the cap.
-        options: How to record.
-        parent: The recording that a branch continues; its calls are taken over, not paid for.
-
-    Returns:
-        The head of the log. Failed episodes are marked in it and do not raise.
-
-    Raises:
-        UsageError: If there are no credentials, or a folder cannot be used.
-        TaskFileError: If tests of a programming task prove nothing.
-        RecordingError, LogError: If what is in a folder is damaged or of another study.
-        ReplayError: If a recorded call belongs to another request.
-        BudgetReached: If the cap is reached; everything paid for is kept.
-        Interrupted: After Ctrl-C; everything paid for is kept.
-        SandboxError: If a program cannot be judged.
+    Failed episodes are marked in it and do not raise. `parent` is the recording that a branch
+    continues: its calls are taken over, not paid for. At the cap (`BudgetReached`) and after Ctrl-C
+    (`Interrupted`) everything paid for is kept. Credentials, folders, tests of tasks that prove
+    nothing, damaged or foreign recordings and logs, calls that belong to another request and
+    programs that cannot be judged are refused, each by its own error.
     """
     check_parent(loaded, parent)
     _check_person(loaded, options)

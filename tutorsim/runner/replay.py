@@ -63,22 +63,10 @@ def replay(
 ) -> tuple[RunRecord, tuple[VerdictChange, ...]]:
     """Replay a recording and write its log, and beside it its retest where it has one.
 
-    Args:
-        folder: The recording.
-        log_dir: The run folder to write.
-        workers: Processes; the bytes written are the same for any number. `None` takes as many
-            as pay off.
-        sandbox: Runs recorded programs again, for comparison; the log keeps recorded verdicts.
-        on_progress: Told after each episode how many of how many are done.
-
-    Returns:
-        The head of the log, and the verdicts that differ when run again.
-
-    Raises:
-        ReplayError: If a call is missing from the recording or changed.
-        UnusedCallError: If the recording holds a call that the replay never made.
-        RecordingError: If the recording is damaged or edited.
-        LogError, FolderError: If the run folder cannot be written.
+    Gives the head of the log, and the verdicts that differ when `sandbox` runs recorded programs
+    again; the log keeps recorded ones. The bytes written are the same for any number of `workers`;
+    `None` takes as many as pay off. A call that is missing or changed is a `ReplayError`, one that
+    the replay never made an `UnusedCallError`, a damaged or edited recording a `RecordingError`.
     """
     recording = open_recording(folder)
     changes: list[VerdictChange] = []

@@ -359,24 +359,12 @@ class Retested(NamedTuple):
 def retest(
     found: Survey, *, log_dir: Path | None, budget: Budget, options: RecordingOptions
 ) -> Retested:
-    """Ask what is left, and write the retest into its recording and beside a log.
+    """Ask what is left, and write the retest into its recording and beside a log, if there is one.
 
-    Args:
-        found: What to ask.
-        log_dir: The run folder of the recording's log; `None` writes none.
-        budget: Counts what is spent and keeps the cap.
-        options: How to record.
-
-    Returns:
-        The manifest, in which failed calls are marked; they do not raise.
-
-    Raises:
-        UsageError: If there are no credentials, a folder cannot be used, or it holds what the
-            design does not ask.
-        RecordingError: If what is in the folder is damaged or of another study.
-        ReplayError: If a recorded call belongs to another request.
-        BudgetReached: If the cap is reached; everything paid for is kept.
-        Interrupted: After Ctrl-C; everything paid for is kept.
+    Failed calls are marked in the manifest that it gives, and do not raise. At the cap
+    (`BudgetReached`) and after Ctrl-C (`Interrupted`) everything paid for is kept. A folder that
+    holds what the design does not ask, what is damaged or of another study, and a recorded call of
+    another request are refused.
     """
     recording = found.recording
     budget.check_models(recording.loaded.model_names())

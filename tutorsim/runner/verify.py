@@ -154,18 +154,10 @@ def verify(
 ) -> Verification:
     """Replay a recording and compare every episode with the digest taken when it was recorded.
 
-    A retest of the recording is played too, and compared likewise.
-
-    Args:
-        folder: The recording.
-        workers: Processes; `None` takes as many as pay off.
-        against: A run folder of the recording, to name the field in which a line differs.
-        wordings: Whose wordings the calls are made of.
-        on_progress: Told after each episode how many of how many are done.
-
-    Raises:
-        RecordingError: If the recording as a whole cannot be replayed.
-        LogError: If `against` holds no log.
+    A retest of the recording is played too, and compared likewise. `against` is a run folder of the
+    recording, to name the field in which a line differs; `wordings` says whose wordings the calls
+    are made of; `workers` of `None` takes as many as pay off. A recording that as a whole cannot be
+    replayed is a `RecordingError`.
     """
     recording = open_recording(folder)
     differ = None

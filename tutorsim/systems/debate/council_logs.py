@@ -104,14 +104,11 @@ class _LooksAlike(ValueError):
 
 
 def read_council(path: Path, reading: LogReading) -> Iterator[Imported | LogError]:
-    """The votes of a file, each with what it leaves open or garbles, or why it is left out.
+    """The votes of a conversation or of trials, each with what it leaves open or garbles, or why
+    not.
 
-    Args:
-        path: A JSON file of a conversation, or of trials.
-        reading: Numbers votes of one name, and says which names are one.
-
-    Raises:
-        LogError: If the file is damaged, or holds nothing that a council wrote.
+    `reading` numbers votes of one name, and says which names are one. A file that is damaged, or
+    holds nothing that a council wrote, is a `LogError`.
     """
     if path.suffix.lower() != ".json":
         raise _foreign(path, "It is no JSON file.")

@@ -126,18 +126,11 @@ class Tuned(NamedTuple):
 
 
 def tune(examples: Path, model: str, output: Path, recipe: Recipe | None = None) -> Tuned:
-    """Train an adapter, and write it with its tokenizer and `tuning.json`.
+    """Train an adapter of a chat model (a folder or a name) on `lead_examples.parquet`.
 
-    Args:
-        examples: `lead_examples.parquet`.
-        model: Folder or name of a chat model.
-        output: A new folder, or an empty one.
-        recipe: How to train.
-
-    Raises:
-        TaskFileError: If the examples cannot be used.
-        FolderError: If the folder holds anything.
-        UsageError: If a package, a GPU, the model or its chat template is missing.
+    It is written with its tokenizer and `tuning.json` into a new folder, or an empty one. Refused
+    are examples that cannot be used, a folder that holds anything, and a missing package, GPU,
+    model or chat template.
     """
     recipe = recipe or Recipe()
     splits = read_examples(examples)

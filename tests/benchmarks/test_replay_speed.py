@@ -207,6 +207,23 @@ def test_published_grid(side_by_side, grid, tmp_path, bodies):
     )
 
 
+def test_published_grid_per_call(side_by_side, grid, sample, tmp_path):
+    """A whole command in one process, its start included, beside calls without one."""
+    asked = sum(len(cassette.interactions) for cassette in cassettes(sample))
+    command = ("replay", grid.folder, "--log-dir", tmp_path / "log", "--workers", 1)
+    measured = side_by_side.time(
+        lambda: stock(sample), lambda: run(tmp_path / "said.json", *command), rounds=2
+    )
+    side_by_side.note(
+        what=f"`tutorsim replay` of the published grid, start included, per call "
+        f"({grid.calls:,} calls, {measured.candidate:.1f} s)",
+        reference="stock vcrpy + SDK, cassettes of the same study",
+        target="at least 100 × faster",
+        ratio=measured.reference / asked * grid.calls / measured.candidate,
+        unit="× faster",
+    )
+
+
 SIZES = [pytest.param(1, id="1200"), pytest.param(10, id="12000", marks=pytest.mark.slow)]
 
 

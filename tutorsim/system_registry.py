@@ -107,6 +107,18 @@ def load(name: str, part: str) -> Any:
     return named(found) if isinstance(found, str) else found
 
 
+def refuse_shadowed(name: str) -> None:
+    """Refuse a system of this package that another package brings by the same name too."""
+    other = _others().get(name)
+    if other is not None and name in _SHIPPED:
+        raise UsageError(
+            f"{other.value} brings a system called {name!r}.",
+            why="That is the name of a system that is always there, so its package's is never run.",
+            hint=f"Give the system, and its entry point of the group {GROUP!r}, another name, and "
+            "install its package again.",
+        )
+
+
 @cache
 def named(place: str) -> Any:
     """What stands at a place `module:name`."""

@@ -5,18 +5,22 @@ import sys
 import pytest
 
 from tutorsim.errors import UsageError
+from tutorsim.kernel.load import load_study
+from tutorsim.kernel.study import shipped_studies
 from tutorsim.system_registry import fault_of_extension, load, place_of
+
+SHIPPED = shipped_studies()["demo"]
 
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
     """Install a module of this text as the system `duel`, for the test alone."""
 
-    def install(text):
+    def install(text, name="duel"):
         info = tmp_path / "duel-1.0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: duel\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text("[tutorsim.systems]\nduel = duel_system:DUEL\n")
+        (info / "entry_points.txt").write_text(f"[tutorsim.systems]\n{name} = duel_system:DUEL\n")
         (tmp_path / "duel_system.py").write_text(text)
         monkeypatch.syspath_prepend(str(tmp_path))
 
@@ -39,6 +43,13 @@ def test_an_entry_point_that_gives_no_system_is_refused(installed, text, what, w
     assert what in refused.value.what
     assert why in refused.value.why
     assert refused.value.hint
+
+
+def test_a_system_named_like_a_shipped_one_is_refused_when_a_study_asks_for_that(installed):
+    load_study(SHIPPED)
+    installed("DUEL = 1", name="panel")
+    with pytest.raises(UsageError, match="duel_system:DUEL brings a system called 'panel'"):
+        load_study(SHIPPED)
 
 
 def test_an_unexpected_error_names_the_line_of_the_other_package(installed):

@@ -19,7 +19,7 @@ from tutorsim.kernel.study import (
     validated_study,
 )
 from tutorsim.kernel.system import LoadedStudy, System
-from tutorsim.system_registry import DEFAULT_SYSTEM, load, system_names
+from tutorsim.system_registry import DEFAULT_SYSTEM, load, refuse_shadowed, system_names
 from tutorsim.tasks import Task, dump_tasks, load_tasks
 
 STUDY_FILE: Final = "study.toml"
@@ -40,10 +40,12 @@ def load_study(path: Path, *, overrides: Mapping[str, Any] | None = None) -> Loa
     `path`: the TOML file; the bare name of a shipped study works where no such file exists.
     `overrides`: settings that take the file's place, as nested tables. Raises `StudyError` if the
     file cannot be read, a key is unknown or a value is wrong; `CatalogError` if an entry of
-    `[catalog]` is wrong; `TaskFileError` if a file of tasks is wrong.
+    `[catalog]` is wrong; `TaskFileError` if a file of tasks is wrong; `UsageError`
+    if another package brings a system by the name of the study's, which is one of ours.
     """
     path = path if path.is_file() else shipped_studies().get(str(path), path)
     system, study = _checked(read_study(path, overrides or {}), path)
+    refuse_shadowed(system.name)
     loaded = _in_todays_wordings(system, study, path)
     _check_file_names(loaded, path)
     return loaded

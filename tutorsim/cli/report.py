@@ -230,6 +230,11 @@ def _report_of(what: Opened, wanted: _Wanted, panel: str | None, options: Option
     name = "-".join(filter(None, (wanted.run.resolve().name, panel)))
     path, chart = wanted.output or DEFAULT_FOLDER / f"{name}.html", wanted.chart
     _check(path, chart)
+    if wanted.print_episodes and path.suffix != ".html":
+        raise UsageError(
+            f"--print-episodes is for a page, and {path} is none.",
+            hint="Write to a file that ends in .html, or leave it out.",
+        )
     for note in () if isinstance(what, SystemRun) else what.source.notes:
         tell(note)
     with _drawers(path.suffix) as draw, counted("parts of the page") as progress:

@@ -107,7 +107,15 @@ const scrolled = (inside, label) => {
   }, true);
 
   const go = async () => {
-    const wanted = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    let name = location.hash.slice(1);
+    try {
+      name = decodeURIComponent(name);
+    } catch { /* a lone % stands for itself */ }
+    const wanted = document.getElementById(name);
+    if (!wanted && name.startsWith("e-")) {
+      document.querySelector(".filters output").value = `no episode ${name.slice(2)} on this page`;
+      list.parentElement.scrollIntoView();
+    }
     if (!wanted || wanted.parentElement !== list) return;
     wanted.hidden = false;
     wanted.open = true;

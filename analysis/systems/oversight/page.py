@@ -1,5 +1,6 @@
 """The summary, the report and the recount of an oversight run: every table, and where it stands."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, get_args
 
@@ -109,7 +110,7 @@ def items(of: Evidence) -> Rows:
 
 
 _SCORES = [f"{label}_{score}" for label in LABELS for score in ("accuracy", "macro_f1")]
-_SHOWN: Final = (*_SCORES, "headline")
+_SHOWN: Final = ("headline", *_SCORES)
 
 
 def _method(of: Evidence) -> str:
@@ -132,10 +133,10 @@ def scores(of: Evidence) -> Rows:
     for condition, found in of.scores.items():
         yield {
             "condition": condition,
+            **{metric: number(found.metrics[metric]) for metric in _SHOWN},
             "items": found.items,
             "dialogues": found.dialogues,
             "unjudged": found.labels["guidance"].unjudged,
-            **{metric: number(found.metrics[metric]) for metric in _SHOWN},
         }
     every = max(of.judged.values(), key=len, default=[])
     for name, trivial in of.trivial.items():
@@ -146,10 +147,10 @@ def scores(of: Evidence) -> Rows:
         }
         yield {
             "condition": f"{name} ({label} = {value})",
+            **{metric: said.get(metric, plain_number(None, digits=4)) for metric in _SHOWN},
             "items": trivial.n,
             "dialogues": len({item.conversation for item in every}),
             "unjudged": 0,
-            **{metric: said.get(metric, plain_number(None, digits=4)) for metric in _SHOWN},
         }
 
 
@@ -705,6 +706,17 @@ def _answers(of: Evidence) -> Iterator[Answer]:
             )
         yield Answer("Is the debate better than the lead alone?", *told, "scores")
     every = [record for records in of.conditions.values() for record in records]
+    told_of = [one for one in every if one.audited and one.audited.delivered and one.label]
+    if told_of and len(of.conditions) == 1:
+        said = Counter(one.label.guidance for one in told_of if one.label)
+        drafts = sum(not one.audited.delivered for one in every if one.audited)
+        yield Answer(
+            "What do the delivered replies do?",
+            f"{said[0]:,} of {len(told_of):,} give no guidance",
+            f"{said[2]:,} guide, and {said[1]:,} hint."
+            + f" {counted(drafts, 'label')} are of drafts that were not delivered." * bool(drafts),
+            "audit",
+        )
     yield Answer(
         "How many items have no label?",
         f"{sum(record.unjudged for record in every)} of {len(every)}",

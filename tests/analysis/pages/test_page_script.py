@@ -51,6 +51,17 @@ def test_the_address_of_an_episode_unfolds_it(tab, page, rich_source):
     tab.until("[...document.querySelectorAll('.episode')].filter(e => e.open).length === 2")
 
 
+def test_an_address_of_no_episode_is_told_and_breaks_nothing(tab, page):
+    for name in ("no-such", "%", "%E4%BD%A0"):
+        tab.open("about:blank")
+        tab.open(f"{page}#e-{name}")
+        told = tab.until("document.querySelector('.filters output').value.startsWith('no episode')")
+        assert told
+        tab.run("document.querySelector('.episode').open = true")
+        tab.until("document.querySelectorAll('.episode .said').length > 10")
+    assert tab.errors == []
+
+
 def test_episodes_are_found_by_what_they_are_and_by_words_that_were_said(tab, page, rich_source):
     tab.open(page)
     assert tab.run(SHOWN) == len(rich_source.episodes)

@@ -89,7 +89,7 @@ def test_what_cannot_be_done_is_refused_with_a_way_out(
 def test_a_chart_that_the_data_do_not_allow_says_why(tutorsim, empty_run, tmp_path):
     done = tutorsim("report", empty_run.folder, "-o", tmp_path / "x.svg", "--chart", "orders")
     assert done.exit_code == 2
-    assert "No turn was put to a vote" in done.stderr
+    assert "Nothing was put to a vote" in done.stderr
 
 
 @pytest.mark.costly

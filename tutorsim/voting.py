@@ -279,10 +279,7 @@ def _repair_cumulative(line: str, labels: Sequence[str], budget: int) -> Choice 
 
 
 def _rescaled(points: Mapping[str, int], labels: Sequence[str], budget: int) -> dict[str, int]:
-    """Points that sum to the budget, by largest remainder.
-
-    Equal remainders go to the label that stands first. Labels that are left out have no points.
-    """
+    """Points that sum to the budget, by largest remainder, of equal ones to the first label."""
     total = sum(points.values())
     shares = {label: Fraction(points.get(label, 0) * budget, total) for label in labels}
     repaired = {label: int(share) for label, share in shares.items()}

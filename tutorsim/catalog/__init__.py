@@ -145,10 +145,7 @@ class BaseCatalog(BaseModel):
 
 @lru_cache(maxsize=512)
 def _form(template: str) -> tuple[str, bool]:
-    """A template as a format of the `%` operator, and whether it has placeholders.
-
-    A template is read once and filled for every call. One without placeholders is its text.
-    """
+    """A template, read once for all calls, as a format of `%`, and whether it has places."""
     parts, end, to_fill = [], 0, False
     for found in Template.pattern.finditer(template):
         parts.append(template[end : found.start()].replace("%", "%%"))

@@ -64,10 +64,7 @@ def list_command(root: Path, show_orphans: bool, studies: tuple[Path, ...], as_j
 
 
 def _study_episodes(found: Sequence[Recording], studies: Sequence[Path]) -> Iterator[StudyEpisodes]:
-    """The studies named, or all that can be found: shipped ones and those beside recordings.
-
-    A recording whose own study cannot be read, or gives another digest now, is an orphan.
-    """
+    """Studies named, or all that are found; one that cannot be read or changed has orphans."""
     from tutorsim.kernel.load import load_recorded_study, load_study
     from tutorsim.kernel.study import shipped_studies
 

@@ -88,10 +88,7 @@ def votes_again(record: EpisodeLine, reading: BallotReading) -> Iterator[AskedTo
 
 
 def _key(turn: int, stage: str, ballot: BallotRecord, recorded: set[str]) -> CallKey:
-    """The call that a ballot answered.
-
-    A branch of a recording may have asked for its deciding ballots in a format of its own.
-    """
+    """The call that a ballot answered, in the format that its branch may have asked for."""
     key = CallKey(turn, stage, ballot.voter, 1)
     other = key._replace(stage=f"vote_as_{ballot.protocol}")
     return other if stage == TURN_VOTES[-1] and str(other) in recorded else key

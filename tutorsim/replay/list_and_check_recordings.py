@@ -287,10 +287,7 @@ def _recording(folder: Path, names: list[str]) -> Recording:
 
 
 def _contradicted(folder: Path, manifest: Manifest, episode_id: str) -> str | None:
-    """What one cassette says against the manifest's word on who answered; `verify` asks all.
-
-    A damaged cassette says nothing, nor does one of another study, as a branch may have.
-    """
+    """What a whole cassette of the study says against the manifest's word on who answered."""
     stated = manifest.provenance.kind
     try:
         cassette = read_cassette(folder, episode_id)

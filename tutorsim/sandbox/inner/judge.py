@@ -133,10 +133,7 @@ class _Student:
             count = max(1, min(taken // _PREFETCH, _MOST_ITEMS))
 
     def _ask(self, call: dict[str, Any] | None) -> dict[str, Any]:
-        """The worker's next word; an answer counts only with the ticket of its call.
-
-        A program that wrote answers down before it was asked cannot know the ticket.
-        """
+        """The worker's next word; an answer counts only with its call's ticket, unknown before."""
         if self.ended is not None:
             raise _Stopped
         ticket = os.urandom(8).hex()

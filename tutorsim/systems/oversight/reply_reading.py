@@ -367,10 +367,7 @@ def _unambiguous(value: dict[str, Any]) -> dict[str, Any] | None:
 
 @lru_cache(maxsize=64)
 def _objects(text: str) -> tuple[tuple[dict[str, Any], tuple[int, int]], ...]:
-    """Complete objects, in order of their ends; none from inside one that has the four keys.
-
-    A reply is read several ways, one after the other; it is decoded once.
-    """
+    """Complete objects by their ends, decoded once; none inside one that has the four keys."""
     return tuple(_decoded(text))
 
 

@@ -84,19 +84,21 @@ def refuse(
         )
 
 
-def columns_missed(file: Path, missed: Sequence[str], columns: Sequence[str]) -> BallotFileError:
-    """Refuses a file that lacks columns, naming those that it has."""
+def columns_missed(
+    file: Path, missed: Sequence[str], columns: Sequence[str], advice: str = ""
+) -> BallotFileError:
+    """Refuses a file that lacks columns, naming those that it has; `advice` begins the hint."""
     several = "s" * (len(missed) > 1)
     return BallotFileError(
         f"{file} lacks the column{several} {', '.join(missed)}.",
         why=f"Its columns are {', '.join(columns)}." if columns else "It has no columns.",
-        hint=EXAMPLE,
+        hint=f"{advice}\n{EXAMPLE}" if advice else EXAMPLE,
     )
 
 
-def unreadable(file: Path, why: str) -> BallotFileError:
+def unreadable(file: Path, why: str, hint: str = EXAMPLE) -> BallotFileError:
     """Refuses a file that is no table of ballots at all."""
-    return BallotFileError(f"{file} cannot be read as ballots.", why=why, hint=EXAMPLE)
+    return BallotFileError(f"{file} cannot be read as ballots.", why=why, hint=hint)
 
 
 # --- Rich ballot checks --------------------------------------------------------------------------

@@ -174,6 +174,20 @@ def _strange_cells(column: pl.Series) -> pl.Series:
     return found.is_null() & text.is_not_null() & ~dashes
 
 
+_AROUND: Final = "()?!*~ "
+"""Signs around a mark or number that make it none."""
+
+
+def nearly_numbers(column: pl.Series) -> bool:
+    """Whether half of a column's cells or more are numbers, or yes or no, and some are not; cells
+    of x and y are names."""
+    text = _said(column)
+    if {"x", "y"} <= set(text.str.to_lowercase()):
+        return False
+    bare = _as_written(text.str.strip_chars(_AROUND).replace("", None))
+    return bool(_strange_cells(column).any()) and 2 * bare.count() >= text.count()
+
+
 def guess_protocol(frame: pl.DataFrame, ballot: Sequence[str]) -> Guess | None:
     """The protocol of ballots that name none; `None` where none fits all of them.
 
@@ -281,6 +295,8 @@ class Rows:
     assumed: tuple[str, ...] = ()
     used: tuple[str, ...] = ()
     """Columns of the file that are used under no name of ours."""
+    comments: tuple[str, ...] = ()
+    """Lines of comment, which nothing is read from."""
 
     def note(self, text: str) -> "Rows":
         return replace(self, assumed=(*self.assumed, text))
@@ -521,7 +537,15 @@ def _of_lists(rows: Rows, protocol: str) -> Rows:
         )
     in_order = FORMATS[protocol].listed == "order"
     several = pl.col("_listed").list.n_unique() < pl.col("_listed").list.len()
-    refuse(rows.frame, several & in_order, rows.file, "an order names a candidate twice")
+    refuse(
+        rows.frame,
+        several & in_order,
+        rows.file,
+        lambda row: (
+            "an order names a candidate twice: "
+            + next(name for name in row["_listed"] if row["_listed"].count(name) > 1)
+        ),
+    )
     votes = _votes(rows)
     standing: dict[tuple[object, ...], set[str]] = {}
     for vote, names in zip(votes, lists, strict=True):
@@ -599,8 +623,28 @@ def _refuse_strange(rows: Rows, name: str) -> None:
         pl.lit(_strange_cells(cells)),
         rows.file,
         lambda row: f"{row[name]!r} for {name} is no number",
-        hint="Write a number, yes or no, or nothing.",
+        hint="Write a number, yes or no, or nothing; if that is no candidate's column, name those "
+        "who stand: --candidates NAME,NAME,…",
     )
+
+
+def refuse_nearly_numbers(rows: Rows, candidates: Sequence[str]) -> None:
+    """A column beside those of candidates that a few cells keep from being one."""
+    ours = {"row", *KEYS, *_GRID, *candidates, *filter(None, [rows.hints.own])}
+    for name in rows.frame.columns if not rows.hints.candidates else ():
+        if name not in ours and nearly_numbers(rows.frame.get_column(name)):
+            _refuse_strange(rows, name)
+
+
+def _words_for_nothing(rows: Rows, candidates: Sequence[str]) -> Rows:
+    """How many cells beside numbers or marks say in words that there is none."""
+    found: dict[str, int] = {}
+    for name in candidates:
+        cells = rows.frame.get_column(name).cast(pl.String).str.strip_chars()
+        for cell in cells.filter(cells.is_in(_NOTHING)).to_list():
+            found[cell] = found.get(cell, 0) + 1
+    told = ", ".join(f"{n} of “{cell}”" for cell, n in found.items())
+    return rows.note(f"cells that give nothing by their words: {told}") if told else rows
 
 
 def _refuse_sums(rows: Rows, numbers: Mapping[str, pl.Series | None]) -> None:
@@ -632,6 +676,7 @@ def of_wide(rows: Rows, candidates: Sequence[str]) -> Rows:
         if numbers[name] is None:
             _refuse_strange(rows, name)
     _refuse_sums(rows, numbers)
+    rows = _words_for_nothing(rows, candidates)
     blank = pl.lit(None, pl.Float64)
     frame = rows.frame.with_columns(
         (blank if column is None else column).alias(name) for name, column in numbers.items()

@@ -12,6 +12,7 @@ A file that does not name its episode, turn, stage or protocol has one of each. 
 said in one sentence; a file in the ballots table's own shape assumes nothing.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -41,11 +42,13 @@ from tutorsim.analysis.ballots.ballots_in_one_row import (
     of_wide,
     place_columns,
     read_replies,
+    refuse_nearly_numbers,
     whole_points,
 )
 from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, Cells, read_cells
 from tutorsim.analysis.ballots.reading_options import (
     ABSTENTIONS,
+    COLUMN_WORDS,
     EVERY_VOTE,
     NO_HINTS,
     Hints,
@@ -93,7 +96,12 @@ def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
         UsageError: If a hint names a column that the file has not.
     """
     rows = _named(cells, file, hints)
-    rows = replace(rows, assumed=(*cells.notes, *rows.assumed), frame=_decimal_commas(rows.frame))
+    rows = replace(
+        rows,
+        assumed=(*cells.notes, *rows.assumed),
+        frame=_decimal_commas(rows.frame),
+        comments=cells.comments,
+    )
     _refuse_headings(rows)
     shape, laid = _shaped(rows)
     _refuse_totals(laid, rows, shape)
@@ -175,6 +183,10 @@ _TOTALS: Final = (
     *("somme", "moyenne", "suma", "media", "promedio", "somma", "totale", "soma", "gemiddelde"),
 )
 _ALL: Final = (*_TOTALS, "all", "overall")
+_NOTES: Final = (
+    *("note", "notes", "source", "remark", "remarks", "legend"),
+    *("hinweis", "anmerkung", "bemerkung", "quelle"),
+)
 
 
 def _refuse_totals(laid: Rows, file: Rows, shape: str) -> None:
@@ -185,21 +197,31 @@ def _refuse_totals(laid: Rows, file: Rows, shape: str) -> None:
     """
     if laid.has("voter"):
         _refuse_words(laid.frame, "voter", _ALL, file.file)
+        _refuse_words(laid.frame, "voter", _NOTES, file.file, "a note below the ballots")
+    if shape == "one cell" and laid.has("weight"):
+        _refuse_words(laid.frame, "candidate", _TOTALS, file.file)
     for name in file.frame.columns if shape == "wide" else ():
         cells = file.frame.get_column(name)
         if cells.dtype == pl.String and name not in laid.used and not cells.is_duplicated().any():
             _refuse_words(file.frame.tail(1), name, _TOTALS, file.file)
 
 
-def _refuse_words(frame: pl.DataFrame, name: str, words: Sequence[str], file: Path) -> None:
+def _refuse_words(
+    frame: pl.DataFrame,
+    name: str,
+    words: Sequence[str],
+    file: Path,
+    else_be: str = "what all others add up to",
+) -> None:
+    who = "candidate" if name == "candidate" else "voter"
     cells = frame.get_column(name).cast(pl.String).drop_nulls().unique()
-    found = [cell for cell in cells if plain(cell) in words]
+    found = [cell for cell in cells if plain(cell.partition(":")[0]) in words]
     refuse(
         frame,
         pl.col(name).cast(pl.String).is_in(found),
         file,
-        lambda row: f"{row[name]!r} may be a voter, or what all others add up to",
-        hint="Take the row out; if it is a voter, give it another name.",
+        lambda row: f"{row[name]!r} may be a {who}, or {else_be}",
+        hint=f"Take the row out; if it is a {who}, give it another name.",
     )
 
 
@@ -262,7 +284,12 @@ def _with_weights(rows: Rows) -> Rows:
     frame = rows.frame.with_columns(weight.alias("weight"))
     bad = pl.col("weight").is_null() | (pl.col("weight") < 0) | of
     refuse(
-        frame, bad, rows.file, f"“{said}” is no weight of a ballot: a number from 0, one a ballot"
+        frame.with_columns(_said=rows.frame.get_column("weight")),
+        bad,
+        rows.file,
+        lambda row: (
+            f"{row['_said']!r} in “{said}” is no weight of a ballot: a number from 0, one a ballot"
+        ),
     )
     scale = whole_points(weight)
     times = (weight * (scale or 1)).round().cast(pl.Int64)
@@ -436,12 +463,109 @@ def _shaped(rows: Rows) -> tuple[str, Rows]:
             return "one cell", of_one_cell(rows, name, hint)
     wide = _number_columns(rows)
     if len(wide) > 1:
+        refuse_nearly_numbers(rows, wide)
+        _refuse_tallies(rows, wide)
         return "wide", of_wide(rows, wide)
     voters = _voter_columns(rows)
     if voters:
+        _refuse_grades(rows, voters)
         return "voters", _of_voters(rows, voters)
+    refuse_nearly_numbers(rows, wide)
     missed = [name for name in ("voter", "candidate", "mass", "protocol") if not rows.has(name)]
-    raise columns_missed(rows.file, missed, [n for n in rows.frame.columns if n != "row"])
+    theirs = [rows.columns.get(n, n) for n in rows.frame.columns if n != "row"]
+    raise columns_missed(rows.file, missed, theirs, _proposal(rows))
+
+
+def _proposal(rows: Rows) -> str:
+    """How the file's own columns may be named, from what their cells hold."""
+    texts: list[str] = []
+    numbers: list[str] = []
+    found = {name: rows.columns[name] for name in ("voter", "candidate") if rows.has(name)}
+    for name in _other_columns(rows):
+        cells = rows.frame.get_column(name).cast(pl.String).drop_nulls()
+        backwards = re.search("last|worst|least", name, re.IGNORECASE)
+        if cells.n_unique() < 2 or _counts_or_names(name) or backwards:
+            continue
+        parted = cells.unique().str.split(next((sign for sign in ">;|," if sign in cells[0]), ">"))
+        parts = parted.explode().str.strip_chars()
+        listed = parts.len() > cells.n_unique() and 2 * parts.is_duplicated().sum() > parts.len()
+        if as_numbers(cells) is not None:
+            numbers.append(name)
+        elif listed:
+            ordered = ">" in cells[0] or re.search("rank|rang|order|prefer", name, re.IGNORECASE)
+            found["ranking" if ordered else "approvals"] = name
+        else:
+            texts.append(name)
+    alike = [name for name in texts if not rows.frame.get_column(name).is_unique().all()]
+    if numbers and len(alike) > 1:
+        found = {"voter": alike[0], "candidate": alike[1], **found, "mass": numbers[0]}
+    elif not found.keys() & {"ranking", "approvals"} and texts:
+        found["choice"] = next((name for name in alike), texts[-1])
+    if "voter" not in found and any(name not in found.values() for name in texts):
+        found["voter"] = next(name for name in texts if name not in found.values())
+    if numbers and "mass" not in found:
+        found["weight"] = numbers[0]
+    said = [f"--map '{o}={t}'" for o, t in found.items() if rows.columns.get(o) != t]
+    if said:
+        return f"Say what the columns hold, perhaps: {' '.join(said)}"
+    strange = (n for n in ("mass", "rank") if rows.has(n) and as_numbers(rows.frame[n]) is None)
+    told = (f"“{rows.columns[n]}” holds {rows.frame[n].drop_nulls()[0]!r}" for n in strange)
+    return next((f"{one}, which is no number." for one in told), "")
+
+
+_TALLIED: Final = frozenset(
+    {"for", "against", "yes", "no", "aye", "ayes", "nay", "nays", "noes", "in_favour", "in_favor"}
+    | {"ja", "nein", "dafür", "dagegen", "oui", "non", "pour", "contre", "sí", "si"}
+)
+
+
+def _refuse_tallies(rows: Rows, candidates: Sequence[str]) -> None:
+    """Columns of votes for and against, which count voters, and columns of judges."""
+    words = [plain(name) for name in candidates]
+    if rows.hints.candidates or rows.has("voter"):
+        return
+    numbers = [as_numbers(rows.frame.get_column(name)) for name in candidates]
+    counts = any((column > 1).any() for column in numbers if column is not None)
+    if counts and _TALLIED.issuperset(set(words) - ABSTENTIONS):
+        raise BallotFileError(
+            f"{rows.file}: {', '.join(candidates)} count voters, and are no ballots.",
+            why="A recount asks what each voter wanted.",
+            hint="Give one row a voter with columns voter and choice; or one row for each choice "
+            "with columns choice and count.",
+        )
+    judges = [re.sub(r"[_.\W]*\d+$|_[a-z]$", "", word) for word in words]
+    called = len(set(judges)) == 1 and judges[0] in ("voter", *COLUMN_WORDS["voter"])
+    if called and rows.has("episode_id"):
+        said = rows.columns.get("episode_id", "episode_id")
+        raise BallotFileError(
+            f"{rows.file}: {', '.join(candidates)} may be voters or candidates.",
+            why=f"They are called voters, and “{said}” may hold candidates or votes.",
+            hint=f"If rows are candidates: --map candidate={said}; if columns are candidates: "
+            f"--candidates '{','.join(candidates)}'.",
+        )
+
+
+_GRADES: Final = re.compile(
+    r"\d+\s*[-–:.=)]\s*\D.*|(strongly|somewhat|slightly|completely|very|rather|sehr|eher|voll|tout|"
+    r"très|plutôt|muy)\b.*|neutral|neither.*|undecided|excellent|poor|fair|stimme .*|trifft .*|"
+    r"weder.*|often|rarely|sometimes|always|never",
+    re.IGNORECASE,
+)
+"""Words of a scale, such as of agreement, and numbers that are said in words."""
+
+
+def _refuse_grades(rows: Rows, columns: Sequence[str]) -> None:
+    """Columns in which some cells are words of a scale: options that rows grade, or voters."""
+    cells = pl.concat([rows.frame.get_column(name).cast(pl.String) for name in columns])
+    graded = [cell for cell in cells.drop_nulls() if _GRADES.fullmatch(cell.strip())]
+    if graded and not rows.hints.candidates:
+        raise BallotFileError(
+            f"{rows.file} has words of a scale, such as {graded[0]!r}.",
+            why=f"{', '.join(columns)} may be candidates that each row grades, or voters who "
+            "choose a word.",
+            hint="If they are candidates, write numbers for the words and say --protocol score; if "
+            f"they are voters, name who stands: --candidates '{graded[0]},…'",
+        )
 
 
 _ONE_CELL: Final = ("ranking", "approvals", "choice", "candidate", "list")
@@ -485,7 +609,7 @@ def _voter_columns(rows: Rows) -> list[str]:
     """Columns that hold a voter's choices each: two or more, in which some cells are alike."""
     if rows.has("voter"):
         return []
-    names = [n for n in _other_columns(rows) if plain(n) not in _NO_CANDIDATES]
+    names = [n for n in _other_columns(rows) if not _counts_or_names(n)]
     place = next((n for n in rows.frame.columns if plain(n) in _PLACES), None)
     if place is not None and names:
         raise BallotFileError(
@@ -532,16 +656,40 @@ def _holds_numbers(rows: Rows, name: str) -> bool:
     """Whether a column of a wide table is a candidate's."""
     if rows.hints.candidates:
         return name in rows.hints.candidates
-    if plain(name) in _NO_CANDIDATES:
+    if _counts_or_names(name):
         return False
     return as_numbers(rows.frame.get_column(name)) is not None
+
+
+def _counts_or_names(name: str) -> bool:
+    """Whether all words of a column's name are of what counts, sums or names rows."""
+    words = set(re.findall(r"\w+", name.casefold().replace("_", " ")))
+    return bool(words & _NO_CANDIDATES) and words <= _NO_CANDIDATES | _BESIDE
 
 
 _NO_CANDIDATES: Final = frozenset(
     {"id", "index", "no", "nr", "number", "total", "sum", "date", "time", "timestamp", "count"}
     | {"week", "year", "month", "day", "age", "seed", "duration", "seconds", "tokens", "cost"}
+    | {"mean", "average", "avg", "median", "sums", "totals", "finished", "progress", "completed"}
+    | {
+        "lfd",
+        "nummer",
+        "alter",
+        "datum",
+        "summe",
+        "gesamt",
+        "durchschnitt",
+        "mittelwert",
+        "moyenne",
+    }
+    | {"promedio", "gemiddelde", "latency", "runtime", "minutes", "gender", "sex"}
 )
-"""Columns of numbers that count or name rows."""
+"""Words of columns of numbers that count, sum or name rows."""
+_BESIDE: Final = frozenset(
+    {"in", "of", "the", "s", "ms", "sec", "min", "rank", "score", "scores", "points", "rating"}
+    | {"votes", "row", "response", "start", "end", "recorded"}
+)
+"""Words beside those."""
 
 
 def _long(rows: Rows) -> Rows:
@@ -566,7 +714,12 @@ def _with_keys(rows: Rows, shape: str) -> Rows:
     """Episode, turn, stage and voter of files that do not name them."""
     if not rows.has("voter"):
         if shape == "long":
-            raise columns_missed(rows.file, ["voter"], list(rows.columns.values()))
+            counts = (
+                "A count of votes for each candidate is no ballot. If each voter chose one: "
+                f"--map 'choice={rows.columns['candidate']}' "
+                f"--map 'weight={rows.columns.get('mass', 'COUNT')}'"
+            )
+            raise columns_missed(rows.file, ["voter"], list(rows.columns.values()), counts)
         named = rows.frame.with_columns(pl.col("row").cast(pl.String).alias("voter"))
         rows = rows.with_frame(named, "every row a voter")
     stem = rows.file.stem
@@ -654,6 +807,26 @@ def _refuse_shared_places(rows: Rows, ballot: Sequence[str]) -> None:
         )
 
 
+_CODES: Final = (99.0, 999.0, 9999.0, 98.0, 88.0, 77.0, -9.0, -99.0, -999.0, 9.0)
+"""Numbers that surveys write for no answer; the last is a score, too."""
+
+
+def _refuse_codes(rows: Rows, numbers: pl.Series) -> None:
+    """A number far from all others that may stand for no answer."""
+    given = [float(one) for one in numbers.drop_nulls()]
+    for code in _CODES if rows.hints.scale is None and rows.hints.protocol is None else ():
+        others = [one for one in given if one != code]
+        most = max(others, default=0.0)
+        far = abs(code) >= 2 * max(most, 1) and (code != 9 or (most <= 5 and given.count(9) > 1))
+        if others and far and len(others) < len(given):
+            raise BallotFileError(
+                f"{rows.file}: {code:g} may be a score, or stand for no answer.",
+                why=f"All other numbers are at most {most:g}.",
+                hint=f"If it stands for none, empty those cells; else give the scale, such as "
+                f"--scale {min(*given, 0.0):g},{max(given):g}.",
+            )
+
+
 def _guessed(rows: Rows, shape: str) -> Rows:
     """The protocol that the numbers of all ballots fit."""
     if not rows.has("mass"):
@@ -672,6 +845,8 @@ def _guessed(rows: Rows, shape: str) -> Rows:
                 hint="If the highest is the best, say --protocol borda; else let ranks begin at 1, "
                 "and leave out who has none.",
             )
+    if found is None and numbers is not None and shape == "wide":
+        _refuse_codes(rows, numbers)
     if found is None and numbers is not None:
         found = Guess(
             ON_A_SCALE[0], "the numbers are neither 0 and 1, nor an order, nor of one sum"
@@ -684,12 +859,22 @@ def _guessed(rows: Rows, shape: str) -> Rows:
         )
     frame = rows.frame.with_columns(pl.lit(found.protocol).alias("protocol"))
     note = f"{found.protocol} ballots, since {found.because}"
+    said = next((line for line in rows.comments if _DIRECTION.search(line)), None)
+    if said is not None and found.ranks:
+        raise BallotFileError(
+            f"{rows.file} has ranks from 1, or points, and its comment may say which: {said}",
+            why="Nothing is read from a comment.",
+            hint="If 1 is the best, say --protocol ranked; if the highest is, --protocol borda.",
+        )
     if found.ranks and shape == "long":  # a column of points, of which more is better
         from_zero = pl.col("mass").cast(pl.Float64) - 1
         return rows.with_frame(frame.with_columns(from_zero), f"{note}, the highest the best")
     if found.ranks:
         return rows.with_frame(frame.rename({"mass": "rank"}), f"{note}, 1 the best")
     return rows.with_frame(frame, note)
+
+
+_DIRECTION: Final = re.compile(r"best|worst|high|low|prefer|beste|schlecht|höch|niedrig", re.I)
 
 
 def _ranks_as_masses(rows: Rows, *, ranks: bool = False) -> Rows:

@@ -7,6 +7,7 @@ is a column of it, and an object whose keys are voters has a ballot for each.
 """
 
 import codecs
+import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,6 +19,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import unreadable
 from tutorsim.analysis.ballots.reading_options import COLUMN_WORDS, column_named, plain
+from tutorsim.errors import BallotFileError
 from tutorsim.files_given_by_user import open_named, read_named
 
 _SEPARATORS: Final = ",;\t|"
@@ -34,6 +36,16 @@ class Cells(NamedTuple):
     """The columns of the file, and as `row`, the first one, the data row's number from 1. Cells
     are text, but in Parquet of the column's own type."""
     notes: tuple[str, ...] = ()
+    comments: tuple[str, ...] = ()
+    """Lines of comment, which nothing is read from."""
+
+
+class Raw(NamedTuple):
+    """A file's table before rows are counted, what is told of it, and its lines of comment."""
+
+    frame: pl.DataFrame
+    notes: tuple[str, ...] = ()
+    comments: tuple[str, ...] = ()
 
 
 def read_cells(file: Path, frame: pl.DataFrame | None = None) -> Cells:
@@ -43,25 +55,56 @@ def read_cells(file: Path, frame: pl.DataFrame | None = None) -> Cells:
     read, has no rows, or has a column twice.
     """
     try:
-        raw, notes = (frame, ()) if frame is not None else _READERS[file.suffix.lower()](file)
+        raw = Raw(frame) if frame is not None else _READERS[file.suffix.lower()](file)
     except (OSError, UnicodeDecodeError, pl.exceptions.PolarsError) as error:
         raise unreadable(file, str(error).splitlines()[0]) from error
-    if raw.height == 0:
+    if raw.frame.height == 0:
         raise unreadable(file, "it has no rows")
-    doubled = [name.removesuffix(_TWICE) for name in raw.columns if name.endswith(_TWICE)]
+    table = _without_empty_columns(raw.frame, file)
+    doubled = [name.removesuffix(_TWICE) for name in table.columns if name.endswith(_TWICE)]
     if doubled:
         raise unreadable(file, f"it has the column {doubled[0]} more than once")
-    frame = raw.rename({"row": "row "} if "row" in raw.columns else {}).with_row_index("row", 1)
+    frame = table.rename({"row": "row "} if "row" in table.columns else {}).with_row_index("row", 1)
     filled = frame.filter(~pl.all_horizontal(pl.exclude("row").is_null()))
     if filled.height == 0:
         raise unreadable(file, "all of its rows are blank")
-    return Cells(filled, notes)
+    rows, headings = _without_survey_headings(filled)
+    return Cells(rows, (*raw.notes, *headings), raw.comments)
+
+
+def _without_empty_columns(frame: pl.DataFrame, file: Path) -> pl.DataFrame:
+    """Columns without a name and without cells go; one that has cells is refused, if the heading
+    names fewer columns than it leaves out: it is a title."""
+    nameless = [n for n in frame.columns if not n.strip() or re.fullmatch(r"_duplicated_\d+", n)]
+    frame = frame.drop(n for n in nameless if frame.get_column(n).is_null().all())
+    held = [name for name in nameless if name in frame.columns]
+    if len(held) < 2:
+        return frame
+    named = [name for name in frame.columns if name not in held]
+    raise unreadable(
+        file,
+        f"its first line names {len(named)} of {frame.width} columns: {', '.join(named) or 'none'}",
+        "The heading is the first line, with a name for each column: take out lines above it.",
+    )
+
+
+_SURVEY: Final = '{"ImportId"'
+"""How each cell of the last row of headings begins in exports of surveys by Qualtrics."""
+
+
+def _without_survey_headings(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Rows without the two of headings that an export of a survey has below the first."""
+    cells = pl.exclude("row")
+    if not all(frame.schema[n] == pl.String for n in frame.columns if n != "row"):
+        return frame, ()
+    ids = frame.select(pl.all_horizontal(cells.str.starts_with(_SURVEY).fill_null(True)))
+    if frame.height < 3 or ids.to_series().arg_true().to_list() != [1]:
+        return frame, ()
+    return frame.slice(2), ("two more rows of headings, as surveys export them, were passed over",)
 
 
 _TWICE: Final = "_duplicated_0"
 """What polars adds to the name of a column that stands twice."""
-
-Raw = tuple[pl.DataFrame, tuple[str, ...]]
 
 
 def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
@@ -72,7 +115,7 @@ def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.col(pl.String).str.replace(f"^({_FORMULA})", "'${1}"))
 
 
-def _with_formulas(frame: pl.DataFrame) -> Raw:
+def _with_formulas(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """The cells as they were before `without_formulas`."""
     kept = pl.col(pl.String).str.contains(f"^'{_FORMULA}")
     cells = sum(frame.select(kept.sum()).row(0)) if frame.width else 0
@@ -86,9 +129,9 @@ def _with_formulas(frame: pl.DataFrame) -> Raw:
 
 
 def _read_csv(file: Path) -> Raw:
-    frame, notes = _csv_as_it_stands(file)
-    frame, more = _with_formulas(frame)
-    return frame, (*notes, *more)
+    raw = _csv_as_it_stands(file)
+    frame, more = _with_formulas(raw.frame)
+    return Raw(frame, (*raw.notes, *more), raw.comments)
 
 
 def _csv_as_it_stands(file: Path) -> Raw:
@@ -99,27 +142,55 @@ def _csv_as_it_stands(file: Path) -> Raw:
         if simple:
             separator = _separator(head.decode("utf-8-sig", errors="replace"))
             whole = file.absolute()
-            return pl.read_csv(whole, infer_schema=False, separator=separator, glob=False), ()
+            return Raw(pl.read_csv(whole, infer_schema=False, separator=separator, glob=False))
     except pl.exceptions.ComputeError as error:
         if "utf-8" not in str(error).lower():
-            raise
-    text, notes = _decoded(read_named(file))
-    text, skipped = _without_comments(text)
-    frame = pl.read_csv(io.StringIO(text), infer_schema=False, separator=_separator(text[:_HEAD]))
-    return frame, (*notes, *skipped)
+            raise _uneven(file) from error
+    text, notes = _decoded(read_named(file), file)
+    text, said = _SAID.sub("", text), _SAID.match(text)
+    text, comments = _without_comments(text)
+    separator = said[1] if said else _separator(text[:_HEAD])
+    try:
+        frame = pl.read_csv(io.StringIO(text), infer_schema=False, separator=separator)
+    except pl.exceptions.ComputeError as error:
+        raise _uneven(file) from error
+    if comments:
+        notes += (f"{len(comments)} line(s) of comment, from “#” on, were passed over",)
+    return Raw(frame, notes, comments)
 
 
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_COMMENT: Final = re.compile(rb"^#", re.MULTILINE)
+_COMMENT: Final = re.compile(rb"^#|\Asep=.\s|\A\xef\xbb\xbfsep=.\s", re.MULTILINE)
+_SAID: Final = re.compile(r"\Asep=(.)[ \t]*\r?\n")
+"""The line in which a spreadsheet says what parts cells."""
 
 
-def _decoded(data: bytes) -> tuple[str, tuple[str, ...]]:
+def _uneven(file: Path) -> BallotFileError:
+    """Refuses a table that has more cells in a row than its heading has names."""
+    text = _SAID.sub("", _decoded(read_named(file), file)[0])
+    lines = list(csv.reader(io.StringIO(text), delimiter=_separator(text[:_HEAD])))
+    heading = next((line for line in lines if line), [])
+    row = next((i for i, line in enumerate(lines, 1) if len(line) > len(heading)), 0)
+    return unreadable(
+        file,
+        f"line {row} has {len(lines[row - 1])} cells, and the heading names {len(heading)}",
+        "The heading is the first line: take out a title above it; put quotation marks around a "
+        "cell that holds the sign between cells.",
+    )
+
+
+def _decoded(data: bytes, file: Path) -> tuple[str, tuple[str, ...]]:
     if data.startswith(_UTF_16):
         return data.decode("utf-16"), ("its text is UTF-16",)
     try:
         return data.decode("utf-8-sig"), ()
     except UnicodeDecodeError:
+        pass
+    try:
         return data.decode("cp1252"), ("its text is not UTF-8 and was read as Windows-1252",)
+    except UnicodeDecodeError as error:
+        why = f"its text is neither UTF-8 nor Windows-1252 (byte {error.start + 1})"
+        raise unreadable(file, why, "Save it as UTF-8.") from error
 
 
 def _without_comments(text: str) -> tuple[str, tuple[str, ...]]:
@@ -127,19 +198,21 @@ def _without_comments(text: str) -> tuple[str, tuple[str, ...]]:
     lines = text.splitlines(keepends=True)
     start = next((i for i, s in enumerate(lines) if s.strip() and not s.startswith("#")), 0)
     heading = lines[start] if lines else ""
-    cells = heading.count(_separator(heading))
-    kept = [
-        s for s in lines[start:] if not s.startswith("#") or s.count(_separator(heading)) == cells
+    sign = _separator(heading)
+    told = [
+        line.startswith("#") and (i < start or line.count(sign) != heading.count(sign))
+        for i, line in enumerate(lines)
     ]
-    skipped = len([s for s in lines if s.startswith("#")]) - sum(s.startswith("#") for s in kept)
-    if not skipped:
+    comments = tuple(line.strip() for line, one in zip(lines, told, strict=True) if one)
+    if not comments:
         return text, ()
-    return "".join(kept), (f"{skipped} line(s) of comment, from “#” on, were passed over",)
+    rows = zip(lines[start:], told[start:], strict=True)
+    return "".join(line for line, one in rows if not one), comments
 
 
 def _read_parquet(file: Path) -> Raw:
     open_named(file).close()
-    return pl.read_parquet(file.absolute(), glob=False, hive_partitioning=False), ()
+    return Raw(pl.read_parquet(file.absolute(), glob=False, hive_partitioning=False))
 
 
 def _separator(head: str) -> str:
@@ -159,7 +232,7 @@ def _read_json_lines(file: Path) -> Raw:
         if not isinstance(value, dict):
             raise unreadable(file, f"row {number} is no JSON object: {line[:60]!r}")
         values.append(value)
-    return _of_objects(row for value in values for row in _rows_in(value, {})), ()
+    return Raw(_of_objects(row for value in values for row in _rows_in(value, {})))
 
 
 def _read_json(file: Path) -> Raw:
@@ -170,7 +243,7 @@ def _read_json(file: Path) -> Raw:
     rows = list(_rows_in(values, {}))
     if not rows:
         raise unreadable(file, "its JSON holds no objects")
-    return _of_objects(rows), ()
+    return Raw(_of_objects(rows))
 
 
 _GATHER: Final = (
@@ -213,7 +286,12 @@ def _of_its_kind(value: object, key: str) -> object:
 def _of_plain(
     held: Mapping[str, Any], around: Mapping[str, Any], key: str
 ) -> Iterator[dict[str, Any]]:
-    """A row; or, of an object whose keys are voters, one for each."""
+    """A row; or, of an object whose keys are voters, or orders with numbers of voters, one for
+    each."""
+    if _are_numbers(held) and all(">" in name for name in held):
+        for order, voters in held.items():
+            yield {**around, "ranking": order, "weight": voters}
+        return
     known = not key and any(plain(name) in _COLUMNS for name in held)
     if known or not held or _names_voter(around) or _are_numbers(held):
         yield {**around, **held}

@@ -478,7 +478,7 @@ PEOPLES: dict[str, tuple[str, str, dict[str, Any], str, Any, str]] = {
         {},
         "",
         None,
-        "lacks the columns",
+        "'1,000' for ann is no number",
     ),
     "scores": (
         "b.csv",
@@ -665,7 +665,52 @@ FOUND = [
     ("b.csv", "voter,a,b\nv,4,2\nw,-,5\n", "score b v a=2 b=0"),
     ("b.csv", "voter,a,b\nv,4,-\nw,3,–\n", "score b v a=1"),
     ("b.csv", "voter,a,b\nv,x,-\nw,x,x\n", "approval b v a=1 b=0"),
-    ("b.csv", "voter,a,b,c\nv,4,2,x\nw,3,1,5\n", "score b v a=3 b=1"),
+    ("b.csv", "voter,a,b,c\nv,4,2,x\nw,3,1,5\n", "row 1: 'x' for c is no number"),
+    ("b.csv", "voter,a,b,c\nv,x,,(x)\nw,x,x,\n", "row 1: '(x)' for c is no number"),
+    ("b.csv", "voter,a,b,note\nv,4,2,ill\nw,3,1,\n", "not used: note"),
+    (
+        "b.csv",
+        "voter,a,b\nv,yes,abstain\nw,no,yes\n",
+        "by their words: 1 of “abstain”",
+    ),
+    ("b.csv", "sep=;\nvoter;a;b\nv;4;2\nw;3;1\n", "score b v a=3 b=1"),
+    ("b.csv", "sep=;\nvoter;a;b\nv;4;2;1\nw;3;1\n", "line 2 has 4 cells, and the heading names 3"),
+    ("b.csv", "Poll\nvoter,a,b\nv,4,2\n", "line 2 has 3 cells, and the heading names 1"),
+    ("b.csv", "Poll,,\nvoter,a,b\nv,4,2\n", "its first line names 1 of 3 columns: Poll"),
+    ("b.csv", "voter,choice,,\nv,a,,\nw,b,,\n", "simple b v a=1 b=0"),
+    (
+        "b.csv",
+        'id,a,b\nid,a?,b?\n"{""ImportId"":""x""}","{""ImportId"":""y""}",\n1,1,2\n2,2,1\n',
+        "two more rows of headings",
+    ),
+    ("b.csv", "id,a,b\n1,Strongly agree,Agree\n2,Agree,Strongly agree\n", "words of a scale"),
+    ("b.csv", "id,a,b\n1,5 - best,2 - poor\n2,2 - poor,5 - best\n", "words of a scale"),
+    ("b.csv", "voter,Duration (in seconds),a,b\nv,70,4,2\nw,80,3,1\n", "score b v a=3 b=1"),
+    ("b.csv", "judge,a,b,Average\nv,4,2,3\nw,3,1,2\n", "score b v a=3 b=1"),
+    ("b.csv", "candidate,v,w,Average rank\na,1,2,1.5\nb,2,1,1.5\n", "ranked b v a=1 b=0"),
+    ("b.csv", "item,Judge 1,Judge 2\na,1,2\nb,2,1\n", "may be voters or candidates"),
+    ("b.csv", "motion,For,Against\nm,12,5\nn,8,9\n", "count voters, and are no ballots"),
+    ("b.csv", "candidate,votes\na,12\nb,5\n", "--map 'choice=candidate' --map 'weight=votes'"),
+    ("b.csv", "choice,count\na,12\nTotal,12\n", "'Total' may be a candidate, or what all"),
+    ("b.csv", "voter,a,b\nv,4,2\nw,3,1\nNote: all in time,,\n", "or a note below the ballots"),
+    (
+        "b.csv",
+        "# 3 = best\nvoter,a,b,c\nv,3,2,1\nw,1,3,2\n",
+        "may say which: # 3 = best",
+    ),
+    ("b.csv", "voter,a,b\nv,1,99\nw,3,2\n", "99 may be a score, or stand for no answer"),
+    ("b.csv", "voter,a,b\nv,1,9\nw,9,2\n", "9 may be a score, or stand for no answer"),
+    ("b.csv", "voter,a,b\nv,8,9\nw,9,2\n", "score b v a="),
+    ("b.json", '{"a>b": 2, "b>a": 1}', "ranked b 1 (1 of 2) a=1 b=0"),
+    ("b.csv", "voter,rank1,rank2\nv,a,a\nw,a,b\n", "an order names a candidate twice: a"),
+    ("b.csv", "voter,weight,choice\nv,-1,a\nw,1,b\n", "'-1' in “weight” is no weight"),
+    ("b.csv", "Wer,Wen\nv,a\nw,b\nu,a\n", "--map 'choice=Wen' --map 'voter=Wer'"),
+    ("b.csv", "Wer,Tage\nv,a; b\nw,b; a\n", "--map 'approvals=Tage' --map 'voter=Wer'"),
+    (
+        "b.csv",
+        "Wer,Wen,Platz\nv,a,1\nv,b,2\nw,a,2\nw,b,1\n",
+        "--map 'mass=Platz'",
+    ),
     ("b.csv", "count;ranking\n1.200;a>b\n900;b>a\n", "may have a sign that parts thousands"),
     ("b.csv", "count,ranking\n1.25,a>b\n1,b>a\n", "ranked b 1 (1 of 125) a=1 b=0"),
     ("b.csv", "candidate,votes\na,10\nb,7\n", "lacks the column voter"),
@@ -712,20 +757,21 @@ def test_found_ballots_are_read_or_asked_about(tmp_path, name, text, read):
 def test_a_cell_that_is_no_number_is_refused_in_a_column_that_is_named(tmp_path, cells):
     file = written(tmp_path, "b.csv", f"voter,a,b\n{cells}\n")
     said = reading_of(file, Hints(candidates=("a", "b")))
-    assert said.endswith("for a is no number.")
+    assert "for a is no number." in said
     assert "row 2" in said
 
 
 def reading_of(file, hints=NO_HINTS):
-    """Protocol and first ballot of a file; or why it is not read."""
+    """Protocol, first ballot and notes of a file; or all that its error says."""
     try:
-        frame = open_source(file, hints=hints).ballots.filter(stage="vote_final")
+        source = open_source(file, hints=hints)
     except (BallotFileError, UsageError) as asked:
-        return asked.what
+        return f"{asked.what} {asked.why} {asked.hint}"
+    frame = source.ballots.filter(stage="vote_final")
     episode, voter = frame["episode_id"][0], frame["voter"][0]
     own = frame.filter(episode_id=episode, voter=voter).sort("candidate")
     masses = [f"{c}={mass}" for c, mass in own.select("candidate", "mass").rows()]
-    return " ".join((frame["protocol"][0], episode, voter, *masses))
+    return " ".join((frame["protocol"][0], episode, voter, *masses, *source.notes))
 
 
 def test_numbers_from_zero_are_read_as_borda_points_where_somebody_says_so(tmp_path):

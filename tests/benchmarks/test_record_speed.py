@@ -1,9 +1,10 @@
-"""Recording beside the client alone, against a server that answers at once."""
+"""Recording beside the client alone, against a server that answers at once or after a while."""
 
 import asyncio
 import itertools
 import subprocess
 import sys
+import time
 
 import orjson
 import pytest
@@ -19,13 +20,14 @@ SIDE_BY_SIDE = 16
 SERVER = """
 import asyncio, sys
 
+AFTER = float(sys.argv[1])
 BODY = sys.stdin.buffer.readline().rstrip(b"\\n")
 ANSWER = (
     b"HTTP/1.1 200 OK\\r\\ncontent-type: application/json\\r\\ncontent-length: %d\\r\\n\\r\\n%s"
     % (len(BODY), BODY)
 )
 
-class AtOnce(asyncio.Protocol):
+class Answers(asyncio.Protocol):
     def connection_made(self, transport):
         self.transport, self.kept = transport, b""
 
@@ -37,11 +39,11 @@ class AtOnce(asyncio.Protocol):
             if len(self.kept) < end + 4 + length:
                 return
             self.kept = self.kept[end + 4 + length:]
-            self.transport.write(ANSWER)
+            asyncio.get_running_loop().call_later(AFTER, self.transport.write, ANSWER)
 
 async def main():
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(AtOnce, "127.0.0.1", 0, backlog=1024)
+    server = await loop.create_server(Answers, "127.0.0.1", 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)
     await asyncio.Event().wait()
 
@@ -51,8 +53,9 @@ Rounds = list[list[Call]]
 
 
 @pytest.fixture
-def at_once(monkeypatch):
-    """A server in a process of its own; the client's environment points at it."""
+def server(request, monkeypatch):
+    """A server in a process of its own, which answers after some seconds; the client's environment
+    points at it."""
     message = {
         "id": "msg_1",
         "type": "message",
@@ -64,7 +67,9 @@ def at_once(monkeypatch):
         "usage": {"input_tokens": 600, "output_tokens": 60},
     }
     with subprocess.Popen(
-        [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", SERVER, str(request.param)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     ) as server:
         assert server.stdin is not None
         assert server.stdout is not None
@@ -136,18 +141,29 @@ async def recorded(asked, folder):
 
 
 @pytest.mark.loopback
-@pytest.mark.usefixtures("at_once")
-def test_recording(side_by_side, asked, tmp_path):
+@pytest.mark.parametrize(
+    ("server", "clock", "target"),
+    [
+        (0, time.perf_counter, "at most 1.3 × its time"),
+        (0.05, time.perf_counter, "at most 1.05 × its time"),
+        (0.05, time.process_time, "at most 1.05 × its processor time"),
+    ],
+    ids=["at once", "after 50 ms", "after 50 ms, processor"],
+    indirect=["server"],
+)
+@pytest.mark.usefixtures("server")
+def test_recording(side_by_side, asked, tmp_path, request, clock, target):
     folders = (tmp_path / str(number) for number in itertools.count())
     measured = side_by_side.time(
         lambda: asyncio.run(alone(asked)),
         lambda: asyncio.run(recorded(asked, next(folders))),
         rounds=8,
+        clock=clock,
     )
     side_by_side.note(
-        what=f"recording, {IN_FLIGHT} calls in flight, durable before the next round",
+        what=f"recording, {IN_FLIGHT} calls in flight, answered {request.node.callspec.id}",
         reference="the SDK's async client alone, same calls and server",
-        target="at most 1.3 × its time",
+        target=target,
         ratio=measured.candidate / measured.reference,
         unit="× its time",
     )

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import threading
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -95,6 +96,8 @@ class Session:
         self._held: dict[str, Interaction] = {}
         self.reading: dict[str, Callable[[], None]] = {}
         """Streams that were not read to their end: key → what keeps the part that was read."""
+        self._claims = 0
+        """Requests that reached the session, whatever became of them."""
         if self.replays:
             with _hinted():
                 if not has_cassette(folder, name):
@@ -144,6 +147,7 @@ class Session:
 
         `UsageError` if it is no request that can be recorded, or its key is taken.
         """
+        self._claims += 1
         _check_recordable(request)
         named = request.headers.get(CALL_HEADER, f"{STAGE}/{NAMELESS}")
         with self._lock:
@@ -251,6 +255,13 @@ class Session:
             if self._tape is not None:
                 if self._tape.keys:
                     self._tape.finish_now(unasked=() if partial else self.unused())
+                elif not self._claims:
+                    warnings.warn(
+                        f"Nothing was asked through the client that records {self.name}, and no "
+                        "cassette was written. Some SDKs take one client for calls that wait and "
+                        "another for asynchronous ones: give them both.",
+                        stacklevel=4,
+                    )
             elif self.unused() and not partial:
                 with _hinted():
                     raise unused_error(cassette_name(self.name), self.unused())

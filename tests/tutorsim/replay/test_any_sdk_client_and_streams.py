@@ -266,13 +266,15 @@ def test_what_a_cassette_does_not_keep_is_refused_before_it_is_sent(tmp_path, se
 def test_one_client_records_a_cassette_at_a_time(tmp_path, server):
     path = tmp_path / "note.json"
     with (
+        pytest.warns(UserWarning, match="Nothing was asked"),
         tutorsim.recorded(path, mode="once"),
         pytest.raises(FolderError, match="Another run is using"),
         tutorsim.recorded(path, mode="once"),
     ):
         pass
     one = tutorsim.recorded(path, mode="once")
-    with one, pytest.raises(UsageError, match="is entered already"), one:
+    nothing = pytest.warns(UserWarning, match="Nothing was asked")
+    with nothing, one, pytest.raises(UsageError, match="is entered already"), one:
         pass
 
 

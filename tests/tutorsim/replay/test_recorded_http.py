@@ -361,7 +361,8 @@ def test_a_client_of_the_sdk_that_renames_errors_lets_ours_through(tmp_path, ser
 def test_clients_are_there_inside_one_block(tmp_path, enter):
     tape = tutorsim.recorded_http(tmp_path / "c.json", mode="once")
     if enter:
-        with tape, pytest.raises(TutorsimError, match="is entered already"), tape:
+        nothing = pytest.warns(UserWarning, match="Nothing was asked")
+        with nothing, tape, pytest.raises(TutorsimError, match="is entered already"), tape:
             pass
     for face in ("client", "async_client"):
         with pytest.raises(UsageError, match="is not entered"):
@@ -445,5 +446,6 @@ def test_without_that_package_its_clients_are_refused(tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "tutorsim.replay.any_sdk_httpx1_clients", raising=False)
     tape = tutorsim.recorded_http(tmp_path / "c.json", mode="once")
     for face in ("httpx1_client", "httpx1_async_client"):
-        with tape, pytest.raises(UsageError, match="no client of httpx 1"):
+        nothing = pytest.warns(UserWarning, match="Nothing was asked")
+        with nothing, tape, pytest.raises(UsageError, match="no client of httpx 1"):
             getattr(tape, face)

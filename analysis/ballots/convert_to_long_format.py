@@ -469,6 +469,7 @@ def _shaped(rows: Rows) -> tuple[str, Rows]:
     voters = _voter_columns(rows)
     if voters:
         _refuse_grades(rows, voters)
+        _refuse_numbered(rows, voters)
         return "voters", _of_voters(rows, voters)
     refuse_nearly_numbers(rows, wide)
     missed = [name for name in ("voter", "candidate", "mass", "protocol") if not rows.has(name)]
@@ -552,6 +553,21 @@ _GRADES: Final = re.compile(
     re.IGNORECASE,
 )
 """Words of a scale, such as of agreement, and numbers that are said in words."""
+
+
+def _refuse_numbered(rows: Rows, columns: Sequence[str]) -> None:
+    """Columns of names called alike but for the numbers 1, 2, …: places, or voters."""
+    parts = [re.fullmatch(r"(.*?)[\W_]*(\d+)\W*", name) for name in columns]
+    stems = {plain(part[1]) for part in parts if part}
+    numbers = sorted(int(part[2]) for part in parts if part)
+    called = stems & {"", "voter", *COLUMN_WORDS["voter"]}
+    in_turn = numbers == list(range(1, len(columns) + 1)) and len(columns) > 1
+    if in_turn and len(stems) == 1 and not called and not rows.hints.candidates:
+        raise BallotFileError(
+            f"{rows.file}: {', '.join(columns)} may be places or voters.",
+            why="They hold names, and are numbered from 1.",
+            hint="If they are places, call them rank1, rank2, …; if voters, voter1, voter2, …",
+        )
 
 
 def _refuse_grades(rows: Rows, columns: Sequence[str]) -> None:
@@ -662,9 +678,9 @@ def _holds_numbers(rows: Rows, name: str) -> bool:
 
 
 def _counts_or_names(name: str) -> bool:
-    """Whether all words of a column's name are of what counts, sums or names rows."""
+    """Whether a column has no name, or one of words alone for what counts, sums or names rows."""
     words = set(re.findall(r"\w+", name.casefold().replace("_", " ")))
-    return bool(words & _NO_CANDIDATES) and words <= _NO_CANDIDATES | _BESIDE
+    return not name.strip() or bool(words & _NO_CANDIDATES and words <= _NO_CANDIDATES | _BESIDE)
 
 
 _NO_CANDIDATES: Final = frozenset(

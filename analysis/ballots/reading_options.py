@@ -67,6 +67,7 @@ COLUMN_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "voter": (
         *("voter_id", "voter_name", "agent", "judge", "rater", "annotator", "participant"),
         *("user", "username", "person", "respondent", "juror", "model", "llm", "email"),
+        *("member", "board_member", "reviewer", "shareholder", "name", "wähler", "mitglied"),
     ),
     "candidate": ("option", "alternative", "proposal", "nominee"),
     "mass": ("points", "score", "rating", "votes", "value"),
@@ -77,7 +78,15 @@ COLUMN_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "ranking": ("order", "ordering", "ranked_candidates", "preferences"),
     "reply": ("raw", "raw_reply", "response", "answer", "output", "raw_response"),
     "candidates": ("options", "alternatives", "labels"),
-    "weight": ("weights", "voter_weight", "multiplicity", "frequency", "n_voters", "count"),
+    "weight": (
+        "weights",
+        "voter_weight",
+        "multiplicity",
+        "frequency",
+        "n_voters",
+        "count",
+        "shares",
+    ),
 }
 """Column of the reader → other names for it, the likeliest first."""
 

@@ -31,7 +31,7 @@ def test_the_summary_says_it_beside_the_figures_and_the_cost(tutorsim, branched)
     assert "Logged and re-simulated together: 18 as logged, 5 re-simulated. These have 10" in brief
     assert "Branch of" not in tutorsim("summary", branched.parent.folder).stdout
     shown = tutorsim("summary", branched.child.folder, "--full").stdout
-    assert shown.count("Logged and re-simulated together") == 3
+    assert shown.count("Logged and re-simulated together") == 4
     assert "Calls taken over from the parent are among them" in shown
     value = json.loads(tutorsim("summary", branched.child.folder, "--json").stdout)["values"]
     assert value["branch"] == {

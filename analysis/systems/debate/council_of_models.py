@@ -182,7 +182,8 @@ class Possible(NamedTuple):
 
 
 def _task(record: DebateRecord) -> str:
-    return f"{record.benchmark}/{record.task_id}"
+    """The question of a vote: as it reads, else its number; votes on one question share it."""
+    return f"{record.benchmark}/{' '.join(record.question.split()) or record.task_id}"
 
 
 def _order(ballot: BallotRecord) -> tuple[str, ...]:
@@ -564,8 +565,11 @@ def _with_chart(of: Councils) -> tuple[Section, ...]:
 def council_recount(run: SystemRun) -> Document:
     """What other rules make of a council: winners kept, and how many of them are right."""
     of = Councils(run)
-    sections = _sections(of, ("rules", "right", "told"))
-    return framed(run, summary=_summary(of), answers=(), sections=sections)
+    names = ("rules", "right", "told")
+    sections = {section.id: section for section in _sections(of, names)}
+    titles = {name: title for name, title, *_ in _SECTIONS}
+    every = (sections.get(name, Section(name, titles[name], "", (), ())) for name in names)
+    return framed(run, summary=_summary(of), answers=(), sections=tuple(every))
 
 
 class CouncilOutcome(NamedTuple):

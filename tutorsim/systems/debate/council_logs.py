@@ -43,6 +43,7 @@ EMPTY: Final = "a ranking is empty or cannot be read; its voter abstains"
 NO_ANSWER: Final = "a member gave no answer that can be read; it abstains"
 FAILED: Final = "a member gave no answer; it is no candidate"
 BLANK: Final = "an answer is blank; it is a candidate, as it was shown"
+ERROR: Final = "an answer reads like an error message; it is a candidate, as it was shown"
 NO_VOTE: Final = "a member that was asked cast no vote; it is no voter"
 NO_STEP: Final = "nobody ranked or voted"
 OUTSIDER: Final = "a voter is none of the members that were asked; its ranking counts"
@@ -53,7 +54,7 @@ OTHER_MEANS: Final = (
     "the mean places that the file states are not those of its rankings; the rankings count"
 )
 CONTRADICTED: Final = "scores contradict the ranking beside them; the ranking counts"
-BAD_SCORES: Final = "scores are no whole numbers; they are left out"
+BAD_SCORES: Final = "scores are no whole numbers from 0 to 100; they are left out"
 OTHER_VERDICT: Final = "`is_correct` is not what the answers give; for the reply the file counts"
 OTHER_NUMBERS: Final = "a text does not number its places 1, 2, 3, …; the parsed form counts"
 NO_RANKING_IN_TEXT: Final = (
@@ -74,6 +75,19 @@ _ONE_NUMBER: Final = re.compile(
 )
 _ROUNDED: Final = 0.06
 """A mean place that is stated may be rounded to one digit."""
+_ERROR: Final = re.compile(
+    r"[\s\[({\"'*]*(?:(?:api |http |internal |server )*(?:error|exception)"
+    r"(?:\s*(?:[:\])–.!-]|$)|\s+(?:\d|occurred|while|code|calling))"
+    r"|traceback \(most|rate limit|too many requests|service unavailable|bad gateway"
+    r"|(?:gateway|request|connection|read) time(?:d )?out"
+    r"|(?:http )?[45]\d\d (?:error|[a-z]+ [a-z]+$)"
+    r"|the (?:request|model|server) (?:failed|timed out|is overloaded))",
+    re.IGNORECASE,
+)
+_ERROR_LENGTH: Final = 300
+"""A longer text that begins so may be an answer about errors."""
+_TOP: Final = 100
+"""The end of the longest scale that scores are taken from."""
 _DIGITS: Final = 300
 """A longer number is compared as a text."""
 _CHOICE: Final = re.compile(r"([A-J])[).:]\s.*", re.IGNORECASE | re.DOTALL)
@@ -309,6 +323,12 @@ class _Vote:
     """Scores beside rankings, as ballots of those who gave them."""
     notes: list[str] = field(default_factory=list)
 
+    def tell_of(self, said: Sequence[str]) -> None:
+        """Tell of answers that are blank, or read like what a server says in place of one."""
+        self.notes += [BLANK] * any(text.isspace() for text in said)
+        short = (text for text in said if len(text) <= _ERROR_LENGTH)
+        self.notes += [ERROR] * any(map(_ERROR.match, short))
+
     def rank(self, entries: Any, members: Sequence[str], maps: Sequence[Any], of: str) -> None:
         """Take the rankings and the labels that they are in.
 
@@ -432,7 +452,7 @@ def _trial(trial: Mapping[str, Any], spelling: Literal["one", "apart"] | None) -
         task=_text(trial.get("question_id"), "`question_id`"),
     )
     vote.notes += [FAILED] * (len(said) - len(vote.responses))
-    vote.notes += [BLANK] * any(text.isspace() for text in said.values())
+    vote.tell_of(tuple(said.values()))
     predicted = _text(trial.get("predicted"), "`predicted`")
     if predicted and vote.expected and right is not None:
         same = _value(_bare(predicted)) == _value(_bare(vote.expected))
@@ -471,9 +491,9 @@ def _message(
         answers_to=asked,
     )
     vote.notes += [NO_QUESTION] * lost
-    vote.notes += [NO_REPLY] * ("stage3" in message and not reply)
+    vote.notes += [NO_REPLY] * (not reply)
     vote.notes += [FAILED] * (len(said) - len(vote.responses))
-    vote.notes += [BLANK] * any(text.isspace() for text in said.values())
+    vote.tell_of(tuple(said.values()))
     ranked = message.get("stage2")
     holders = [message, *(_object(message.get(key), f"`{key}`") for key in ("metadata", "meta"))]
     if isinstance(ranked, Mapping) and "rankings" in ranked:
@@ -757,8 +777,9 @@ def _ranked(vote: _Vote, voter: str, ranking: _Ranking, candidates: Sequence[str
 
 
 def _whole(score: Any) -> int | None:
+    """A score that is a whole number on some scale; `None` for any other."""
     number = isinstance(score, int | float) and not isinstance(score, bool)
-    return int(score) if number and score == score // 1 else None
+    return int(score) if number and 0 <= score <= _TOP and score == score // 1 else None
 
 
 def _ballot(

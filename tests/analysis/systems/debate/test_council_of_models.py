@@ -185,3 +185,20 @@ def test_the_lead_chart_says_what_every_rule_does_to_the_winners(bundled):
     ]
     votes = chart.data.group_by("rule").agg(pl.col("votes").sum())
     assert set(votes["votes"]) == {11}  # of 12, of which one ties
+
+
+def test_a_recount_has_a_section_for_what_the_logs_leave_open_also_if_that_is_nothing(small):
+    document = council_recount(small({m: ["A", "B", "C"] for m in MODELS}.values()))
+    told = next(section for section in document.sections if section.id == "told")
+    assert (told.tables, told.title) == ((), "What was read")
+
+
+def test_votes_on_one_question_are_counted_as_one_question(tmp_path):
+    said = [{"model": m, "response": f"I am {m}."} for m in MODELS]
+    ranked = [{"model": m, "parsed_ranking": ["A", "B", "C"]} for m in MODELS]
+    vote = {"role": "assistant", "stage1": said, "stage2": ranked, "stage3": "So it is."}
+    asked = [{"role": "user", "content": text} for text in ("Which?", " Which? ", "Why?")]
+    path = tmp_path / "talk.json"
+    path.write_text(json.dumps([message for one in asked for message in (one, vote)]))
+    document = council_document(imported([path], tmp_path / "run"), brief=True)
+    assert document.summary.startswith("3 councils on 2 questions.")

@@ -16,6 +16,7 @@ from tutorsim.systems.debate.council_logs import (
     BLANK,
     CONTRADICTED,
     EMPTY,
+    ERROR,
     FAILED,
     LEFT_OUT,
     NO_ANSWER,
@@ -124,12 +125,43 @@ ABC = ["A", "B", "C"]
         ({"ranking": ABC, "scores": {"A": 3, "B": 7, "C": 1}}, (A, B, C), CONTRADICTED),
         ({"ranking": ABC, "scores": {"A": "9/10", "B": None}}, (A, B, C), BAD_SCORES),
         ({"ranking": ABC, "scores": [9, 8, 7]}, (A, B, C), BAD_SCORES),
+        ({"ranking": ABC, "scores": {"A": 9, "B": 4, "C": -5}}, (A, B, C), BAD_SCORES),
+        ({"ranking": ABC, "scores": {"A": 1e308, "B": 4, "C": 2}}, (A, B, C), BAD_SCORES),
     ],
 )
 def test_a_damaged_ranking_is_told_and_never_guessed(tmp_path, parsed, order, told):
     [one] = read(tmp_path, conversation([ranking(A, parsed), ranking(B, ABC)]))
     assert orders(one) == {A: order, B: MODELS}
     assert one.notes == (NO_VOTE, *((told,) if order or told == EMPTY else (told, EMPTY)))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Error: rate limit", True),
+        ("Internal Server Error", True),
+        ("[Error calling the model]", True),
+        ("503 Service Unavailable", True),
+        ("The request timed out.", True),
+        ("Error correction needs redundancy. FINAL ANSWER: 4", False),
+        ("500 grams of flour", False),
+        ("Error: " + "the proof assumes what it shows. " * 20, False),
+    ],
+)
+def test_an_answer_that_reads_like_an_error_message_is_told_and_stays_a_candidate(
+    tmp_path, text, told
+):
+    said = [{"model": A, "response": text}, *({"model": m, "response": "Yes."} for m in (B, C))]
+    [one] = read(tmp_path, conversation([ranking(m, ABC) for m in MODELS], stage1=said))
+    assert one.notes == (ERROR,) * told
+    assert one.record.turns[0].candidates == MODELS
+
+
+def test_a_reply_that_the_log_has_no_key_for_is_told_as_missing(tmp_path):
+    value = conversation([ranking(m, ABC) for m in MODELS])
+    del value["messages"][1]["stage3"]
+    [one] = read(tmp_path, value)
+    assert (one.notes, one.record.answer) == ((NO_REPLY,), None)
 
 
 @pytest.mark.parametrize("parsed", [{"Response A": 2, "Response C": 1}, "C > A > B"])

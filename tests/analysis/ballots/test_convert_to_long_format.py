@@ -982,3 +982,12 @@ def test_votes_whose_ballots_name_others_are_told(tmp_path, second, told):
     assert any(one.startswith(note) for one in read_laid(file).assumed) is told
     named = read_laid(file, Hints(candidates=("a", "b")))
     assert not any(one.startswith(note) for one in named.assumed)
+
+
+@pytest.mark.parametrize("word", ["undervote", "overvote", "Bulletin blanc", "ungültig", "棄権"])
+def test_words_for_a_spoilt_or_blank_place_are_abstentions_and_told(tmp_path, word):
+    file = tmp_path / "f.csv"
+    file.write_text(f"ballot,Rank 1,Rank 2\n1,Ng,Park\n2,{word},{word}\n3,Park,{word}\n")
+    laid = read_laid(file)
+    assert set(laid.frame["candidate"]) == {"Ng", "Park"}
+    assert f"abstentions by their words: 3 of “{word}”" in laid.assumed

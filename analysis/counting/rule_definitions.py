@@ -193,8 +193,18 @@ class Approvals(NamedTuple):
         most = int(last) if last else None if dots else least
         return Approvals(least, most).checked()
 
-    def checked(self) -> "Approvals":
-        """The same range; `UsageError` if it begins below 1, or above its end."""
+    def checked(self, candidates: int | None = None) -> "Approvals":
+        """The same range; `UsageError` if it begins below 1, or above its end, or above the
+        number of candidates, if that is known."""
+        largest = self.least if self.most is None else self.most
+        if candidates is not None and largest > candidates:
+            raise UsageError(
+                f"Nobody can approve of {largest} candidates.",
+                why=f"No vote has more than {candidates}.",
+                hint=f"Write {self.least}.. for {self.least} or more."
+                if self.least <= candidates
+                else f"The largest number is {candidates}.",
+            )
         if self.least < 1 or (self.most is not None and self.most < self.least):
             raise UsageError(
                 f"Nobody can approve of {self} candidates.",

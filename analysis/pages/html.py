@@ -30,7 +30,7 @@ from tutorsim.analysis.claims.claims_of_printed_numbers import Number, Words
 from tutorsim.analysis.pages.document import Document, cell, heading
 from tutorsim.analysis.pages.document_as_json import Places, cells_of, is_version
 from tutorsim.analysis.pages.episode_messages import Episode, EpisodePart, Grid, Message
-from tutorsim.analysis.pages.words import shown
+from tutorsim.analysis.pages.words import ended, shown
 
 _POLICY: Final = (
     "default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'; "
@@ -83,7 +83,7 @@ def _environment() -> jinja2.Environment:
         keep_trailing_newline=True,
         finalize=lambda value: shown(value) if type(value) is str else value,
     )
-    environment.filters.update(cell=cell, heading=heading)
+    environment.filters.update(cell=cell, ended=ended, heading=heading)
     environment.globals.update(
         citation=citation,
         cited=_cited,

@@ -9,7 +9,7 @@ import polars as pl
 from tutorsim.analysis.pages.cells import Table
 from tutorsim.analysis.pages.document import Document, Section, cell, heading
 from tutorsim.analysis.pages.episode_messages import Episode, Grid, Message
-from tutorsim.analysis.pages.words import shown
+from tutorsim.analysis.pages.words import ended, shown
 
 if TYPE_CHECKING:  # it loads a library that draws
     from tutorsim.analysis.charts.figure import Figure
@@ -91,9 +91,9 @@ def _rows(heads: Iterable[str], rows: Iterable[Sequence[str]], right: Sequence[b
 def _episode(episode: Episode) -> Iterator[str]:
     yield f"### {_plain(episode.id)}"
     if episode.outcome:
-        yield f"{_plain(episode.outcome)}. {_plain(episode.line)}".strip()
+        yield f"{ended(_plain(episode.outcome))} {_plain(episode.line)}".strip()
     if episode.why:
-        yield f"Shown because {_plain(episode.why)}."
+        yield ended(f"Shown because {_plain(episode.why)}")
     if episode.facts:
         yield "\n".join(f"- {_plain(name)}: {_plain(value)}" for name, value in episode.facts)
     for part in episode.parts:

@@ -29,6 +29,11 @@ def counted(n: int, noun: str, *, plural: str | None = None) -> str:
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
+def ended(text: str) -> str:
+    """A sentence with a full stop, where no sign ends it."""
+    return text if text.endswith((".", "?", "!", "…")) else f"{text}."
+
+
 def share(part: int, whole: int, noun: str) -> str:
     """`31 % of 219 turns`, or `3 of 7 turns` where n is small."""
     if whole < SMALL:

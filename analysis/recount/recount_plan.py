@@ -429,7 +429,9 @@ def make_plan(
     _check(wanted, exempt, own_order)
     own = tuple(own_order) if logged else None if order is None else used
     numbers = tuple(sorted(set(exempt)))
-    dial = approvals_asked(len(own_order)) if approves is None else (approves.checked(),)
+    dial = (
+        approvals_asked(len(own_order)) if approves is None else (approves.checked(len(own_order)),)
+    )
     return Plan(
         used,
         own,

@@ -2,6 +2,7 @@ import pytest
 
 from tutorsim.analysis.pages.words import (
     counted,
+    ended,
     extremes,
     listed,
     percent,
@@ -81,3 +82,8 @@ def test_extremes_pass_over_what_is_missing():
 def test_what_nobody_can_see_is_made_visible_and_the_rest_stays(written, seen):
     assert shown(written) == seen
     shown(written).encode()
+
+
+def test_a_sentence_ends_with_one_sign():
+    said = {"done": "done.", "done.": "done.", "done?": "done?", "done…": "done…"}
+    assert {one: ended(one) for one in said} == said

@@ -111,3 +111,9 @@ def test_nobody_is_no_other_winner(tmp_path):
     # e is tied three ways, a circle; f is a's: a beats b 3 to 1, and ties c 2 to 2
     assert (row.agreement.upper, row.wins["none"].lower, row.changes) == (0, 2, 0)
     assert found.agreed("set")[1] == 0
+
+
+@pytest.mark.parametrize("asked", [Approvals(1, 9), Approvals(5, None), Approvals(5, 5)])
+def test_more_approvals_than_candidates_are_refused(source, asked):
+    with pytest.raises(UsageError, match="Nobody can approve of"):
+        recount(source, approves=asked)

@@ -5,14 +5,18 @@ import pytest
 pytest_plugins = ["pytester"]
 
 TESTS = """
+import hashlib
 import socket
 import pytest
+from tutorsim.records import to_line
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 
 def test_panel(replayed_study):
     assert len(replayed_study.episodes) == 4
     assert replayed_study.run.study.name == "grid"
+    lines = "".join(f"{to_line(one)}\\n" for one in replayed_study.episodes.values())
+    assert replayed_study.run.episodes_sha256 == hashlib.sha256(lines.encode()).hexdigest()
     assert replayed_study.episodes[EPISODE].turns_taken == 1
 
 def test_again(replayed_study, request):

@@ -860,6 +860,8 @@ def test_candidates_belong_to_a_vote_unless_somebody_says_who_stands(tmp_path, c
     if case == "said for each vote":
         said = written(tmp_path, "c.csv", "poll,candidate\np,a\np,b\nq,b\nq,c\nq,e\n")
         assert read_candidates(said) == hints.candidates_of
+        listed = written(tmp_path, "c.txt", "\n b \na\n\nb\n")
+        assert read_candidates(listed) == ("b", "a")
     found: dict[str, set[str]] = {}
     for episode, candidate in (
         open_source(file, hints=hints).ballots.select("episode_id", "candidate").iter_rows()

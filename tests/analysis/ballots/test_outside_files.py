@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tutorsim.analysis.ballots.outside_files import typed_columns
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
@@ -256,6 +257,13 @@ def test_blank_lines_are_no_rows_but_count(tmp_path, form):
     assert mass_of(write(good)) == {("v", "a"): 1, ("w", "a"): 1}
     with pytest.raises(BallotFileError, match="row 5: the mass -1 is negative"):
         open_source(write(bad))
+
+
+def test_true_and_false_are_written_as_words_or_digits(tmp_path):
+    said = pl.DataFrame({"row": range(5), "approved": ["True", "1", " false", "0", ""]})
+    said = said.with_columns(pl.lit("1").alias(name) for name in HEAD.split(","))
+    typed = typed_columns(said, Path("b"))
+    assert typed["approved"].to_list() == [True, True, False, False, None]
 
 
 def test_a_cut_json_line_is_refused_by_its_number(tmp_path):

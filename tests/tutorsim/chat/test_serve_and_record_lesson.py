@@ -9,7 +9,7 @@ import time
 import pytest
 
 from tests.tutorsim.chat.browser import PATIENCE
-from tutorsim.chat.serve_and_record_lesson import chat_app
+from tutorsim.chat.serve_and_record_lesson import ADDRESS_FILE, _earlier_port, chat_app
 from tutorsim.errors import TutorsimError
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.records.group import CycleRecord, ThoughtRecord
@@ -345,3 +345,12 @@ def test_a_finished_study_has_no_lesson_left(serve):
     code, said = served.ended()
     assert code == 2
     assert "Every lesson of 'talk' with a person is recorded." in said
+
+
+@pytest.mark.parametrize(
+    ("said", "port"),
+    [({"port": 8000}, 8000), ({"port": 70_000}, 0), ({"port": -1}, 0), ({"port": "8"}, 0), ([], 0)],
+)
+def test_of_an_earlier_address_only_a_port_is_taken(tmp_path, said, port):
+    (tmp_path / ADDRESS_FILE).write_text(json.dumps(said))
+    assert _earlier_port(tmp_path) == port

@@ -1,5 +1,6 @@
 """Each layer is seen to hold by itself; one that was made to do nothing is named."""
 
+import errno
 import struct
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from tutorsim.errors import SandboxUnavailable
 from tutorsim.sandbox import LAYERS, LEVELS, Sandbox
 from tutorsim.sandbox.inner import jail
+from tutorsim.sandbox.inner.linux import errno_name
 from tutorsim.sandbox.inner.probes import PROBES
 
 GUTTED = {
@@ -45,6 +47,10 @@ def report():
 def _skip_unless_on(report, layer):
     if report["layers"][layer] != "ok":
         pytest.skip(f"{layer} is not on here: {report['layers'][layer]}")
+
+
+def test_a_refusal_has_the_same_name_in_every_language():
+    assert errno_name(OSError(errno.EPERM, "Vorgang nicht zulässig")) == "EPERM"
 
 
 def test_every_layer_that_is_on_stopped_something_alone(report):

@@ -16,7 +16,7 @@ import pytest
 from tutorsim.errors import SandboxError, SandboxUnavailable, TaskFileError, UsageError
 from tutorsim.kernel.flow import CodeRun
 from tutorsim.sandbox import LEVELS, Limits, Sandbox, prove_tasks, require_provable
-from tutorsim.sandbox.sandbox import memory_ceiling, read_aftermath
+from tutorsim.sandbox.sandbox import Usage, _near, _workers, memory_ceiling, read_aftermath
 from tutorsim.sandbox.zygote_process import Aftermath, Broken, Zygote
 from tutorsim.tasks import CodeTask, builtin, load_tasks
 
@@ -180,6 +180,20 @@ def _kill_the_largest(zygote):
                     os.kill(int(child), signal.SIGKILL)
                     return
         threading.Event().wait(0.01)
+
+
+def test_as_many_programs_run_at_once_as_there_are_cores_unless_memory_allows_fewer(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(6))
+    asked = [(None, None), (None, 8 * Limits().memory), (9, None), (None, 1)]
+    assert [_workers(wanted, Limits(), room) for wanted, room in asked] == [6, 4, 9, 1]
+
+
+def test_a_limit_is_near_where_more_than_half_of_it_was_used():
+    half = Usage(cpu=1, wall=2, memory=60, calls=0, written=5, output="", detail="")
+    limits = Limits(cpu=2, wall=4, memory=100, output=10)
+    assert not _near(half, limits, 10)
+    over = {"cpu": 1.1, "wall": 2.1, "memory": 61, "written": 6}
+    assert all(_near(replace(half, **{name: used}), limits, 10) for name, used in over.items())
 
 
 def test_the_limit_on_memory_follows_the_container(monkeypatch):

@@ -28,6 +28,7 @@ from tutorsim.analysis.systems.debate.page import challenge, document
 from tutorsim.analysis.systems.debate.page_evidence import PUBLISHED, Variant, as_printed, published
 from tutorsim.analysis.systems.debate.protocols import (
     best_protocol,
+    differing,
     protocol_chance,
     recount_document,
 )
@@ -436,6 +437,16 @@ def test_debates_on_which_the_protocols_differ_are_shown_one_by_one(bundled):
     assert rows["strategyqa-0003"]["simple"] == "B (3)"
     assert rows["strategyqa-0003"]["approval"] == "A (5*)"
     assert rows["strategyqa-0003"]["unanimity"] == "B (1)"
+
+
+def test_debates_that_leave_an_outcome_open_are_neither_alike_nor_shown():
+    """A debate that a vote stopped has none of its own under rules that would have gone on."""
+    stopped, whole = make_run(["simple"]).episodes, make_run(["full"]).episodes
+    shown = differing(SimpleNamespace(records=(*stopped, *whole)))
+    assert "Of 8 debates, 0 end with the same answer under all" in shown.caption
+    assert "; 4 leave some outcome open." in shown.caption
+    assert shown.data["task"].to_list() == [one.task_id for one in whole]
+    assert "open" not in differing(SimpleNamespace(records=whole)).caption
 
 
 def test_the_chart_compares_protocols_that_apply_to_every_debate(bundled):

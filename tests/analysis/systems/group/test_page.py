@@ -2,10 +2,14 @@
 
 from types import SimpleNamespace
 
+import polars as pl
 import pytest
 
+from tests.analysis.systems.group.conftest import RUN
 from tests.tutorsim.systems.group.conftest import play, standin
 from tutorsim.analysis.pages.published_figures import printed
+from tutorsim.analysis.systems.group.charts import _most_said
+from tutorsim.analysis.systems.group.columns import TABLES
 from tutorsim.analysis.systems.group.page import (
     agreement,
     balance,
@@ -120,6 +124,12 @@ def test_coders_agree_over_the_messages_that_both_gave_a_category(lessons):
     ]
 
 
+def test_the_one_who_writes_most_is_named_wherever_their_row_stands():
+    rows = pl.DataFrame({"condition": "a", "who": ["x", "y"], "share": [0.6, 0.4], "even": 0.5})
+    said = "x writes 60 % of messages under a; an even share is 50 %"
+    assert [_most_said(table, of([])) for table in (rows, rows.reverse())] == [said, said]
+
+
 # --- Duels ----------------------------------------------------------------------------------------
 
 
@@ -211,6 +221,11 @@ def test_quality_is_a_mean_over_raters_and_their_spread():
     assert row["spread_of_raters"] == pytest.approx(2**0.5)
     assert row["printed"] == 4.25
     assert quality(of([duel("win")])) is None
+    unread = RatingRecord(system="next_speaker", rater="rater_2", scores=None)
+    rows = TABLES["ratings"].frame((duel("win", ratings=(ratings[0], unread)),), RUN)
+    assert rows.select("rater", "criterion", "score").rows() == [
+        ("rater_1", "a", 6), ("rater_1", "b", 6), ("rater_2", "", None),
+    ]  # fmt: skip
 
 
 def test_printed_figures_are_told_apart_from_computed_ones():

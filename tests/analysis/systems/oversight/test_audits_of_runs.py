@@ -108,6 +108,8 @@ def test_what_followed_is_the_change_of_the_next_score():
     changes = score_changes(RECORDS)
     assert {guidance: change.n for guidance, change in changes.items()} == {0: 1, 2: 2}
     assert changes[2].value == pytest.approx(0.5)
+    alike = score_changes([item(f"t{i}", "a", (1, 2), score_after=1.25) for i in range(20)])
+    assert alike[2].interval.high == 1, "no score rises by more than the whole scale"
 
 
 def test_nothing_has_no_shares():

@@ -14,6 +14,7 @@ from tutorsim.analysis.systems.oversight.effect_of_debate import RULES
 from tutorsim.analysis.systems.oversight.page import below_trivial, document, recount
 from tutorsim.analysis.systems.oversight.page_evidence import Evidence
 from tutorsim.analysis.systems.oversight.scores import baselines, pair_of
+from tutorsim.analysis.systems.oversight.trace import trace
 from tutorsim.errors import UsageError
 from tutorsim.systems.oversight.items import read_mrbench_text
 from tutorsim.systems.oversight.settings import CONDITIONS
@@ -185,3 +186,10 @@ def test_each_item_has_its_labels_under_each_reading_and_rule(played):
     assert unscored["mistake_correct"].null_count() == unscored.height
     with pytest.raises(UsageError, match="samples=3"):
         VIEW.outcomes_under({"samples": ("3",)})
+
+
+def test_a_failed_item_is_told_as_failed_and_others_by_their_label(played):
+    first = played.episodes[0]
+    failed = first.model_copy(update={"status": "failed", "scores": None})
+    assert trace(played, failed).outcome == "failed"
+    assert trace(played, first).outcome.endswith(("right", "wrong"))

@@ -5,6 +5,7 @@ import pytest
 
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, PermutationTest
 from tutorsim.analysis.systems.oversight.scores import (
+    DRAWS,
     METRICS,
     Judged,
     baselines,
@@ -237,6 +238,8 @@ def test_swaps_of_few_dialogues_are_enumerated():
     # First right in all of 4 dialogues, second in none: 2 of 16 swaps are as far apart.
     test = accuracy_test(one_each(*[(1, 1)] * 4), one_each(*[(1, 0)] * 4))
     assert test == PermutationTest(1.0, 2 / 16, 4, exact=True, tasks=4)
+    test = accuracy_test(one_each(*[(1, 1)] * 2), one_each(*[(1, 0)] * 2))
+    assert test == PermutationTest(1.0, 2 / 4, 2, exact=True, tasks=2)
 
 
 def test_swaps_of_many_dialogues_find_a_difference_and_none():
@@ -244,7 +247,9 @@ def test_swaps_of_many_dialogues_find_a_difference_and_none():
     some, all_ = (one_each(*[(1, g) for g in gs]) for gs in (rng.choices((0, 1), k=60), [1] * 60))
     same = accuracy_test(some, some)
     assert (same.p_value, same.exact) == (1.0, False)
-    assert accuracy_test(all_, some).p_value < 0.001
+    apart = accuracy_test(all_, some)
+    assert apart.p_value < 0.001
+    assert apart.error == (apart.p_value * (1 - apart.p_value) / DRAWS) ** 0.5
     assert isinstance(accuracy_test(some[:1], some[:1]), NotEstimable)
 
 

@@ -90,6 +90,13 @@ def test_outcomes_are_per_panel_and_leave_the_single_tutor_out(source):
     assert [row.panel for row in (three, copies)] == ["three", "copies"]
     assert [row.success.value for row in (three, copies)] == pytest.approx([1 / 3, 0])  # type: ignore[union-attr]
     assert three.score.value == pytest.approx(1.3 / 3)  # type: ignore[union-attr]
+    first = source.episodes[0]
+    many = tuple(
+        first.model_copy(update={"task_id": f"t{i}", "episode_id": f"e{i}"}) for i in range(20)
+    )
+    [alike] = panel_outcomes(replace(source, episodes=many))
+    score = alike.score
+    assert score.interval.low < score.value < score.interval.high  # type: ignore[union-attr]
 
 
 def test_panels_are_contrasted_with_the_first_over_shared_tasks(source):
@@ -153,6 +160,8 @@ def test_the_report_has_a_section_of_panels_where_a_run_compares_some(source):
         *(f"panel-contrasts-{m}" for m in ("success", "final_score", "tied", "fallback", "flip")),
         "panel-certain",
     ]
+    [certain] = [table for table in section.tables if table.name == "panel-certain"]
+    assert certain.data["under simple"].to_list() == ["3 of 3", "3 of 3"]
     assert not PanelsView(panel_source(panel_episode()))
 
 

@@ -131,7 +131,7 @@ def test_an_own_panel_is_recorded_once_and_then_tested_offline(pytester, monkeyp
     run = ("-p", "no:cacheprovider", "--strict-markers", "-q")
     without = pytester.runpytest_subprocess(*run)
     without.assert_outcomes(failed=3)
-    without.stdout.fnmatch_lines(["*the recording has no cassette*"])
+    without.stdout.fnmatch_lines(["*is not there.*"])
     with StandIn(seed=1) as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")

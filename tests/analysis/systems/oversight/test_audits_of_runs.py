@@ -108,8 +108,11 @@ def test_what_followed_is_the_change_of_the_next_score():
     changes = score_changes(RECORDS)
     assert {guidance: change.n for guidance, change in changes.items()} == {0: 1, 2: 2}
     assert changes[2].value == pytest.approx(0.5)
-    alike = score_changes([item(f"t{i}", "a", (1, 2), score_after=1.25) for i in range(20)])
-    assert alike[2].interval.high == 1, "no score rises by more than the whole scale"
+    for before, after in ((0.0, 1.0), (1.0, 0.0)):
+        scores = {"score_before": before, "score_after": after}
+        [alike] = score_changes([item(f"t{i}", "a", (1, 2), **scores) for i in range(20)]).values()
+        interval = alike.interval
+        assert (after - before) in (interval.low, interval.high), "no change is more than the scale"
 
 
 def test_nothing_has_no_shares():

@@ -465,6 +465,7 @@ def _shaped(rows: Rows) -> tuple[str, Rows]:
     if len(wide) > 1:
         refuse_nearly_numbers(rows, wide)
         _refuse_tallies(rows, wide)
+        _refuse_answers_beside_numbers(rows, wide)
         return "wide", of_wide(rows, wide)
     voters = _voter_columns(rows)
     if voters:
@@ -499,12 +500,15 @@ def _proposal(rows: Rows) -> str:
             texts.append(name)
     alike = [name for name in texts if not rows.frame.get_column(name).is_unique().all()]
     if numbers and len(alike) > 1:
-        found = {"voter": alike[0], "candidate": alike[1], **found, "mass": numbers[0]}
+        given = as_numbers(rows.frame.get_column(numbers[0]).cast(pl.String))
+        ranks = given is not None and set(given) == set(range(1, 1 + given.n_unique()))
+        kind = "rank" if ranks else "mass"
+        found = {"voter": alike[0], "candidate": alike[1], **found, kind: numbers[0]}
     elif not found.keys() & {"ranking", "approvals"} and texts:
         found["choice"] = next((name for name in alike), texts[-1])
     if "voter" not in found and any(name not in found.values() for name in texts):
         found["voter"] = next(name for name in texts if name not in found.values())
-    if numbers and "mass" not in found:
+    if numbers and not found.keys() & {"mass", "rank"}:
         found["weight"] = numbers[0]
     said = [f"--map '{o}={t}'" for o, t in found.items() if rows.columns.get(o) != t]
     if said:
@@ -553,6 +557,23 @@ _GRADES: Final = re.compile(
     re.IGNORECASE,
 )
 """Words of a scale, such as of agreement, and numbers that are said in words."""
+
+
+def _refuse_answers_beside_numbers(rows: Rows, candidates: Sequence[str]) -> None:
+    """Columns of yes and no beside columns of numbers, which are not both candidates'."""
+    texts = {name: rows.frame[name].cast(pl.String) for name in candidates}
+    marks = {n: cells.str.contains(r"\p{L}|[✓✔]").any() for n, cells in texts.items()}
+    words = [n for n, some in marks.items() if some and not texts[n].str.contains(r"\d").any()]
+    if words and len(words) < len(candidates) and not rows.hints.candidates:
+        numbers = [name for name in candidates if name not in words]
+        raise BallotFileError(
+            f"{rows.file}: yes and no stand in {', '.join(words)}, and numbers in "
+            f"{', '.join(numbers)}.",
+            why="Candidates get one kind of ballot.",
+            hint=f"If “{words[0]}” is each voter's choice: --map 'choice={words[0]}', and "
+            f"--map 'weight={numbers[0]}' if that counts votes; else name who stands: "
+            "--candidates NAME,NAME,…",
+        )
 
 
 def _refuse_numbered(rows: Rows, columns: Sequence[str]) -> None:

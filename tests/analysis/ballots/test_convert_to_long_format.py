@@ -705,6 +705,7 @@ FOUND = [
     ("b.csv", ",a,b\n0,1,0\n1,0,1\n", "simple b 1 a=1 b=0"),
     ("b.csv", "shareholder,shares,choice\nv,2,a\nw,1,b\n", "simple b v (1 of 2) a=1 b=0"),
     ("b.csv", "date,member,vote\n1,v,a\n1,w,b\n2,v,b\n2,w,b\n", "--map episode_id=COLUMN"),
+    ("b.csv", "Wer,Stimmen,Wahl\nv,3,Ja\nw,2,Nein\n", "yes and no stand in Wahl, and numbers in S"),
     ("b.json", '{"a>b": 2, "b>a": 1}', "ranked b 1 (1 of 2) a=1 b=0"),
     ("b.csv", "voter,rank1,rank2\nv,a,a\nw,a,b\n", "an order names a candidate twice: a"),
     ("b.csv", "voter,weight,choice\nv,-1,a\nw,1,b\n", "'-1' in “weight” is no weight"),
@@ -713,7 +714,7 @@ FOUND = [
     (
         "b.csv",
         "Wer,Wen,Platz\nv,a,1\nv,b,2\nw,a,2\nw,b,1\n",
-        "--map 'mass=Platz'",
+        "--map 'rank=Platz'",
     ),
     ("b.csv", "count;ranking\n1.200;a>b\n900;b>a\n", "may have a sign that parts thousands"),
     ("b.csv", "count,ranking\n1.25,a>b\n1,b>a\n", "ranked b 1 (1 of 125) a=1 b=0"),

@@ -108,7 +108,7 @@ def _read(reply: str, labels: Mapping[str, str], form: BallotFormat, budget: int
 # --- Written numbers -----------------------------------------------------------------------------
 
 _WORDS: Final = {
-    **dict.fromkeys(("x", "yes", "y", "true", "ja", "oui", "si", "✓", "✔"), 1.0),
+    **dict.fromkeys(("x", "yes", "y", "true", "ja", "oui", "si", "ok", "✓", "✔"), 1.0),
     **dict.fromkeys(("no", "n", "false", "nein", "non"), 0.0),
 }
 _DASHES: Final = ["-", "–", "—", "--"]
@@ -267,16 +267,19 @@ _PLACE_WORDS: Final = {
     f"{word}{tail}": place
     for place, words in enumerate(
         (
-            ("first", "1st"),
-            ("second", "2nd"),
-            ("third", "3rd"),
+            ("first", "1st", "gold", "prima", "primera", "erste", "premier"),
+            ("second", "2nd", "silver", "seconda", "segunda", "zweite", "deuxième"),
+            ("third", "3rd", "bronze", "terza", "tercera", "dritte", "troisième"),
             ("fourth", "4th"),
             ("fifth", "5th"),
         ),
         start=1,
     )
     for word in words
-    for tail in ("", "_choice", "_place", "_rank", "_preference")
+    for tail in (
+        *("", "_choice", "_place", "_rank", "_preference"),
+        *("_scelta", "_opción", "_wahl", "_choix"),
+    )
 }
 _PLACE_STEMS: Final = ("rank", "choice", "place", "preference", "pref", "position", "")
 _LIST_SEPARATORS: Final = ">;|,"
@@ -457,8 +460,9 @@ def _without_abstentions(rows: Rows, columns: Sequence[str]) -> Rows:
         if column.dtype != pl.String:
             continue
         nobody = (
-            column.map_elements(plain, pl.String, skip_nulls=True).is_in(words).fill_null(False)
-        )
+            column.map_elements(plain, pl.String, skip_nulls=True).is_in(words)
+            | column.str.strip_chars().is_in(words)
+        ).fill_null(False)
         for cell in column.filter(nobody).to_list():
             found[cell] = found.get(cell, 0) + 1
         cells = pl.Series(name, column.zip_with(~nobody, pl.Series([None], dtype=pl.String)))

@@ -467,15 +467,31 @@ def _shaped(rows: Rows) -> tuple[str, Rows]:
         _refuse_tallies(rows, wide)
         _refuse_answers_beside_numbers(rows, wide)
         return "wide", of_wide(rows, wide)
+    refuse_nearly_numbers(rows, wide)
+    _refuse_comparisons(rows)
     voters = _voter_columns(rows)
     if voters:
         _refuse_grades(rows, voters)
         _refuse_numbered(rows, voters)
         return "voters", _of_voters(rows, voters)
-    refuse_nearly_numbers(rows, wide)
+    _refuse_grades(rows, [name for name in _other_columns(rows) if rows.frame[name].count()])
     missed = [name for name in ("voter", "candidate", "mass", "protocol") if not rows.has(name)]
     theirs = [rows.columns.get(n, n) for n in rows.frame.columns if n != "row"]
     raise columns_missed(rows.file, missed, theirs, _proposal(rows))
+
+
+def _refuse_comparisons(rows: Rows) -> None:
+    """A column that names other columns of its row, as a winner of a pair does."""
+    names = set(_other_columns(rows)) | set(rows.columns.values())
+    for name in _other_columns(rows):
+        cells = set(rows.frame[name].cast(pl.String).drop_nulls())
+        if cells & names and cells - names <= {"tie", "both", "draw", "none"}:
+            raise BallotFileError(
+                f"{rows.file}: “{name}” names the columns {', '.join(sorted(cells & names))}.",
+                why="A row may compare those who stand in these columns.",
+                hint="Write the winner's own name in a column choice, and all that are compared in "
+                "a column candidates.",
+            )
 
 
 def _proposal(rows: Rows) -> str:
@@ -485,8 +501,8 @@ def _proposal(rows: Rows) -> str:
     found = {name: rows.columns[name] for name in ("voter", "candidate") if rows.has(name)}
     for name in _other_columns(rows):
         cells = rows.frame.get_column(name).cast(pl.String).drop_nulls()
-        backwards = re.search("last|worst|least", name, re.IGNORECASE)
-        if cells.n_unique() < 2 or _counts_or_names(name) or backwards:
+        other = re.search(r"last|worst|least|(\b|_)id$", name, re.IGNORECASE)
+        if cells.n_unique() < 2 or _counts_or_names(name) or other:
             continue
         parted = cells.unique().str.split(next((sign for sign in ">;|," if sign in cells[0]), ">"))
         parts = parted.explode().str.strip_chars()
@@ -499,15 +515,22 @@ def _proposal(rows: Rows) -> str:
         else:
             texts.append(name)
     alike = [name for name in texts if not rows.frame.get_column(name).is_unique().all()]
+    given = numbers or rows.has("mass") or rows.has("rank")
     if numbers and len(alike) > 1:
-        given = as_numbers(rows.frame.get_column(numbers[0]).cast(pl.String))
-        ranks = given is not None and set(given) == set(range(1, 1 + given.n_unique()))
+        places = as_numbers(rows.frame.get_column(numbers[0]).cast(pl.String))
+        ranks = places is not None and set(places) == set(range(1, 1 + places.n_unique()))
         kind = "rank" if ranks else "mass"
         found = {"voter": alike[0], "candidate": alike[1], **found, kind: numbers[0]}
-    elif not found.keys() & {"ranking", "approvals"} and texts:
-        found["choice"] = next((name for name in alike), texts[-1])
-    if "voter" not in found and any(name not in found.values() for name in texts):
-        found["voter"] = next(name for name in texts if name not in found.values())
+    elif texts and given and "voter" in found and not rows.frame["voter"].is_unique().all():
+        found["candidate"] = texts[0]
+    elif texts and not found.keys() & {"ranking", "approvals"}:
+        called = (name for name in texts if _CHOSEN.search(name))
+        found["choice"] = next(called, (alike or texts)[-1])
+    alone = [name for name in texts if name not in (*alike, *found.values())]
+    if "voter" not in found and alone:
+        found["voter"] = alone[0]
+    if numbers and "candidate" in found and not rows.has("mass") and not rows.has("rank"):
+        found["mass"] = numbers.pop(0)
     if numbers and not found.keys() & {"mass", "rank"}:
         found["weight"] = numbers[0]
     said = [f"--map '{o}={t}'" for o, t in found.items() if rows.columns.get(o) != t]
@@ -518,6 +541,9 @@ def _proposal(rows: Rows) -> str:
     return next((f"{one}, which is no number." for one in told), "")
 
 
+_CHOSEN: Final = re.compile(
+    "vote|choice|chos|pick|prefer|favo|winner|wahl|stimme|opci|keuze|scelta|choix", re.IGNORECASE
+)
 _TALLIED: Final = frozenset(
     {"for", "against", "yes", "no", "aye", "ayes", "nay", "nays", "noes", "in_favour", "in_favor"}
     | {"ja", "nein", "dafür", "dagegen", "oui", "non", "pour", "contre", "sí", "si"}
@@ -593,8 +619,8 @@ def _refuse_numbered(rows: Rows, columns: Sequence[str]) -> None:
 
 def _refuse_grades(rows: Rows, columns: Sequence[str]) -> None:
     """Columns in which some cells are words of a scale: options that rows grade, or voters."""
-    cells = pl.concat([rows.frame.get_column(name).cast(pl.String) for name in columns])
-    graded = [cell for cell in cells.drop_nulls() if _GRADES.fullmatch(cell.strip())]
+    cells = (cell for name in columns for cell in rows.frame[name].cast(pl.String).drop_nulls())
+    graded = [cell for cell in cells if _GRADES.fullmatch(cell.strip())]
     if graded and not rows.hints.candidates:
         raise BallotFileError(
             f"{rows.file} has words of a scale, such as {graded[0]!r}.",

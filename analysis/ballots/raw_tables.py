@@ -264,6 +264,13 @@ def _rows_in(value: object, around: Mapping[str, Any], key: str = "") -> Iterato
         bare = {name: held for name, held in value.items() if name not in inside}
         if not inside:
             yield from _of_plain(bare, around, key)
+        elif any(column_named(name, bare) for name in ("choice", "ranking", "candidate")):
+            named = {
+                n: held.get("name", held.get("id"))
+                for n, held in inside.items()
+                if isinstance(held, dict)
+            }
+            yield {**around, **bare, **named}
         elif bare or any(name in _GATHER for name in inside):
             holder = next((name for name in _GATHER if name in inside), next(iter(inside)))
             rest = {name: held for name, held in inside.items() if name != holder}

@@ -100,7 +100,22 @@ _STAGES: Final[Mapping[str, tuple[str, ...]]] = {
 ABSTENTIONS: Final = frozenset(
     {"abstain", "abstains", "abstained", "abstention", "none", "nobody", "no_one", "no_vote"}
     | {"no_answer", "no_preference", "n/a", "na", "nan", "null", "skip", "skipped", "-", "–", "—"}
-    | {"?", "enthaltung", "stimmenthaltung", "ungültig", "vote_blanc", "bulletin_blanc", "vote_nul"}
+    | {
+        "?",
+        "blank",
+        "blanco",
+        "en_blanco",
+        "nulo",
+        "leer",
+        "astenuto",
+        "i_abstain",
+        "enthaltung",
+        "stimmenthaltung",
+        "ungültig",
+        "vote_blanc",
+        "bulletin_blanc",
+        "vote_nul",
+    }
     | {"bulletin_nul", "undervote", "overvote", "spoiled", "spoilt", "棄権"}
 )
 """Words in place of a candidate that say that nobody was voted for, as `plain` writes them."""

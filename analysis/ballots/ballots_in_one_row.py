@@ -1,6 +1,7 @@
 """Rows that are whole ballots: places, lists in a cell, columns, raw replies, written numbers."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -179,13 +180,15 @@ _AROUND: Final = "()?!*~ "
 
 
 def nearly_numbers(column: pl.Series) -> bool:
-    """Whether half of a column's cells or more are numbers, or yes or no, and some are not; cells
-    of x and y are names."""
+    """Whether half of a column's cells or more are numbers, or yes or no, and some are not; single
+    letters, as x and y or N and S, are names."""
     text = _said(column)
-    if {"x", "y"} <= set(text.str.to_lowercase()):
+    strange = text.filter(_strange_cells(column))
+    letters = not text.str.contains(r"\d").any() and strange.str.contains(r"^\p{L}$").all()
+    if strange.is_empty() or letters or {"x", "y"} <= set(text.str.to_lowercase()):
         return False
     bare = _as_written(text.str.strip_chars(_AROUND).replace("", None))
-    return bool(_strange_cells(column).any()) and 2 * bare.count() >= text.count()
+    return 2 * bare.count() >= text.count()
 
 
 def guess_protocol(frame: pl.DataFrame, ballot: Sequence[str]) -> Guess | None:
@@ -454,7 +457,7 @@ def _without_abstentions(rows: Rows, columns: Sequence[str]) -> Rows:
     """Cells that name nobody as empty ones, and what is told of them."""
     said = set(map(plain, rows.hints.candidates))
     words = [word for word in ABSTENTIONS if word not in said]
-    found: dict[str, int] = {}
+    found: list[str] = []
     for name in columns:
         column = rows.frame.get_column(name)
         if column.dtype != pl.String:
@@ -463,14 +466,15 @@ def _without_abstentions(rows: Rows, columns: Sequence[str]) -> Rows:
             column.map_elements(plain, pl.String, skip_nulls=True).is_in(words)
             | column.str.strip_chars().is_in(words)
         ).fill_null(False)
-        for cell in column.filter(nobody).to_list():
-            found[cell] = found.get(cell, 0) + 1
+        found += column.filter(nobody).to_list()
         cells = pl.Series(name, column.zip_with(~nobody, pl.Series([None], dtype=pl.String)))
         rows = rows.with_frame(rows.frame.with_columns(cells))
-    if not found:
-        return rows
-    told = ", ".join(f"{n} of “{cell}”" for cell, n in found.items())
-    return rows.note(f"abstentions by their words: {told}")
+    return rows.note(f"abstentions by their words: {_counted(found)}") if found else rows
+
+
+def _counted(cells: Sequence[str]) -> str:
+    """`2 of “n/a”, 1 of “-”`."""
+    return ", ".join(f"{n} of “{cell}”" for cell, n in Counter(cells).items())
 
 
 def lists_in(column: pl.Series, sign: str | None = None) -> tuple[pl.Series, str]:
@@ -619,7 +623,7 @@ def _mass_in_set(chosen: Sequence[str], name: str, m: int) -> int | None:
     return int(name in chosen) if chosen else None
 
 
-def _refuse_strange(rows: Rows, name: str) -> None:
+def refuse_strange(rows: Rows, name: str) -> None:
     """A candidate's column in which a cell is no number."""
     cells = rows.frame.get_column(name)
     refuse(
@@ -632,23 +636,12 @@ def _refuse_strange(rows: Rows, name: str) -> None:
     )
 
 
-def refuse_nearly_numbers(rows: Rows, candidates: Sequence[str]) -> None:
-    """A column beside those of candidates that a few cells keep from being one."""
-    ours = {"row", *KEYS, *_GRID, *candidates, *filter(None, [rows.hints.own])}
-    for name in rows.frame.columns if not rows.hints.candidates else ():
-        if name not in ours and nearly_numbers(rows.frame.get_column(name)):
-            _refuse_strange(rows, name)
-
-
 def _words_for_nothing(rows: Rows, candidates: Sequence[str]) -> Rows:
     """How many cells beside numbers or marks say in words that there is none."""
-    found: dict[str, int] = {}
-    for name in candidates:
-        cells = rows.frame.get_column(name).cast(pl.String).str.strip_chars()
-        for cell in cells.filter(cells.is_in(_NOTHING)).to_list():
-            found[cell] = found.get(cell, 0) + 1
-    told = ", ".join(f"{n} of “{cell}”" for cell, n in found.items())
-    return rows.note(f"cells that give nothing by their words: {told}") if told else rows
+    every = [rows.frame.get_column(name).cast(pl.String).str.strip_chars() for name in candidates]
+    found = [cell for cells in every for cell in cells.filter(cells.is_in(_NOTHING)).to_list()]
+    said = f"cells that give nothing by their words: {_counted(found)}"
+    return rows.note(said) if found else rows
 
 
 def _refuse_sums(rows: Rows, numbers: Mapping[str, pl.Series | None]) -> None:
@@ -678,7 +671,7 @@ def of_wide(rows: Rows, candidates: Sequence[str]) -> Rows:
         numbers |= {n: None for n in texts if _said(rows.frame.get_column(n)).is_in(_DASHES).all()}
     for name in texts:
         if numbers[name] is None:
-            _refuse_strange(rows, name)
+            refuse_strange(rows, name)
     _refuse_sums(rows, numbers)
     rows = _words_for_nothing(rows, candidates)
     blank = pl.lit(None, pl.Float64)

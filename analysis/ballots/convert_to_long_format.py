@@ -8,11 +8,11 @@ Shapes, in the order in which they are looked for:
 * *one cell*: a column holds one choice, all approved, or the whole order;
 * *wide*: every column that is none of ours is a candidate.
 
-A file that does not name its episode, turn, stage or protocol has one of each. What was assumed is
-said in one sentence; a file in the ballots table's own shape assumes nothing.
+A file that does not name its episode, turn, stage or protocol has one of each. What may be read in
+two ways is asked about (`doubtful_rows_and_columns`), and what was assumed is said in one sentence;
+a file in the ballots table's own shape assumes nothing.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -36,19 +36,37 @@ from tutorsim.analysis.ballots.ballots_in_one_row import (
     as_numbers,
     guess_protocol,
     lists_in,
-    may_share_places,
     of_one_cell,
     of_places,
     of_wide,
     place_columns,
     read_replies,
-    refuse_nearly_numbers,
     whole_points,
+)
+from tutorsim.analysis.ballots.doubtful_rows_and_columns import (
+    ALSO,
+    ONE_CELL,
+    alike_columns,
+    counts_or_names,
+    other_columns,
+    proposal,
+    refuse_answers_beside_numbers,
+    refuse_codes,
+    refuse_comments,
+    refuse_comparisons,
+    refuse_grades,
+    refuse_headings,
+    refuse_judges,
+    refuse_nearly_numbers,
+    refuse_numbered,
+    refuse_other_ballots,
+    refuse_shared_places,
+    refuse_tallies,
+    refuse_totals,
+    refuse_words_for_nobody,
 )
 from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, Cells, read_cells
 from tutorsim.analysis.ballots.reading_options import (
-    ABSTENTIONS,
-    COLUMN_WORDS,
     EVERY_VOTE,
     NO_HINTS,
     Hints,
@@ -102,12 +120,12 @@ def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
         frame=_decimal_commas(rows.frame),
         comments=cells.comments,
     )
-    _refuse_headings(rows)
+    refuse_headings(rows)
     shape, laid = _shaped(rows)
-    _refuse_totals(laid, rows, shape)
+    refuse_totals(laid, rows, shape)
     laid = _with_stages(_with_keys(laid, shape))
     if shape in ("long", "wide", "voters") and not rows.has("episode_id", "stage", "protocol"):
-        _refuse_words_for_nobody(laid)
+        refuse_words_for_nobody(laid)
     laid = _blanks_give_nothing(_with_protocol(laid, shape), shape)
     laid = _with_stated_candidates(_spelled(laid), rows, shape)
     laid, scale = _with_whole_points(laid)
@@ -117,11 +135,7 @@ def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
     return Laid(
         frame,
         shape,
-        {
-            ours: theirs
-            for ours, theirs in rows.columns.items()
-            if ours in (*BALLOTS_SCHEMA, *_ALSO)
-        },
+        {ours: theirs for ours, theirs in rows.columns.items() if ours in (*BALLOTS_SCHEMA, *ALSO)},
         laid.assumed,
         _stated(cells.frame),
         scale,
@@ -164,67 +178,6 @@ def _on_scale(rows: Rows) -> tuple[Rows, int | None]:
     return rows.with_frame(frame, note), round((high - low) * times)
 
 
-def _refuse_headings(rows: Rows) -> None:
-    """The heading once more among the rows, as where files were put behind one another."""
-    names = [name for name in rows.frame.columns if name != "row"]
-    if len(names) > 1 and all(rows.frame.schema[name] == pl.String for name in names):
-        refuse(
-            rows.frame,
-            pl.all_horizontal(pl.col(n).str.strip_chars() == rows.columns.get(n, n) for n in names),
-            rows.file,
-            "the row repeats the heading",
-            hint="Take it out; if files were put behind one another, read each by itself.",
-        )
-
-
-_TOTALS: Final = (
-    *("total", "totals", "sum", "sums", "grand_total", "mean", "average", "avg", "median"),
-    *("summe", "gesamt", "insgesamt", "mittelwert", "mittel", "durchschnitt", "schnitt"),
-    *("somme", "moyenne", "suma", "media", "promedio", "somma", "totale", "soma", "gemiddelde"),
-)
-_ALL: Final = (*_TOTALS, "all", "overall")
-_NOTES: Final = (
-    *("note", "notes", "source", "remark", "remarks", "legend"),
-    *("hinweis", "anmerkung", "bemerkung", "quelle"),
-)
-
-
-def _refuse_totals(laid: Rows, file: Rows, shape: str) -> None:
-    """A row that sums the others up, which is no voter's.
-
-    Its voter says so; or, among columns that nothing is read from, one of names, each once, that
-    ends in such a word.
-    """
-    if laid.has("voter"):
-        _refuse_words(laid.frame, "voter", _ALL, file.file)
-        _refuse_words(laid.frame, "voter", _NOTES, file.file, "a note below the ballots")
-    if shape == "one cell" and laid.has("weight"):
-        _refuse_words(laid.frame, "candidate", _TOTALS, file.file)
-    for name in file.frame.columns if shape == "wide" else ():
-        cells = file.frame.get_column(name)
-        if cells.dtype == pl.String and name not in laid.used and not cells.is_duplicated().any():
-            _refuse_words(file.frame.tail(1), name, _TOTALS, file.file)
-
-
-def _refuse_words(
-    frame: pl.DataFrame,
-    name: str,
-    words: Sequence[str],
-    file: Path,
-    else_be: str = "what all others add up to",
-) -> None:
-    who = "candidate" if name == "candidate" else "voter"
-    cells = frame.get_column(name).cast(pl.String).drop_nulls().unique()
-    found = [cell for cell in cells if plain(cell.partition(":")[0]) in words]
-    refuse(
-        frame,
-        pl.col(name).cast(pl.String).is_in(found),
-        file,
-        lambda row: f"{row[name]!r} may be a {who}, or {else_be}",
-        hint=f"Take the row out; if it is a {who}, give it another name.",
-    )
-
-
 def _with_abstentions(rows: Rows, shape: str) -> Rows:
     """How many ballots of a file that does not say it are abstentions."""
     if not rows.assumed or shape == "raw replies" or rows.has("ballot_status"):
@@ -232,20 +185,6 @@ def _with_abstentions(rows: Rows, shape: str) -> Rows:
     silent = rows.frame.group_by(_BALLOT).agg(pl.col("mass").is_null().all())
     n = int(silent.get_column("mass").sum())
     return rows.note(f"{n} ballot(s) without a mark, which are abstentions") if n else rows
-
-
-def _refuse_words_for_nobody(rows: Rows) -> None:
-    """A column or row of numbers for “abstain”, who may be a candidate."""
-    names = rows.frame.get_column("candidate").cast(pl.String).drop_nulls().unique()
-    words = [n for n in names if plain(n) in ABSTENTIONS and n not in rows.hints.candidates]
-    refuse(
-        rows.frame,
-        pl.col("candidate").is_in(words),
-        rows.file,
-        lambda row: f"{row['candidate']!r} has numbers, and may be a candidate or nobody",
-        hint="If it is a candidate, name all: --candidates NAME,NAME,…; else take it out: a ballot "
-        "without a number is an abstention.",
-    )
 
 
 def _spelled(rows: Rows) -> Rows:
@@ -316,7 +255,7 @@ def _with_weights(rows: Rows) -> Rows:
 
 def _with_unused(laid: Rows, file: Rows, shape: str) -> Rows:
     """The columns that nothing was read from, in one line."""
-    whole = [name for name in _ONE_CELL if file.has(name)]
+    whole = [name for name in ONE_CELL if file.has(name)]
     read = {"one cell": whole[:1], "long": ["candidate", "mass", "rank"], "voters": ["candidate"]}
     spare = {"mass", "rank", *whole}.difference(read.get(shape, ()), laid.used)
     used = {*file.columns.values(), *file.columns} - {
@@ -385,9 +324,6 @@ def _stated(frame: pl.DataFrame) -> tuple[str, ...]:
     return tuple(sorted(map(str, frame.get_column("provenance").drop_nulls().unique())))
 
 
-_ALSO: Final = ("choice", "approvals", "ranking", "reply", "candidates", "weight")
-
-
 def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
     """The file's columns under our names: by hint, by name, then by another word for it."""
     theirs = [name for name in cells.frame.columns if name != "row"]
@@ -401,7 +337,7 @@ def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
     found = dict(hints.columns)
     if len(hints.candidates) == 1 and hints.candidates[0] in theirs:
         found["candidates"], hints = hints.candidates[0], replace(hints, candidates=())
-    exact = [name for name in (*BALLOTS_SCHEMA, *_ALSO) if name in theirs]
+    exact = [name for name in (*BALLOTS_SCHEMA, *ALSO) if name in theirs]
     if "mass" not in exact and "candidate" not in exact and "approved" in exact:
         exact.remove("approved")  # a list of those approved: only long rows say true or false
     if "mass" not in exact and "points" in exact and "rank" not in exact:
@@ -431,7 +367,7 @@ _OPTIONAL: Final = ("candidates",)
 def _wanted(found: Mapping[str, str]) -> Sequence[str]:
     """Columns to look for under other words: the keys, then what fits the shape."""
     whole = {"candidate", "mass"} <= set(found)
-    return KEYS if whole else (*KEYS, "candidate", "mass", "rank", *_ALSO)
+    return KEYS if whole else (*KEYS, "candidate", "mass", "rank", *ALSO)
 
 
 def _has_place(name: str, found: Mapping[str, str]) -> bool:
@@ -456,208 +392,32 @@ def _shaped(rows: Rows) -> tuple[str, Rows]:
         return "places", of_places(rows, places)
     if rows.has("candidate") and not rows.has("voter") and len(_number_columns(rows)) > 1:
         return "voters", _numbers_of_voters(rows, _number_columns(rows))
-    for name in _ONE_CELL:
+    for name in ONE_CELL:
         if rows.has(name):
-            _refuse_other_ballots(rows, name)
+            refuse_other_ballots(rows, name)
             hint = _protocol_hint(rows) or _single_protocol(rows)
             return "one cell", of_one_cell(rows, name, hint)
     wide = _number_columns(rows)
-    if len(wide) > 1:
-        refuse_nearly_numbers(rows, wide)
-        _refuse_tallies(rows, wide)
-        _refuse_answers_beside_numbers(rows, wide)
-        return "wide", of_wide(rows, wide)
     refuse_nearly_numbers(rows, wide)
-    _refuse_comparisons(rows)
+    if len(wide) > 1:
+        refuse_tallies(rows, wide)
+        refuse_judges(rows, wide)
+        refuse_answers_beside_numbers(rows, wide)
+        return "wide", of_wide(rows, wide)
+    refuse_comparisons(rows)
+    refuse_grades(rows, alike_columns(rows))
     voters = _voter_columns(rows)
     if voters:
-        _refuse_grades(rows, voters)
-        _refuse_numbered(rows, voters)
+        refuse_numbered(rows, voters)
         return "voters", _of_voters(rows, voters)
-    _refuse_grades(rows, [name for name in _other_columns(rows) if rows.frame[name].count()])
     missed = [name for name in ("voter", "candidate", "mass", "protocol") if not rows.has(name)]
     theirs = [rows.columns.get(n, n) for n in rows.frame.columns if n != "row"]
-    raise columns_missed(rows.file, missed, theirs, _proposal(rows))
-
-
-def _refuse_comparisons(rows: Rows) -> None:
-    """A column that names other columns of its row, as a winner of a pair does."""
-    names = set(_other_columns(rows)) | set(rows.columns.values())
-    for name in _other_columns(rows):
-        cells = set(rows.frame[name].cast(pl.String).drop_nulls())
-        if cells & names and cells - names <= {"tie", "both", "draw", "none"}:
-            raise BallotFileError(
-                f"{rows.file}: “{name}” names the columns {', '.join(sorted(cells & names))}.",
-                why="A row may compare those who stand in these columns.",
-                hint="Write the winner's own name in a column choice, and all that are compared in "
-                "a column candidates.",
-            )
-
-
-def _proposal(rows: Rows) -> str:
-    """How the file's own columns may be named, from what their cells hold."""
-    texts: list[str] = []
-    numbers: list[str] = []
-    found = {name: rows.columns[name] for name in ("voter", "candidate") if rows.has(name)}
-    for name in _other_columns(rows):
-        cells = rows.frame.get_column(name).cast(pl.String).drop_nulls()
-        other = re.search(r"last|worst|least|(\b|_)id$", name, re.IGNORECASE)
-        if cells.n_unique() < 2 or _counts_or_names(name) or other:
-            continue
-        parted = cells.unique().str.split(next((sign for sign in ">;|," if sign in cells[0]), ">"))
-        parts = parted.explode().str.strip_chars()
-        listed = parts.len() > cells.n_unique() and 2 * parts.is_duplicated().sum() > parts.len()
-        if as_numbers(cells) is not None:
-            numbers.append(name)
-        elif listed:
-            ordered = ">" in cells[0] or re.search("rank|rang|order|prefer", name, re.IGNORECASE)
-            found["ranking" if ordered else "approvals"] = name
-        else:
-            texts.append(name)
-    alike = [name for name in texts if not rows.frame.get_column(name).is_unique().all()]
-    given = numbers or rows.has("mass") or rows.has("rank")
-    if numbers and len(alike) > 1:
-        places = as_numbers(rows.frame.get_column(numbers[0]).cast(pl.String))
-        ranks = places is not None and set(places) == set(range(1, 1 + places.n_unique()))
-        kind = "rank" if ranks else "mass"
-        found = {"voter": alike[0], "candidate": alike[1], **found, kind: numbers[0]}
-    elif texts and given and "voter" in found and not rows.frame["voter"].is_unique().all():
-        found["candidate"] = texts[0]
-    elif texts and not found.keys() & {"ranking", "approvals"}:
-        called = (name for name in texts if _CHOSEN.search(name))
-        found["choice"] = next(called, (alike or texts)[-1])
-    alone = [name for name in texts if name not in (*alike, *found.values())]
-    if "voter" not in found and alone:
-        found["voter"] = alone[0]
-    if numbers and "candidate" in found and not rows.has("mass") and not rows.has("rank"):
-        found["mass"] = numbers.pop(0)
-    if numbers and not found.keys() & {"mass", "rank"}:
-        found["weight"] = numbers[0]
-    said = [f"--map '{o}={t}'" for o, t in found.items() if rows.columns.get(o) != t]
-    if said:
-        return f"Say what the columns hold, perhaps: {' '.join(said)}"
-    strange = (n for n in ("mass", "rank") if rows.has(n) and as_numbers(rows.frame[n]) is None)
-    told = (f"“{rows.columns[n]}” holds {rows.frame[n].drop_nulls()[0]!r}" for n in strange)
-    return next((f"{one}, which is no number." for one in told), "")
-
-
-_CHOSEN: Final = re.compile(
-    "vote|choice|chos|pick|prefer|favo|winner|wahl|stimme|opci|keuze|scelta|choix", re.IGNORECASE
-)
-_TALLIED: Final = frozenset(
-    {"for", "against", "yes", "no", "aye", "ayes", "nay", "nays", "noes", "in_favour", "in_favor"}
-    | {"ja", "nein", "dafür", "dagegen", "oui", "non", "pour", "contre", "sí", "si"}
-)
-
-
-def _refuse_tallies(rows: Rows, candidates: Sequence[str]) -> None:
-    """Columns of votes for and against, which count voters, and columns of judges."""
-    words = [plain(name) for name in candidates]
-    if rows.hints.candidates or rows.has("voter"):
-        return
-    numbers = [as_numbers(rows.frame.get_column(name)) for name in candidates]
-    counts = any((column > 1).any() for column in numbers if column is not None)
-    if counts and _TALLIED.issuperset(set(words) - ABSTENTIONS):
-        raise BallotFileError(
-            f"{rows.file}: {', '.join(candidates)} count voters, and are no ballots.",
-            why="A recount asks what each voter wanted.",
-            hint="Give one row a voter with columns voter and choice; or one row for each choice "
-            "with columns choice and count.",
-        )
-    judges = [re.sub(r"[_.\W]*\d+$|_[a-z]$", "", word) for word in words]
-    called = len(set(judges)) == 1 and judges[0] in ("voter", *COLUMN_WORDS["voter"])
-    if called and rows.has("episode_id"):
-        said = rows.columns.get("episode_id", "episode_id")
-        raise BallotFileError(
-            f"{rows.file}: {', '.join(candidates)} may be voters or candidates.",
-            why=f"They are called voters, and “{said}” may hold candidates or votes.",
-            hint=f"If rows are candidates: --map candidate={said}; if columns are candidates: "
-            f"--candidates '{','.join(candidates)}'.",
-        )
-
-
-_GRADES: Final = re.compile(
-    r"\d+\s*[-–:.=)]\s*\D.*|(strongly|somewhat|slightly|completely|very|rather|sehr|eher|voll|tout|"
-    r"très|plutôt|muy)\b.*|neutral|neither.*|undecided|excellent|poor|fair|stimme .*|trifft .*|"
-    r"weder.*|often|rarely|sometimes|always|never",
-    re.IGNORECASE,
-)
-"""Words of a scale, such as of agreement, and numbers that are said in words."""
-
-
-def _refuse_answers_beside_numbers(rows: Rows, candidates: Sequence[str]) -> None:
-    """Columns of yes and no beside columns of numbers, which are not both candidates'."""
-    texts = {name: rows.frame[name].cast(pl.String) for name in candidates}
-    marks = {n: cells.str.contains(r"\p{L}|[✓✔]").any() for n, cells in texts.items()}
-    words = [n for n, some in marks.items() if some and not texts[n].str.contains(r"\d").any()]
-    if words and len(words) < len(candidates) and not rows.hints.candidates:
-        numbers = [name for name in candidates if name not in words]
-        raise BallotFileError(
-            f"{rows.file}: yes and no stand in {', '.join(words)}, and numbers in "
-            f"{', '.join(numbers)}.",
-            why="Candidates get one kind of ballot.",
-            hint=f"If “{words[0]}” is each voter's choice: --map 'choice={words[0]}', and "
-            f"--map 'weight={numbers[0]}' if that counts votes; else name who stands: "
-            "--candidates NAME,NAME,…",
-        )
-
-
-def _refuse_numbered(rows: Rows, columns: Sequence[str]) -> None:
-    """Columns of names called alike but for the numbers 1, 2, …: places, or voters."""
-    parts = [re.fullmatch(r"(.*?)[\W_]*(\d+)\W*", name) for name in columns]
-    stems = {plain(part[1]) for part in parts if part}
-    numbers = sorted(int(part[2]) for part in parts if part)
-    called = stems & {"", "voter", *COLUMN_WORDS["voter"]}
-    in_turn = numbers == list(range(1, len(columns) + 1)) and len(columns) > 1
-    if in_turn and len(stems) == 1 and not called and not rows.hints.candidates:
-        raise BallotFileError(
-            f"{rows.file}: {', '.join(columns)} may be places or voters.",
-            why="They hold names, and are numbered from 1.",
-            hint="If they are places, call them rank1, rank2, …; if voters, voter1, voter2, …",
-        )
-
-
-def _refuse_grades(rows: Rows, columns: Sequence[str]) -> None:
-    """Columns in which some cells are words of a scale: options that rows grade, or voters."""
-    cells = (cell for name in columns for cell in rows.frame[name].cast(pl.String).drop_nulls())
-    graded = [cell for cell in cells if _GRADES.fullmatch(cell.strip())]
-    if graded and not rows.hints.candidates:
-        raise BallotFileError(
-            f"{rows.file} has words of a scale, such as {graded[0]!r}.",
-            why=f"{', '.join(columns)} may be candidates that each row grades, or voters who "
-            "choose a word.",
-            hint="If they are candidates, write numbers for the words and say --protocol score; if "
-            f"they are voters, name who stands: --candidates '{graded[0]},…'",
-        )
-
-
-_ONE_CELL: Final = ("ranking", "approvals", "choice", "candidate", "list")
-"""Columns that hold whole ballots, the one that is read first."""
-
-
-def _refuse_other_ballots(rows: Rows, name: str) -> None:
-    """A row whose ballot stands in another column than those of the other rows."""
-    said = rows.columns.get
-    for other in _ONE_CELL:
-        if other != name and rows.has(other):
-            refuse(
-                rows.frame,
-                pl.col(name).is_null() & pl.col(other).is_not_null(),
-                rows.file,
-                f"“{said(name, name)}” is empty and “{said(other, other)}” is not",
-                hint="Give ballots of one format each a file of its own, or take a column out.",
-            )
-
-
-def _other_columns(rows: Rows) -> list[str]:
-    """Columns of the file that have none of our names."""
-    ours = {"row", "provenance", rows.hints.own, *BALLOTS_SCHEMA, *_ALSO}
-    return [name for name in rows.frame.columns if name not in ours]
+    raise columns_missed(rows.file, missed, theirs, proposal(rows))
 
 
 def _number_columns(rows: Rows) -> list[str]:
     """Columns that hold numbers or marks; where some cells are X and others Y, those are names."""
-    names = [name for name in _other_columns(rows) if _holds_numbers(rows, name)]
+    names = [name for name in other_columns(rows) if _holds_numbers(rows, name)]
     words = {
         name: set(rows.frame.get_column(name).drop_nulls().str.strip_chars().str.to_lowercase())
         for name in names
@@ -672,7 +432,7 @@ def _voter_columns(rows: Rows) -> list[str]:
     """Columns that hold a voter's choices each: two or more, in which some cells are alike."""
     if rows.has("voter"):
         return []
-    names = [n for n in _other_columns(rows) if not _counts_or_names(n)]
+    names = alike_columns(rows)
     place = next((n for n in rows.frame.columns if plain(n) in _PLACES), None)
     if place is not None and names:
         raise BallotFileError(
@@ -681,9 +441,7 @@ def _voter_columns(rows: Rows) -> list[str]:
             hint="Give one row a voter, with the columns rank1, rank2, …; if the rows are votes, "
             "call that column question.",
         )
-    cells = [set(rows.frame.get_column(n).cast(pl.String).drop_nulls()) for n in names]
-    shared = [any(one & other for other in cells if other is not one) for one in cells]
-    return [name for name, alike in zip(names, shared, strict=True) if alike]
+    return names
 
 
 _PLACES: Final = ("rank", "place", "position", "preference")
@@ -719,40 +477,9 @@ def _holds_numbers(rows: Rows, name: str) -> bool:
     """Whether a column of a wide table is a candidate's."""
     if rows.hints.candidates:
         return name in rows.hints.candidates
-    if _counts_or_names(name):
+    if counts_or_names(name):
         return False
     return as_numbers(rows.frame.get_column(name)) is not None
-
-
-def _counts_or_names(name: str) -> bool:
-    """Whether a column has no name, or one of words alone for what counts, sums or names rows."""
-    words = set(re.findall(r"\w+", name.casefold().replace("_", " ")))
-    return not name.strip() or bool(words & _NO_CANDIDATES and words <= _NO_CANDIDATES | _BESIDE)
-
-
-_NO_CANDIDATES: Final = frozenset(
-    {"id", "index", "no", "nr", "number", "total", "sum", "date", "time", "timestamp", "count"}
-    | {"week", "year", "month", "day", "age", "seed", "duration", "seconds", "tokens", "cost"}
-    | {"mean", "average", "avg", "median", "sums", "totals", "finished", "progress", "completed"}
-    | {
-        "lfd",
-        "nummer",
-        "alter",
-        "datum",
-        "summe",
-        "gesamt",
-        "durchschnitt",
-        "mittelwert",
-        "moyenne",
-    }
-    | {"promedio", "gemiddelde", "latency", "runtime", "minutes", "gender", "sex"}
-)
-"""Words of columns of numbers that count, sum or name rows."""
-_BESIDE: Final = frozenset(
-    {"in", "of", "the", "s", "ms", "sec", "min", "rank", "score", "scores", "points", "rating"}
-    | {"votes", "row", "response", "start", "end", "recorded"}
-)
-"""Words beside those."""
 
 
 def _long(rows: Rows) -> Rows:
@@ -858,38 +585,6 @@ def _with_protocol(rows: Rows, shape: str) -> Rows:
     return _ranks_as_masses(rows, ranks=shape == "wide" and not borda)
 
 
-def _refuse_shared_places(rows: Rows, ballot: Sequence[str]) -> None:
-    """Numbers that may be ranks with equal places, or points."""
-    if may_share_places(rows.frame, ballot):
-        raise BallotFileError(
-            f"{rows.file} has ranks with several candidates in one place, or points.",
-            why="The numbers of every ballot are places from 1, and some are equal.",
-            hint="If the highest is the best, say --protocol score or cumulative. A ranked ballot "
-            "is a strict order: give ranks with equal places as a PrefLib file (.toc), or turned "
-            "round, so that the highest is the best.",
-        )
-
-
-_CODES: Final = (99.0, 999.0, 9999.0, 98.0, 88.0, 77.0, -9.0, -99.0, -999.0, 9.0)
-"""Numbers that surveys write for no answer; the last is a score, too."""
-
-
-def _refuse_codes(rows: Rows, numbers: pl.Series) -> None:
-    """A number far from all others that may stand for no answer."""
-    given = [float(one) for one in numbers.drop_nulls()]
-    for code in _CODES if rows.hints.scale is None and rows.hints.protocol is None else ():
-        others = [one for one in given if one != code]
-        most = max(others, default=0.0)
-        far = abs(code) >= 2 * max(most, 1) and (code != 9 or (most <= 5 and given.count(9) > 1))
-        if others and far and len(others) < len(given):
-            raise BallotFileError(
-                f"{rows.file}: {code:g} may be a score, or stand for no answer.",
-                why=f"All other numbers are at most {most:g}.",
-                hint=f"If it stands for none, empty those cells; else give the scale, such as "
-                f"--scale {min(*given, 0.0):g},{max(given):g}.",
-            )
-
-
 def _guessed(rows: Rows, shape: str) -> Rows:
     """The protocol that the numbers of all ballots fit."""
     if not rows.has("mass"):
@@ -900,7 +595,7 @@ def _guessed(rows: Rows, shape: str) -> Rows:
         ballot = ("row",) if shape == "wide" else _BALLOT
         found = guess_protocol(rows.frame.with_columns(numbers.alias("mass")), ballot)
         if shape != "long" and (found is None or not found.ranks):
-            _refuse_shared_places(rows.with_frame(rows.frame.with_columns(mass=numbers)), ballot)
+            refuse_shared_places(rows.with_frame(rows.frame.with_columns(mass=numbers)), ballot)
         if shape != "long" and found is not None and found.from_zero:
             raise BallotFileError(
                 f"{rows.file} has Borda points, or ranks from 0.",
@@ -909,7 +604,7 @@ def _guessed(rows: Rows, shape: str) -> Rows:
                 "and leave out who has none.",
             )
     if found is None and numbers is not None and shape == "wide":
-        _refuse_codes(rows, numbers)
+        refuse_codes(rows, numbers)
     if found is None and numbers is not None:
         found = Guess(
             ON_A_SCALE[0], "the numbers are neither 0 and 1, nor an order, nor of one sum"
@@ -922,22 +617,14 @@ def _guessed(rows: Rows, shape: str) -> Rows:
         )
     frame = rows.frame.with_columns(pl.lit(found.protocol).alias("protocol"))
     note = f"{found.protocol} ballots, since {found.because}"
-    said = next((line for line in rows.comments if _DIRECTION.search(line)), None)
-    if said is not None and found.ranks:
-        raise BallotFileError(
-            f"{rows.file} has ranks from 1, or points, and its comment may say which: {said}",
-            why="Nothing is read from a comment.",
-            hint="If 1 is the best, say --protocol ranked; if the highest is, --protocol borda.",
-        )
+    if found.ranks:
+        refuse_comments(rows)
     if found.ranks and shape == "long":  # a column of points, of which more is better
         from_zero = pl.col("mass").cast(pl.Float64) - 1
         return rows.with_frame(frame.with_columns(from_zero), f"{note}, the highest the best")
     if found.ranks:
         return rows.with_frame(frame.rename({"mass": "rank"}), f"{note}, 1 the best")
     return rows.with_frame(frame, note)
-
-
-_DIRECTION: Final = re.compile(r"best|worst|high|low|prefer|beste|schlecht|höch|niedrig", re.I)
 
 
 def _ranks_as_masses(rows: Rows, *, ranks: bool = False) -> Rows:

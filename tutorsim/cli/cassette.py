@@ -378,13 +378,13 @@ def _asked(request: dict[str, Any]) -> str:
 @cassette.command("verify")
 @click.argument("folder", type=FOLDER)
 @max_age_option
-def verify_command(folder: Path, max_age: str | None) -> None:
+def verify_command(folder: Path, earliest: str | None) -> None:
     """Compare every file of a recording with its manifest, without replaying it.
 
     Cassettes of a panel of your own have no manifest: each must be readable, hold no key, and hold
     no call that its program no longer asks for.
     """
-    check_files(folder, max_age)
+    check_files(folder, earliest)
 
 
 def check_files(folder: Path, earliest: str | None) -> None:

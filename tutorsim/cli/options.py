@@ -172,6 +172,7 @@ def max_age_option(command: Callable[..., None]) -> Callable[..., None]:
     """Adds `--max-age`, whose value is the first day that is young enough."""
     return click.option(
         "--max-age",
+        "earliest",
         metavar="DAYS",
         callback=_day_before,
         help="Fail where the first reply is older, as with 90d.",

@@ -89,7 +89,7 @@ def verify(
     markdown: Path | None,
     against: Path | None,
     wordings: str,
-    max_age: str | None,
+    earliest: str | None,
     workers: int | None,
     as_json: bool,
 ) -> None:
@@ -117,7 +117,7 @@ def verify(
             hint="Add --claims FILE.",
         )
     if claims is not None or ids:
-        _check_fits(cassette_dir, junit, against, wordings, max_age)
+        _check_fits(cassette_dir, junit, against, wordings, earliest)
         from tutorsim.cli.check_and_write_claims import wanted
 
         asked = wanted(claims, ids, page, second=beside)
@@ -140,7 +140,7 @@ def verify(
                 )
             from tutorsim.cli.cassette import check_files
 
-            check_files(cassette_dir, max_age)
+            check_files(cassette_dir, earliest)
             return
     from tutorsim.replay import write_atomic
     from tutorsim.runner.verify import junit_xml
@@ -173,10 +173,10 @@ def verify(
         tell("No claim was computed again: the recording itself does not hold.")
     if result.exit_code or (found is not None and not found.holds):
         raise click.exceptions.Exit(result.exit_code or CheckFailed.exit_code)
-    if max_age is not None:
+    if earliest is not None:
         from tutorsim.cli.cassette import check_age
 
-        check_age(cassette_dir, max_age)
+        check_age(cassette_dir, earliest)
 
 
 def _is_of_own_panel(folder: Path) -> bool:
@@ -186,7 +186,7 @@ def _is_of_own_panel(folder: Path) -> bool:
 
 
 def _check_fits(
-    target: Path, junit: Path | None, against: Path | None, wordings: str, max_age: str | None
+    target: Path, junit: Path | None, against: Path | None, wordings: str, earliest: str | None
 ) -> None:
     """Refuse options that say nothing of claims."""
     if wordings != "recorded":
@@ -204,7 +204,7 @@ def _check_fits(
             "--junit is about episodes, and says nothing of claims.",
             hint="Use --json or --markdown, or verify once with and once without --claims.",
         )
-    if (against or max_age) and not (target / MANIFEST).is_file():
+    if (against or earliest) and not (target / MANIFEST).is_file():
         raise UsageError(
             f"{target} is no recording; {'--against' if against else '--max-age'} is about one.",
             hint="Leave it out, or name the recording.",

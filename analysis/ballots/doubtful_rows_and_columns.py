@@ -1,0 +1,379 @@
+"""What of a file's rows and columns may be read in two ways: it is asked about, not guessed.
+
+Each refusal says what was seen, why it is doubtful, and the option or the change that settles it;
+where nothing fits, `proposal` says what the file's own columns may be called.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from tutorsim.analysis.ballots.ballot_checks import refuse
+from tutorsim.analysis.ballots.ballots_in_one_row import (
+    Rows,
+    as_numbers,
+    may_share_places,
+    nearly_numbers,
+    refuse_strange,
+)
+from tutorsim.analysis.ballots.reading_options import ABSTENTIONS, COLUMN_WORDS, plain
+from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
+from tutorsim.errors import BallotFileError
+
+# --- Names of columns ----------------------------------------------------------------------------
+
+ONE_CELL: Final = ("ranking", "approvals", "choice", "candidate", "list")
+"""Columns that hold whole ballots, the one that is read first."""
+ALSO: Final = ("choice", "approvals", "ranking", "reply", "candidates", "weight")
+"""Our names of columns that the ballots table has not."""
+
+
+def other_columns(rows: Rows) -> list[str]:
+    """Columns of the file that have none of our names."""
+    ours = {"row", "provenance", rows.hints.own, *BALLOTS_SCHEMA, *ALSO}
+    return [name for name in rows.frame.columns if name not in ours]
+
+
+def counts_or_names(name: str) -> bool:
+    """Whether a column has no name, or one of words alone for what counts, sums or names rows."""
+    words = set(re.findall(r"\w+", name.casefold().replace("_", " ")))
+    return not name.strip() or bool(words & _NO_CANDIDATES and words <= _NO_CANDIDATES | _BESIDE)
+
+
+_NO_CANDIDATES: Final = frozenset(
+    {"id", "index", "no", "nr", "number", "total", "sum", "date", "time", "timestamp", "count"}
+    | {"week", "year", "month", "day", "age", "seed", "duration", "seconds", "tokens", "cost"}
+    | {"mean", "average", "avg", "median", "sums", "totals", "finished", "progress", "completed"}
+    | {"latency", "runtime", "minutes", "gender", "sex", "lfd", "nummer", "alter", "datum"}
+    | {"summe", "gesamt", "durchschnitt", "mittelwert", "moyenne", "promedio", "gemiddelde"}
+)
+"""Words of columns that count, sum or name rows."""
+_BESIDE: Final = frozenset(
+    {"in", "of", "the", "s", "ms", "sec", "min", "rank", "score", "scores", "points", "rating"}
+    | {"votes", "row", "response", "start", "end", "recorded"}
+)
+"""Words beside those."""
+
+
+def alike_columns(rows: Rows) -> list[str]:
+    """Columns that have a cell in common with another, and do not count or name rows."""
+    names = [name for name in other_columns(rows) if not counts_or_names(name)]
+    cells = [set(rows.frame.get_column(name).cast(pl.String).drop_nulls()) for name in names]
+    shared = [any(one & other for other in cells if other is not one) for one in cells]
+    return [name for name, alike in zip(names, shared, strict=True) if alike]
+
+
+# --- Rows that are no ballots --------------------------------------------------------------------
+
+
+def refuse_headings(rows: Rows) -> None:
+    """The heading once more among the rows, as where files were put behind one another."""
+    names = [name for name in rows.frame.columns if name != "row"]
+    if len(names) > 1 and all(rows.frame.schema[name] == pl.String for name in names):
+        refuse(
+            rows.frame,
+            pl.all_horizontal(pl.col(n).str.strip_chars() == rows.columns.get(n, n) for n in names),
+            rows.file,
+            "the row repeats the heading",
+            hint="Take it out; if files were put behind one another, read each by itself.",
+        )
+
+
+_TOTALS: Final = (
+    *("total", "totals", "sum", "sums", "grand_total", "mean", "average", "avg", "median"),
+    *("summe", "gesamt", "insgesamt", "mittelwert", "mittel", "durchschnitt", "schnitt"),
+    *("somme", "moyenne", "suma", "media", "promedio", "somma", "totale", "soma", "gemiddelde"),
+)
+_ALL: Final = (*_TOTALS, "all", "overall")
+_NOTES: Final = (
+    *("note", "notes", "source", "remark", "remarks", "legend"),
+    *("hinweis", "anmerkung", "bemerkung", "quelle"),
+)
+
+
+def refuse_totals(laid: Rows, file: Rows, shape: str) -> None:
+    """A row that sums the others up, which is no voter's.
+
+    Its voter says so; or, among columns that nothing is read from, one of names, each once, that
+    ends in such a word.
+    """
+    if laid.has("voter"):
+        _refuse_words(laid.frame, "voter", _ALL, file.file)
+        _refuse_words(laid.frame, "voter", _NOTES, file.file, "a note below the ballots")
+    if shape == "one cell" and laid.has("weight"):
+        _refuse_words(laid.frame, "candidate", _TOTALS, file.file)
+    for name in file.frame.columns if shape == "wide" else ():
+        cells = file.frame.get_column(name)
+        if cells.dtype == pl.String and name not in laid.used and not cells.is_duplicated().any():
+            _refuse_words(file.frame.tail(1), name, _TOTALS, file.file)
+
+
+def _refuse_words(
+    frame: pl.DataFrame,
+    name: str,
+    words: Sequence[str],
+    file: Path,
+    else_be: str = "what all others add up to",
+) -> None:
+    who = "candidate" if name == "candidate" else "voter"
+    cells = frame.get_column(name).cast(pl.String).drop_nulls().unique()
+    found = [cell for cell in cells if plain(cell.partition(":")[0]) in words]
+    refuse(
+        frame,
+        pl.col(name).cast(pl.String).is_in(found),
+        file,
+        lambda row: f"{row[name]!r} may be a {who}, or {else_be}",
+        hint=f"Take the row out; if it is a {who}, give it another name.",
+    )
+
+
+def refuse_words_for_nobody(rows: Rows) -> None:
+    """A column or row of numbers for “abstain”, who may be a candidate."""
+    names = rows.frame.get_column("candidate").cast(pl.String).drop_nulls().unique()
+    words = [n for n in names if plain(n) in ABSTENTIONS and n not in rows.hints.candidates]
+    refuse(
+        rows.frame,
+        pl.col("candidate").is_in(words),
+        rows.file,
+        lambda row: f"{row['candidate']!r} has numbers, and may be a candidate or nobody",
+        hint="If it is a candidate, name all: --candidates NAME,NAME,…; else take it out: a ballot "
+        "without a number is an abstention.",
+    )
+
+
+def refuse_other_ballots(rows: Rows, name: str) -> None:
+    """A row whose ballot stands in another column than those of the other rows."""
+    said = rows.columns.get
+    for other in ONE_CELL:
+        if other != name and rows.has(other):
+            refuse(
+                rows.frame,
+                pl.col(name).is_null() & pl.col(other).is_not_null(),
+                rows.file,
+                f"“{said(name, name)}” is empty and “{said(other, other)}” is not",
+                hint="Give ballots of one format each a file of its own, or take a column out.",
+            )
+
+
+# --- Columns of numbers and marks ----------------------------------------------------------------
+
+
+def refuse_nearly_numbers(rows: Rows, candidates: Sequence[str]) -> None:
+    """A column beside those of candidates that a few cells keep from being one."""
+    for name in other_columns(rows) if not rows.hints.candidates else ():
+        if name not in candidates and nearly_numbers(rows.frame.get_column(name)):
+            refuse_strange(rows, name)
+
+
+def refuse_answers_beside_numbers(rows: Rows, candidates: Sequence[str]) -> None:
+    """Columns of yes and no beside columns of numbers, which are not both candidates'."""
+    texts = {name: rows.frame[name].cast(pl.String) for name in candidates}
+    marks = {n: cells.str.contains(r"\p{L}|[✓✔]").any() for n, cells in texts.items()}
+    words = [n for n, some in marks.items() if some and not texts[n].str.contains(r"\d").any()]
+    if words and len(words) < len(candidates) and not rows.hints.candidates:
+        numbers = [name for name in candidates if name not in words]
+        raise BallotFileError(
+            f"{rows.file}: yes and no stand in {', '.join(words)}, and numbers in "
+            f"{', '.join(numbers)}.",
+            why="Candidates get one kind of ballot.",
+            hint=f"If “{words[0]}” is each voter's choice: --map 'choice={words[0]}', and "
+            f"--map 'weight={numbers[0]}' if that counts votes; else name who stands: "
+            "--candidates NAME,NAME,…",
+        )
+
+
+def refuse_tallies(rows: Rows, candidates: Sequence[str]) -> None:
+    """Columns of votes for and against, which count voters."""
+    if rows.hints.candidates or rows.has("voter"):
+        return
+    numbers = [as_numbers(rows.frame.get_column(name)) for name in candidates]
+    counts = any((column > 1).any() for column in numbers if column is not None)
+    if counts and _TALLIED.issuperset(set(map(plain, candidates)) - ABSTENTIONS):
+        raise BallotFileError(
+            f"{rows.file}: {', '.join(candidates)} count voters, and are no ballots.",
+            why="A recount asks what each voter wanted.",
+            hint="Give one row a voter with columns voter and choice; or one row for each choice "
+            "with columns choice and count.",
+        )
+
+
+_TALLIED: Final = frozenset(
+    {"for", "against", "yes", "no", "aye", "ayes", "nay", "nays", "noes", "in_favour", "in_favor"}
+    | {"ja", "nein", "dafür", "dagegen", "oui", "non", "pour", "contre", "sí", "si"}
+)
+
+
+def refuse_judges(rows: Rows, candidates: Sequence[str]) -> None:
+    """Columns that are called voters, in a file whose rows may be candidates."""
+    if rows.hints.candidates or rows.has("voter") or not rows.has("episode_id"):
+        return
+    stems = {re.sub(r"[_.\W]*\d+$|_[a-z]$", "", plain(name)) for name in candidates}
+    if len(stems) == 1 and stems <= {"voter", *COLUMN_WORDS["voter"]}:
+        said = rows.columns.get("episode_id", "episode_id")
+        raise BallotFileError(
+            f"{rows.file}: {', '.join(candidates)} may be voters or candidates.",
+            why=f"They are called voters, and “{said}” may hold candidates or votes.",
+            hint=f"If rows are candidates: --map candidate={said}; if columns are candidates: "
+            f"--candidates '{','.join(candidates)}'.",
+        )
+
+
+def refuse_shared_places(rows: Rows, ballot: Sequence[str]) -> None:
+    """Numbers that may be ranks with equal places, or points."""
+    if may_share_places(rows.frame, ballot):
+        raise BallotFileError(
+            f"{rows.file} has ranks with several candidates in one place, or points.",
+            why="The numbers of every ballot are places from 1, and some are equal.",
+            hint="If the highest is the best, say --protocol score or cumulative. A ranked ballot "
+            "is a strict order: give ranks with equal places as a PrefLib file (.toc), or turned "
+            "round, so that the highest is the best.",
+        )
+
+
+_DIRECTION: Final = re.compile(r"best|worst|high|low|prefer|beste|schlecht|höch|niedrig", re.I)
+
+
+def refuse_comments(rows: Rows) -> None:
+    """A comment that may say which end of the ranks is the best."""
+    said = next((line for line in rows.comments if _DIRECTION.search(line)), None)
+    if said is not None:
+        raise BallotFileError(
+            f"{rows.file} has ranks from 1, or points, and its comment may say which: {said}",
+            why="Nothing is read from a comment.",
+            hint="If 1 is the best, say --protocol ranked; if the highest is, --protocol borda.",
+        )
+
+
+_CODES: Final = (99.0, 999.0, 9999.0, 98.0, 88.0, 77.0, -9.0, -99.0, -999.0, 9.0)
+"""Numbers that surveys write for no answer; the last is a score, too."""
+
+
+def refuse_codes(rows: Rows, numbers: pl.Series) -> None:
+    """A number far from all others that may stand for no answer."""
+    given = [float(one) for one in numbers.drop_nulls()]
+    for code in _CODES if rows.hints.scale is None and rows.hints.protocol is None else ():
+        others = [one for one in given if one != code]
+        most = max(others, default=0.0)
+        far = abs(code) >= 2 * max(most, 1) and (code != 9 or (most <= 5 and given.count(9) > 1))
+        if others and far and len(others) < len(given):
+            raise BallotFileError(
+                f"{rows.file}: {code:g} may be a score, or stand for no answer.",
+                why=f"All other numbers are at most {most:g}.",
+                hint=f"If it stands for none, empty those cells; else give the scale, such as "
+                f"--scale {min(*given, 0.0):g},{max(given):g}.",
+            )
+
+
+# --- Columns of names and words ------------------------------------------------------------------
+
+
+def refuse_comparisons(rows: Rows) -> None:
+    """A column that names others of its row, as the winner of a pair does; where several do,
+    voters choose among themselves."""
+    names = set(other_columns(rows)) | set(rows.columns.values())
+    found: dict[str, set[str]] = {}
+    for name in other_columns(rows):
+        cells = set(rows.frame[name].cast(pl.String).drop_nulls())
+        if cells & names and cells - names <= {"tie", "both", "draw", "none"}:
+            found[name] = cells & names
+    if len(found) == 1:
+        [(name, named)] = found.items()
+        raise BallotFileError(
+            f"{rows.file}: “{name}” names the columns {', '.join(sorted(named))}.",
+            why="A row may compare those who stand in these columns.",
+            hint="Write the winner's own name in a column choice, and all that are compared in "
+            "a column candidates.",
+        )
+
+
+def refuse_numbered(rows: Rows, columns: Sequence[str]) -> None:
+    """Columns of names called alike but for the numbers 1, 2, …: places, or voters."""
+    parts = [re.fullmatch(r"(.*?)[\W_]*(\d+)\W*", name) for name in columns]
+    stems = {plain(part[1]) for part in parts if part}
+    numbers = sorted(int(part[2]) for part in parts if part)
+    called = stems & {"", "voter", *COLUMN_WORDS["voter"]}
+    in_turn = numbers == list(range(1, len(columns) + 1)) and len(columns) > 1
+    if in_turn and len(stems) == 1 and not called and not rows.hints.candidates:
+        raise BallotFileError(
+            f"{rows.file}: {', '.join(columns)} may be places or voters.",
+            why="They hold names, and are numbered from 1.",
+            hint="If they are places, call them rank1, rank2, …; if voters, voter1, voter2, …",
+        )
+
+
+_GRADES: Final = re.compile(
+    r"\d+\s*[-–:=)]\s*\D.*|(strongly|somewhat|slightly|completely|very|rather|sehr|eher|voll|tout|"
+    r"très|plutôt|muy)\b.*|neutral|neither.*|undecided|excellent|poor|fair|stimme .*|trifft .*|"
+    r"weder.*|often|rarely|sometimes|always|never",
+    re.IGNORECASE,
+)
+"""Words of a scale, such as of agreement, and numbers that are said in words."""
+
+
+def refuse_grades(rows: Rows, columns: Sequence[str]) -> None:
+    """Columns in which some cells are words of a scale: options that rows grade, or voters."""
+    cells = (cell for name in columns for cell in rows.frame[name].cast(pl.String).drop_nulls())
+    graded = [cell for cell in cells if _GRADES.fullmatch(cell.strip())]
+    if graded and not rows.hints.candidates:
+        raise BallotFileError(
+            f"{rows.file} has words of a scale, such as {graded[0]!r}.",
+            why=f"{', '.join(columns)} may be candidates that each row grades, or voters who "
+            "choose a word.",
+            hint="If they are candidates, write numbers for the words and say --protocol score; if "
+            f"they are voters, name who stands: --candidates '{graded[0]},…'",
+        )
+
+
+def proposal(rows: Rows) -> str:
+    """How the file's own columns may be named, from what their cells hold."""
+    texts: list[str] = []
+    numbers: list[str] = []
+    found = {name: rows.columns[name] for name in ("voter", "candidate") if rows.has(name)}
+    for name in other_columns(rows):
+        cells = rows.frame.get_column(name).cast(pl.String).drop_nulls()
+        other = re.search(r"last|worst|least|(\b|_)id$", name, re.IGNORECASE)
+        if cells.n_unique() < 2 or counts_or_names(name) or other:
+            continue
+        parted = cells.unique().str.split(next((sign for sign in ">;|," if sign in cells[0]), ">"))
+        parts = parted.explode().str.strip_chars()
+        listed = parts.len() > cells.n_unique() and 2 * parts.is_duplicated().sum() > parts.len()
+        if as_numbers(cells) is not None:
+            numbers.append(name)
+        elif listed:
+            ordered = ">" in cells[0] or re.search("rank|rang|order|prefer", name, re.IGNORECASE)
+            found["ranking" if ordered else "approvals"] = name
+        else:
+            texts.append(name)
+    alike = [name for name in texts if not rows.frame.get_column(name).is_unique().all()]
+    given = numbers or rows.has("mass") or rows.has("rank")
+    if numbers and len(alike) > 1:
+        places = as_numbers(rows.frame.get_column(numbers[0]).cast(pl.String))
+        ranks = places is not None and set(places) == set(range(1, 1 + places.n_unique()))
+        kind = "rank" if ranks else "mass"
+        found = {"voter": alike[0], "candidate": alike[1], **found, kind: numbers[0]}
+    elif texts and given and "voter" in found and not rows.frame["voter"].is_unique().all():
+        found["candidate"] = texts[0]
+    elif texts and not found.keys() & {"ranking", "approvals"}:
+        called = (name for name in texts if _CHOSEN.search(name))
+        found["choice"] = next(called, (alike or texts)[-1])
+    alone = [name for name in texts if name not in (*alike, *found.values())]
+    if "voter" not in found and alone:
+        found["voter"] = alone[0]
+    if numbers and "candidate" in found and not rows.has("mass") and not rows.has("rank"):
+        found["mass"] = numbers.pop(0)
+    if numbers and not found.keys() & {"mass", "rank"}:
+        found["weight"] = numbers[0]
+    said = [f"--map '{o}={t}'" for o, t in found.items() if rows.columns.get(o) != t]
+    if said:
+        return f"Say what the columns hold, perhaps: {' '.join(said)}"
+    strange = (n for n in ("mass", "rank") if rows.has(n) and as_numbers(rows.frame[n]) is None)
+    told = (f"“{rows.columns[n]}” holds {rows.frame[n].drop_nulls()[0]!r}" for n in strange)
+    return next((f"{one}, which is no number." for one in told), "")
+
+
+_CHOSEN: Final = re.compile(
+    "vote|choice|chos|pick|prefer|favo|winner|wahl|stimme|opci|keuze|scelta|choix", re.IGNORECASE
+)

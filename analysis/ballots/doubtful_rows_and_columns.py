@@ -257,7 +257,7 @@ def refuse_codes(rows: Rows, numbers: pl.Series) -> None:
     for code in _CODES if rows.hints.scale is None and rows.hints.protocol is None else ():
         others = [one for one in given if one != code]
         most = max(others, default=0.0)
-        far = abs(code) >= 2 * max(most, 1) and (code != 9 or (most <= 5 and given.count(9) > 1))
+        far = most <= 5 and given.count(9) > 1 if code == 9 else abs(code) >= 2 * max(most, 1)
         if others and far and len(others) < len(given):
             raise BallotFileError(
                 f"{rows.file}: {code:g} may be a score, or stand for no answer.",
@@ -362,10 +362,8 @@ def proposal(rows: Rows) -> str:
     alone = [name for name in texts if name not in (*alike, *found.values())]
     if "voter" not in found and alone:
         found["voter"] = alone[0]
-    if numbers and "candidate" in found and not rows.has("mass") and not rows.has("rank"):
-        found["mass"] = numbers.pop(0)
-    if numbers and not found.keys() & {"mass", "rank"}:
-        found["weight"] = numbers[0]
+    if numbers and not (found.keys() & {"mass", "rank"} or rows.has("mass") or rows.has("rank")):
+        found["mass" if "candidate" in found else "weight"] = numbers[0]
     said = [f"--map '{o}={t}'" for o, t in found.items() if rows.columns.get(o) != t]
     if said:
         return f"Say what the columns hold, perhaps: {' '.join(said)}"

@@ -76,7 +76,13 @@ _FUNCTIONS = {
     "judge": "judge_program",
 }
 """Command → its function, where the verb alone says too little, or is Python's."""
-_OF_TWO = (*("branch_and_retest", "chat_and_standin", "compare_and_diverge", "tasks_and_judge"),)
+_OF_TWO = (
+    "branch_and_retest",
+    "chat_and_standin",
+    "compare_and_diverge",
+    "replay_and_verify",
+    "tasks_and_judge",
+)
 _MODULES = {name: module for module in _OF_TWO for name in module.split("_and_")}
 """Command → its module, if another one stands there too; else that is named like the function."""
 

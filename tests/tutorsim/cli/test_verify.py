@@ -41,7 +41,7 @@ def test_the_report_as_json_lists_findings(recorded, shell):
 
 def test_replay_and_verify_load_nothing_of_the_analysis():
     asked = (
-        "import sys, tutorsim.cli.replay, tutorsim.cli.verify; "
+        "import sys, tutorsim.cli.replay_and_verify; "
         "print([name for name in sys.modules if name.startswith('tutorsim.analysis')])"
     )
     done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)

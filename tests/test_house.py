@@ -444,7 +444,7 @@ FORMATS_BY_NAME = {
     "tutorsim.analysis.recount.tables": "numbers of approvals",
     "tutorsim.analysis.recount.first_screen": "numbers of approvals",
     "tutorsim.cli.recount": "numbers of approvals",
-    "tutorsim.analysis.systems.debate.recounted": "the rules of debates",
+    "tutorsim.analysis.systems.debate.outcomes_under_every_protocol": "the rules of debates",
     # Closed sets.
     "tutorsim.analysis.ballots.vote_arrays": "the four ballots that a rich one holds",
     "tutorsim.analysis.ballots.ballots_in_one_row": "what a column that names candidates may be",

@@ -36,7 +36,7 @@ from tutorsim.analysis.recount.first_screen import recount_verdict
 from tutorsim.analysis.recount.per_turn_table import turns_table
 from tutorsim.analysis.recount.recount_plan import refuse_shadowed
 from tutorsim.analysis.runs.write_tables import RATINGS, with_provenance
-from tutorsim.analysis.systems.documents import document_of
+from tutorsim.analysis.systems.summary_and_report import document_of
 from tutorsim.analysis.systems.system_view import (
     Asked,
     Ballots,
@@ -46,7 +46,7 @@ from tutorsim.analysis.systems.system_view import (
     view_for,
 )
 from tutorsim.errors import FolderError, UsageError
-from tutorsim.kernel.load import system_named
+from tutorsim.kernel.load_study_file import system_named
 from tutorsim.runner.find_and_check_recording import is_recording
 from tutorsim.runner.replay import replay_into
 

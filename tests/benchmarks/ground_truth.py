@@ -16,12 +16,12 @@ from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.systems.panel.divergence import alternatives_of, diverge
 from tutorsim.kernel.cost_plan import load_prices
-from tutorsim.kernel.load import load_study
+from tutorsim.kernel.load_study_file import load_study
 from tutorsim.records import EpisodeRecord
 from tutorsim.runner.branching import Alternative, Parent
+from tutorsim.runner.early_stops import Budget
 from tutorsim.runner.find_and_check_recording import open_recording
 from tutorsim.runner.record import RecordingOptions, record
-from tutorsim.runner.stops import Budget
 from tutorsim.sandbox import Sandbox
 from tutorsim.standin import StandIn
 from tutorsim.systems.panel.branch_study import branch_study

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from tutorsim.kernel.flow import CodeRun, drive
-from tutorsim.kernel.load import load_study, write_study
+from tutorsim.kernel.load_study_file import load_study, write_study
 from tutorsim.kernel.study import shipped_studies
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import CALL_HEADER
@@ -30,7 +30,7 @@ from tutorsim.replay import (
 )
 from tutorsim.replay.cassette_file import write_cassette
 from tutorsim.replay.recorded_call import STANDIN_HEADER, Interaction
-from tutorsim.runner.run_log import LogWriter, fingerprint_text
+from tutorsim.runner.write_run_folder import LogWriter, fingerprint_text
 from tutorsim.sandbox import Sandbox
 from tutorsim.standin import STANDIN_VERSION, Endpoint
 

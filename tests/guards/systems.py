@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from tests.tutorsim.cli.conftest import draw, usual_reply, write_records, write_run
 from tutorsim.kernel.flow import PersonInput, drive, scripted
-from tutorsim.kernel.load import load_study
+from tutorsim.kernel.load_study_file import load_study
 from tutorsim.kernel.retest_flow import askings, retest_flow
 from tutorsim.kernel.system import Chance
 from tutorsim.records import (
@@ -17,7 +17,7 @@ from tutorsim.records import (
     RunRecord,
     to_line,
 )
-from tutorsim.standin.endpoint import think
+from tutorsim.standin.messages_api import think
 
 DEBATE: Final = """
 name = "debates"

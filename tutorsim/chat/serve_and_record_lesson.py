@@ -34,16 +34,16 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from tutorsim.errors import Interrupted, TutorsimError, UsageError
-from tutorsim.kernel.load import system_named
+from tutorsim.kernel.load_study_file import system_named
 from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.kernel.system import Chat, LoadedStudy
 from tutorsim.replay import write_atomic
 from tutorsim.replay.cassette_file import cassette_file
 from tutorsim.runner.begin_or_resume_recording import Session, recording
 from tutorsim.runner.calls_in_flight import RecordingOptions
+from tutorsim.runner.early_stops import Budget, Stop, stop_on_interrupt
 from tutorsim.runner.job import Person, RefusedMessage, run_in_loop
 from tutorsim.runner.record import record, record_episode
-from tutorsim.runner.stops import Budget, Stop, stop_on_interrupt
 from tutorsim.sandbox import Sandbox
 from tutorsim.system_registry import named, system_names
 

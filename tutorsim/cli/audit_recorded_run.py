@@ -7,9 +7,9 @@ import click
 
 from tutorsim.cli.options import PLACE
 from tutorsim.cli.recording import check_may_record, record_study, recording_options
-from tutorsim.cli.sources import RunPath
+from tutorsim.cli.run_or_recording import RunPath
 from tutorsim.kernel.cost_plan import load_prices
-from tutorsim.kernel.load import system_named
+from tutorsim.kernel.load_study_file import system_named
 from tutorsim.kernel.system import Auditing
 from tutorsim.system_registry import AUDITOR, named
 

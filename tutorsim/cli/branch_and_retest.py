@@ -28,7 +28,7 @@ from tutorsim.cli.recording import (
 )
 from tutorsim.errors import UsageError
 from tutorsim.kernel.cost_plan import PriceTable, load_prices
-from tutorsim.kernel.load import load_recorded_study
+from tutorsim.kernel.load_study_file import load_recorded_study
 from tutorsim.kernel.retest_flow import Design
 from tutorsim.kernel.system import CallRange, LoadedStudy
 from tutorsim.records import RUN_FILE, Branch
@@ -44,8 +44,8 @@ from tutorsim.system_registry import named
 from tutorsim.vocabularies import PROTOCOLS, Protocol, TiePolicy
 
 if TYPE_CHECKING:
+    from tutorsim.runner.early_stops import Budget
     from tutorsim.runner.retest_of_recording import Retested, RetestPlan, Survey
-    from tutorsim.runner.stops import Budget
 
 
 @click.command()
@@ -103,9 +103,9 @@ def retest(
     Exit codes: 0 done · 1 done, but calls failed · 2 usage · 3 a call of the recording is missing
     or changed · 4 a folder holds a damaged recording · 5 the cap is reached · 130 interrupted.
     """
+    from tutorsim.runner.early_stops import Budget
     from tutorsim.runner.find_and_check_recording import find_recording
     from tutorsim.runner.retest_of_recording import plan_retest, survey
-    from tutorsim.runner.stops import Budget
 
     if stages == ():
         raise click.UsageError("--stages names no stage.")

@@ -50,7 +50,7 @@ from tutorsim.analysis.systems.system_view import Asked, opened
 from tutorsim.cli.console import tell
 from tutorsim.cli.options import TYPED, plain
 from tutorsim.cli.output_elements import Prose, caption, publish, styled
-from tutorsim.cli.sources import check_logs
+from tutorsim.cli.run_or_recording import check_logs
 from tutorsim.cli.terminal_documents import TableShown, document_asked
 from tutorsim.errors import CheckFailed, ClaimsError, FolderError, UsageError
 from tutorsim.files_given_by_user import read_named

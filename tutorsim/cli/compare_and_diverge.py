@@ -21,7 +21,7 @@ from tutorsim.cli.options import (
     table_option,
     tell_rows,
 )
-from tutorsim.cli.sources import RunPath, check_logs
+from tutorsim.cli.run_or_recording import RunPath, check_logs
 from tutorsim.cli.terminal_documents import check_applies, document_shown
 from tutorsim.kernel.cost_plan import load_prices
 

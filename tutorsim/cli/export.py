@@ -12,7 +12,7 @@ from tutorsim.analysis.runs.write_tables import export as write_tables
 from tutorsim.cli.ballot_options import ballot_options
 from tutorsim.cli.console import emit_json, out, safe, tell
 from tutorsim.cli.options import folder_option, json_option
-from tutorsim.cli.sources import RunPath, check_logs
+from tutorsim.cli.run_or_recording import RunPath, check_logs
 from tutorsim.records import RUN_FILE, read_run
 
 

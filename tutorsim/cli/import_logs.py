@@ -9,7 +9,7 @@ import click
 from tutorsim.cli.console import counted, emit_json, err, out, safe, show_error
 from tutorsim.cli.options import PLACE, folder_option, json_option
 from tutorsim.errors import UsageError
-from tutorsim.kernel.load import system_named
+from tutorsim.kernel.load_study_file import system_named
 from tutorsim.kernel.system import LogFormat, System
 from tutorsim.system_registry import system_names
 
@@ -43,7 +43,7 @@ def import_logs(
       written, episodes, skipped: [path and reason]
       notes: {fault of the program: [file, and vote in it]}
     """
-    from tutorsim.runner import run_log as log_import
+    from tutorsim.runner import write_run_folder as log_import
 
     system, form = _format(program)
     if spelling is not None and not form.asks_spelling:

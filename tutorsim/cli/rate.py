@@ -11,7 +11,7 @@ import click
 
 from tutorsim.cli.console import emit_json, listing, out, safe, tell
 from tutorsim.cli.options import FILE, PLACE, json_option, recording_option
-from tutorsim.cli.sources import RunPath, check_logs
+from tutorsim.cli.run_or_recording import RunPath, check_logs
 from tutorsim.errors import FolderError, UsageError
 from tutorsim.files_given_by_user import read_named
 from tutorsim.records import RUN_FILE, StudySettings, to_line
@@ -187,7 +187,7 @@ def _rubric(
     """The user's rubric, or that of replies; of answers, the anchors of the run's judge."""
     from tutorsim.analysis.ratings.sheet import judge_rubric, read_rubric, reply_rubric
     from tutorsim.analysis.systems.system_view import view_of
-    from tutorsim.kernel.load import load_recorded_study
+    from tutorsim.kernel.load_study_file import load_recorded_study
     from tutorsim.runner.find_and_check_recording import find_recording
 
     if rubric_file is not None:

@@ -52,7 +52,7 @@ from tutorsim.cli.options import (
     whole_numbers,
 )
 from tutorsim.cli.output_elements import Prose, caption, styled
-from tutorsim.cli.sources import RunPath, check_logs, source_shown
+from tutorsim.cli.run_or_recording import RunPath, check_logs, source_shown
 from tutorsim.cli.terminal_documents import document_shown, parts_shown, system_run
 from tutorsim.dask_cluster import Engine, connect, parse_engine, scattered
 from tutorsim.errors import UsageError
@@ -337,7 +337,7 @@ _OF_VOTES: Final = (
 
 def _refuse_what_does_not_apply(run: SystemRun) -> None:
     """Refuse options that would change nothing of the recount of a system's run, by name."""
-    from tutorsim.kernel.load import system_named
+    from tutorsim.kernel.load_study_file import system_named
 
     given = _options_given()
     if "thresholds" in given:
@@ -419,7 +419,7 @@ def _whole_episodes(run: SystemRun, changes: tuple[str, ...]) -> Document | None
     if recount is not None:
         return recount(run, dict(map(_change, changes)))
     if changes or run.head.voting is None:
-        from tutorsim.kernel.load import system_named
+        from tutorsim.kernel.load_study_file import system_named
 
         raise system_named(run.head.system).refusal("recount --set" if changes else "recount")
     return None
@@ -435,7 +435,7 @@ def _write_outcomes(run: SystemRun, changes: tuple[str, ...], path: Path) -> Non
     """Write that table; refused of a system that has none."""
     table = _outcomes(run, changes)
     if table is None:
-        from tutorsim.kernel.load import system_named
+        from tutorsim.kernel.load_study_file import system_named
 
         raise system_named(run.head.system).refusal("recount --outcomes")
     came = table.frame(run.episodes, run.head)

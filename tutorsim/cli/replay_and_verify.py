@@ -19,7 +19,7 @@ from tutorsim.cli.options import (
     plain,
 )
 from tutorsim.cli.output_elements import print_all
-from tutorsim.cli.sources import RunPath
+from tutorsim.cli.run_or_recording import RunPath
 from tutorsim.errors import CheckFailed, UsageError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import click
 from tutorsim.cli.ballot_options import ballot_options, panel_option
 from tutorsim.cli.console import counted, emit_json, out, safe, tell
 from tutorsim.cli.options import FILE, FOLDER, claims_option, json_option, published_option
-from tutorsim.cli.sources import RunPath, check_logs
+from tutorsim.cli.run_or_recording import RunPath, check_logs
 from tutorsim.errors import FolderError, UsageError
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def _with(what: Opened, embeddings: Path | None, *, with_messages: bool) -> Open
 
 
 def _refusal(what: SystemRun, command: str) -> UsageError:
-    from tutorsim.kernel.load import system_named
+    from tutorsim.kernel.load_study_file import system_named
 
     return system_named(what.head.system).refusal(command)
 

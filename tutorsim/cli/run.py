@@ -12,7 +12,7 @@ from tutorsim.cli.options import PLACE
 from tutorsim.cli.recording import check_may_record, record_study, recording_options, say_remarks
 from tutorsim.errors import StudyError
 from tutorsim.kernel.cost_plan import ConditionPlan, Plan, PriceTable, load_prices, plan
-from tutorsim.kernel.load import load_study
+from tutorsim.kernel.load_study_file import load_study
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.vocabularies import BLINDINGS
 

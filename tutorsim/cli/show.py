@@ -13,8 +13,8 @@ from rich.text import Text
 from tutorsim.analysis.runs.branch_continuations import origin_of
 from tutorsim.cli.options import report_options
 from tutorsim.cli.output_elements import Prose, caption, heading, number, provenance, publish, table
+from tutorsim.cli.run_or_recording import RunPath, check_logs
 from tutorsim.cli.show_one_episode import odd_ends, trace
-from tutorsim.cli.sources import RunPath, check_logs
 from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeLine, EpisodeRecord, RunRecord, read_episodes, read_run
 from tutorsim.system_registry import DEFAULT_SYSTEM
@@ -132,7 +132,7 @@ def _show_of(
     """Show an episode of a system other than the panel."""
     from tutorsim.analysis.systems.system_view import view_of
     from tutorsim.cli.terminal_documents import episode_shown
-    from tutorsim.kernel.load import system_named
+    from tutorsim.kernel.load_study_file import system_named
 
     trace = view_of(run.head.system).trace
     if trace is None or turn is not None:

@@ -22,7 +22,7 @@ from tutorsim.cli.options import (
     report_options,
 )
 from tutorsim.cli.output_elements import publish
-from tutorsim.cli.sources import RunPath, check_logs
+from tutorsim.cli.run_or_recording import RunPath, check_logs
 from tutorsim.cli.terminal_documents import document_asked, document_shown
 from tutorsim.errors import UsageError
 from tutorsim.kernel.cost_plan import load_prices

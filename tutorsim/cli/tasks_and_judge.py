@@ -19,7 +19,7 @@ from tutorsim.cli.output_elements import number
 from tutorsim.errors import UsageError
 from tutorsim.files_given_by_user import read_named
 from tutorsim.kernel.flow import CodeResult, CodeRun
-from tutorsim.kernel.load import system_named
+from tutorsim.kernel.load_study_file import system_named
 from tutorsim.sandbox import SETTINGS, Sandbox, Setting, Usage
 from tutorsim.system_registry import system_names
 from tutorsim.tasks import CodeTask, Task, TaskFormat, builtin, load_tasks

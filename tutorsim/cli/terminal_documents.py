@@ -167,7 +167,7 @@ def check_applies(path: Path, command: str) -> None:
     Raises `UsageError` naming system and command.
     """
     if (path / RUN_FILE).is_file():
-        from tutorsim.kernel.load import system_named
+        from tutorsim.kernel.load_study_file import system_named
 
         system_named(read_run(path).system).check_command(command)
 
@@ -177,12 +177,12 @@ def document_asked(opened: Opened, *, brief: bool, command: str) -> Document:
 
     Raises `UsageError` if the run's system has none.
     """
-    from tutorsim.analysis.systems.documents import document_of
+    from tutorsim.analysis.systems.summary_and_report import document_of
 
     found = document_of(opened, brief=brief)
     if found is None:
         assert isinstance(opened, SystemRun)
-        from tutorsim.kernel.load import system_named
+        from tutorsim.kernel.load_study_file import system_named
 
         raise system_named(opened.head.system).refusal(command)
     return found

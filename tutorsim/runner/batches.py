@@ -17,7 +17,7 @@ import orjson
 
 from tutorsim.errors import CallFailed, RecordingError, TutorsimError
 from tutorsim.model import Call, Model, Reply, json_value
-from tutorsim.model.batch import (
+from tutorsim.model.batch_api import (
     LARGEST_BATCH,
     MOST_ENTRIES,
     BatchEndpoint,
@@ -32,7 +32,7 @@ from tutorsim.model.batch import (
 from tutorsim.model.sdk import ToldOnce, another_model, call_failed, refusal, retirement
 from tutorsim.replay.durable_files_and_key_leaks import AppendFile
 from tutorsim.replay.episode_recorder import CassetteStore
-from tutorsim.runner.stops import Attempts, Outage, Stop
+from tutorsim.runner.early_stops import Attempts, Outage, Stop
 
 # --- Batch submissions ---------------------------------------------------------------------------
 

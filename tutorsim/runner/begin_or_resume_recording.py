@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from tutorsim.catalog import WORDINGS_FILE, WordingNames, Wordings, read_wordings
 from tutorsim.errors import FolderError, RecordingError
-from tutorsim.kernel.load import STUDY_FILE, write_study
+from tutorsim.kernel.load_study_file import STUDY_FILE, write_study
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.records import RUN_FILE, TIMINGS_FILE, Provenance
 from tutorsim.replay import (
@@ -34,9 +34,9 @@ from tutorsim.replay.cassette_file import cassette_files, check_regular
 from tutorsim.replay.manifest import Digests, RetestManifest, relay_name, today
 from tutorsim.replay.recorded_call import cassette_name, is_episode_id
 from tutorsim.runner.calls_in_flight import RecordingOptions, check_no_keys
+from tutorsim.runner.early_stops import Budget
 from tutorsim.runner.find_and_check_recording import check_verdicts
-from tutorsim.runner.run_log import check_log_folder
-from tutorsim.runner.stops import Budget
+from tutorsim.runner.write_run_folder import check_log_folder
 
 if TYPE_CHECKING:
     from tutorsim.sandbox import Sandbox

@@ -11,14 +11,14 @@ import httpx2
 from tutorsim.errors import BudgetReached, CallFailed, TutorsimError
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Call, Model, Reply
-from tutorsim.model.batch import BatchEndpoint
+from tutorsim.model.batch_api import BatchEndpoint
 from tutorsim.model.sdk import HttpTransport, SdkModel
 from tutorsim.records import Failure
 from tutorsim.replay.durable_files_and_key_leaks import refuse_keys
 from tutorsim.replay.episode_recorder import CassetteStore, Tape
 from tutorsim.runner.batches import BatchModel, Prepaid, Submissions, WaveBarrier
+from tutorsim.runner.early_stops import Attempts, Budget, Gate, Outage, Stop, stop_on_interrupt
 from tutorsim.runner.job import Person, run_in_loop
-from tutorsim.runner.stops import Attempts, Budget, Gate, Outage, Stop, stop_on_interrupt
 
 P = TypeVar("P")
 

@@ -63,7 +63,7 @@ from tutorsim.runner.find_and_check_recording import (
     check_provenance,
 )
 from tutorsim.runner.job import Piece
-from tutorsim.runner.run_log import RetestLog
+from tutorsim.runner.write_run_folder import RetestLog
 
 if TYPE_CHECKING:
     from tutorsim.sandbox import Sandbox

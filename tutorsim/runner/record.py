@@ -30,9 +30,9 @@ from tutorsim.replay.recorded_call import Interaction
 from tutorsim.runner.begin_or_resume_recording import BaseSession, Session, keep_study, recording
 from tutorsim.runner.branching import Parent, ParentEpisode, check_parent
 from tutorsim.runner.calls_in_flight import CallQueue, RecordingOptions
+from tutorsim.runner.early_stops import Budget
 from tutorsim.runner.job import Hearing, Lines, Piece, run_in_loop, study_piece
-from tutorsim.runner.run_log import LogWriter, fingerprint_text, machine_facts, run_record
-from tutorsim.runner.stops import Budget
+from tutorsim.runner.write_run_folder import LogWriter, fingerprint_text, machine_facts, run_record
 from tutorsim.sandbox import Sandbox
 
 # --- Job recording -------------------------------------------------------------------------------

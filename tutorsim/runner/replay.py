@@ -27,7 +27,7 @@ from tutorsim.runner.find_and_check_recording import (
 )
 from tutorsim.runner.job import Lines, study_piece
 from tutorsim.runner.playback import Replayed, Source, VerdictChange, open_retest, play, played
-from tutorsim.runner.run_log import (
+from tutorsim.runner.write_run_folder import (
     LogWriter,
     RetestLog,
     check_log_folder,

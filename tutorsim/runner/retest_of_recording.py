@@ -32,13 +32,13 @@ from tutorsim.runner.begin_or_resume_recording import (
     locked,
 )
 from tutorsim.runner.calls_in_flight import RecordingOptions, check_credentials
+from tutorsim.runner.early_stops import Budget
 from tutorsim.runner.find_and_check_recording import Recording, check_drift, open_recording
 from tutorsim.runner.job import run_in_loop
 from tutorsim.runner.playback import asked_again, askings_in, recorded_prefix, retest_piece
 from tutorsim.runner.record import Job, Recorder
 from tutorsim.runner.replay import replay_each
-from tutorsim.runner.run_log import RetestLog
-from tutorsim.runner.stops import Budget
+from tutorsim.runner.write_run_folder import RetestLog
 
 # --- Retest session ------------------------------------------------------------------------------
 

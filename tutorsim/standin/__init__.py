@@ -4,7 +4,7 @@ It answers as students, judges and tutors of this package's prompts, from the pr
 knows nothing of the world: its figures say nothing about any language model.
 """
 
-from tutorsim.standin.endpoint import STANDIN_VERSION, Endpoint
+from tutorsim.standin.messages_api import STANDIN_VERSION, Endpoint
 from tutorsim.standin.responses_and_faults import FAULT_KINDS, Fault, parse_fault
 from tutorsim.standin.server import StandIn, serve
 

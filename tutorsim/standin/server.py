@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from tutorsim.errors import UsageError
 from tutorsim.replay.recorded_call import STANDIN_HEADER
-from tutorsim.standin.endpoint import BATCHES_PATH, LARGEST_BATCH, STANDIN_VERSION, Endpoint
+from tutorsim.standin.messages_api import BATCHES_PATH, LARGEST_BATCH, STANDIN_VERSION, Endpoint
 from tutorsim.standin.responses_and_faults import Fault, Response, error_response, parse_fault
 
 if TYPE_CHECKING:

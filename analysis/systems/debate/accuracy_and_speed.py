@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import mean, stdev
 
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, mean_over_tasks
-from tutorsim.analysis.systems.debate.recounted import (
+from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     Changes,
     Rule,
     percent_over_tasks,

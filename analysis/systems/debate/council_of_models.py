@@ -32,7 +32,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     flips_by_task,
     mean_over_tasks,
 )
-from tutorsim.analysis.systems.debate.recounted import Certainty
+from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import Certainty
 from tutorsim.analysis.systems.debate.trace import TELLING
 from tutorsim.analysis.systems.paired_comparison import beyond_chance, not_shown
 from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed

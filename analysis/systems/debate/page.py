@@ -26,6 +26,7 @@ from tutorsim.analysis.systems.debate.accuracy_and_speed import (
     turn_shares,
 )
 from tutorsim.analysis.systems.debate.council_of_models import council_document, is_council
+from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import family
 from tutorsim.analysis.systems.debate.page_evidence import (
     SOLO,
     STUDY_RULES,
@@ -46,9 +47,8 @@ from tutorsim.analysis.systems.debate.protocols import (
     deciding,
     protocols_section,
 )
-from tutorsim.analysis.systems.debate.recounted import family
 from tutorsim.analysis.systems.debate.trace import TELLING
-from tutorsim.analysis.systems.documents import noise_section
+from tutorsim.analysis.systems.summary_and_report import noise_section
 from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed
 from tutorsim.records.debate import DebateRecord
 

@@ -18,7 +18,7 @@ from tutorsim.analysis.systems.debate.accuracy_and_speed import (
     cells,
     rounds_slopes,
 )
-from tutorsim.analysis.systems.debate.recounted import (
+from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     RULES,
     Contrast,
     ProtocolRow,

@@ -28,18 +28,7 @@ from tutorsim.analysis.systems.debate.council_of_models import (
     council_recount,
     is_council,
 )
-from tutorsim.analysis.systems.debate.page_evidence import (
-    STUDY_RULES,
-    Evidence,
-    Overview,
-    Rows,
-    Variant,
-    number,
-    percent,
-    percent_estimate,
-    slim,
-)
-from tutorsim.analysis.systems.debate.recounted import (
+from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     RULES,
     Changes,
     Contrast,
@@ -52,6 +41,17 @@ from tutorsim.analysis.systems.debate.recounted import (
     recounted,
     score_bounds,
     told,
+)
+from tutorsim.analysis.systems.debate.page_evidence import (
+    STUDY_RULES,
+    Evidence,
+    Overview,
+    Rows,
+    Variant,
+    number,
+    percent,
+    percent_estimate,
+    slim,
 )
 from tutorsim.analysis.systems.paired_comparison import chance_words, leads, not_shown
 from tutorsim.analysis.systems.system_view import SystemRun, framed

@@ -27,8 +27,8 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
     share_over_tasks,
 )
-from tutorsim.analysis.systems.documents import asked_again_words
 from tutorsim.analysis.systems.group.columns import BIDS, SCORES
+from tutorsim.analysis.systems.summary_and_report import asked_again_words
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.errors import UsageError
 from tutorsim.records import RetestReply, RunRecord

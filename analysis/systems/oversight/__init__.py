@@ -20,8 +20,8 @@ from tutorsim.analysis.systems.oversight.audits_of_runs import (
     delivered_passages,
     proposal_passages,
 )
+from tutorsim.analysis.systems.oversight.label_accuracy import by_text
 from tutorsim.analysis.systems.oversight.page import PUBLISHED, document, outcomes_under, recount
-from tutorsim.analysis.systems.oversight.scores import by_text
 from tutorsim.analysis.systems.oversight.trace import trace
 from tutorsim.analysis.systems.system_view import View
 from tutorsim.records import RunRecord

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tutorsim.analysis.systems.oversight.scores import Pair, cells_of, headline, pair_of
+from tutorsim.analysis.systems.oversight.label_accuracy import Pair, cells_of, headline, pair_of
 from tutorsim.records import CallRecord
 from tutorsim.records.oversight import LABELS, Labels, OversightRecord
 

@@ -28,7 +28,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     PermutationTest,
 )
 from tutorsim.analysis.statistics.noise_floor_of_retests import AskedVote
-from tutorsim.analysis.systems.documents import noise_section
 from tutorsim.analysis.systems.oversight.audits_of_runs import (
     delivered_shares,
     score_changes,
@@ -44,8 +43,7 @@ from tutorsim.analysis.systems.oversight.effect_of_debate import (
     severity_errors,
     sycophancy,
 )
-from tutorsim.analysis.systems.oversight.page_evidence import Evidence, reread, reread_label
-from tutorsim.analysis.systems.oversight.scores import (
+from tutorsim.analysis.systems.oversight.label_accuracy import (
     BASELINES,
     HEADLINE,
     Difference,
@@ -61,6 +59,7 @@ from tutorsim.analysis.systems.oversight.scores import (
     pair_of,
     relabelled,
 )
+from tutorsim.analysis.systems.oversight.page_evidence import Evidence, reread, reread_label
 from tutorsim.analysis.systems.oversight.trace import TELLING
 from tutorsim.analysis.systems.paired_comparison import (
     beyond_chance,
@@ -68,6 +67,7 @@ from tutorsim.analysis.systems.paired_comparison import (
     leads,
     not_shown,
 )
+from tutorsim.analysis.systems.summary_and_report import noise_section
 from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed
 from tutorsim.errors import UsageError
 from tutorsim.records import SystemSettings

@@ -20,7 +20,7 @@ from tutorsim.analysis.systems.oversight.effect_of_debate import (
     adaptive_curve,
     calibration,
 )
-from tutorsim.analysis.systems.oversight.scores import (
+from tutorsim.analysis.systems.oversight.label_accuracy import (
     Difference,
     Evaluation,
     Over,

@@ -28,7 +28,7 @@ from tutorsim.analysis.systems.panel.page_evidence import (
 )
 from tutorsim.kernel.flow import drive, scripted
 from tutorsim.kernel.system import Chance
-from tutorsim.standin.endpoint import think
+from tutorsim.standin.messages_api import think
 from tutorsim.systems.panel.study import episode
 from tutorsim.vocabularies import DEFAULT_ROLES, PROTOCOLS
 from tutorsim.voting import RichBallot

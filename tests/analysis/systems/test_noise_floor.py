@@ -3,7 +3,7 @@
 import pytest
 
 from tests.tutorsim.systems.greeting import GREETERS, GreetingRecord
-from tutorsim.analysis.systems.documents import noise_section
+from tutorsim.analysis.systems.summary_and_report import noise_section
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.errors import LogError
 from tutorsim.records import (

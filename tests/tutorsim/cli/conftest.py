@@ -10,7 +10,7 @@ import pytest
 
 from tutorsim.errors import CallFailed
 from tutorsim.kernel.flow import CodeResult, drive, scripted
-from tutorsim.kernel.load import load_study
+from tutorsim.kernel.load_study_file import load_study
 from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.model import Call
 from tutorsim.records import (

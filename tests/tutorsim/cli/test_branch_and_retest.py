@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.tutorsim.conftest import files, on_disk
-from tutorsim.kernel.load import load_study
+from tutorsim.kernel.load_study_file import load_study
 from tutorsim.records import read_episodes, read_run
 from tutorsim.replay import read_manifest
 

@@ -10,7 +10,7 @@ import pytest
 
 from tutorsim.analysis.claims.claims_of_printed_numbers import NAMES, claims_in, numbers_in
 from tutorsim.analysis.pages.document_as_json import document_parts
-from tutorsim.analysis.systems.documents import document_of
+from tutorsim.analysis.systems.summary_and_report import document_of
 from tutorsim.analysis.systems.system_view import Asked, opened
 from tutorsim.cli.check_and_write_claims import Options, page_claims
 from tutorsim.cli.console import console_for

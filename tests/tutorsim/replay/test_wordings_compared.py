@@ -8,7 +8,7 @@ from hashlib import sha256
 import pytest
 
 from tests.tutorsim.conftest import files
-from tutorsim.kernel.load import load_recorded_study
+from tutorsim.kernel.load_study_file import load_recorded_study
 from tutorsim.kernel.study import BaseStudy
 from tutorsim.runner.verify import Reworded, reworded
 from tutorsim.systems.panel import PANEL

@@ -12,10 +12,10 @@ import orjson
 import pytest
 
 from tests.tutorsim.conftest import files, on_disk
-from tutorsim.model.batch import call_digest
+from tutorsim.model.batch_api import call_digest
 from tutorsim.runner.batches import BATCHES_FILE
 from tutorsim.standin import Endpoint, StandIn
-from tutorsim.standin.endpoint import Batches, entry_error
+from tutorsim.standin.messages_api import Batches, entry_error
 from tutorsim.standin.responses_and_faults import Response
 
 pytestmark = pytest.mark.loopback
@@ -211,7 +211,7 @@ def test_an_endpoint_that_does_not_answer_is_given_up_and_the_same_command_goes_
 def test_an_outage_in_the_middle_is_waited_out_and_no_batch_is_sent_twice(
     first, serve, direct, record, hook, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr("tutorsim.runner.stops.SHORTEST", 0.05)
+    monkeypatch.setattr("tutorsim.runner.early_stops.SHORTEST", 0.05)
     study, whole = direct(conditions=["baseline"])
     serve()
     answer, began = Batches.answer, []

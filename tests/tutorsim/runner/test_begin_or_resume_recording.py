@@ -9,7 +9,7 @@ import pytest
 
 from tests.tutorsim.conftest import files
 from tutorsim.errors import FolderError, RecordingError
-from tutorsim.kernel.load import load_study
+from tutorsim.kernel.load_study_file import load_study
 from tutorsim.replay import SESSION_FILE
 from tutorsim.runner.begin_or_resume_recording import open_session
 

@@ -488,7 +488,7 @@ def test_a_full_disk_is_told_and_the_same_command_goes_on(
 def test_a_log_that_cannot_be_written_stops_the_recording_with_a_message(
     endpoint, write_grid, record, recorded_once, monkeypatch, tmp_path
 ):
-    from tutorsim.runner.run_log import LogWriter
+    from tutorsim.runner.write_run_folder import LogWriter
 
     class Full:
         def write(self, data):

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from tutorsim.kernel.flow import PersonInput, Round, drive, scripted
-from tutorsim.kernel.load import load_study, system_named
+from tutorsim.kernel.load_study_file import load_study, system_named
 from tutorsim.kernel.study import shipped_studies
 from tutorsim.kernel.system import CUT_OFF_REMINDER, Chance
-from tutorsim.standin.endpoint import think
+from tutorsim.standin.messages_api import think
 from tutorsim.system_registry import system_names
 
 

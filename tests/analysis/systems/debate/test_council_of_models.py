@@ -14,7 +14,7 @@ from tutorsim.analysis.systems.debate.council_of_models import (
 )
 from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.errors import UsageError
-from tutorsim.runner.run_log import import_logs, log_files
+from tutorsim.runner.write_run_folder import import_logs, log_files
 from tutorsim.systems.debate import DEBATE
 
 BUNDLED = Path(__file__).parents[4] / "cassettes" / "council"

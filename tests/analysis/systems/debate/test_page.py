@@ -24,6 +24,7 @@ from tutorsim.analysis.statistics.text_similarity import Embedding
 from tutorsim.analysis.systems.debate import VIEW
 from tutorsim.analysis.systems.debate.accuracy_and_speed import Slope, agents_slopes, rounds_slopes
 from tutorsim.analysis.systems.debate.charts import rounds
+from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import RULES, Contrast, Told
 from tutorsim.analysis.systems.debate.page import challenge, document
 from tutorsim.analysis.systems.debate.page_evidence import PUBLISHED, Variant, as_printed, published
 from tutorsim.analysis.systems.debate.protocols import (
@@ -32,7 +33,6 @@ from tutorsim.analysis.systems.debate.protocols import (
     protocol_chance,
     recount_document,
 )
-from tutorsim.analysis.systems.debate.recounted import RULES, Contrast, Told
 from tutorsim.analysis.systems.debate.trace import trace
 from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.errors import UsageError

@@ -14,7 +14,7 @@ from tutorsim.analysis.systems.oversight.effect_of_debate import (
     severity_errors,
     sycophancy,
 )
-from tutorsim.analysis.systems.oversight.scores import Judged, evaluate, pair_of
+from tutorsim.analysis.systems.oversight.label_accuracy import Judged, evaluate, pair_of
 from tutorsim.records import CallRecord
 
 

@@ -11,9 +11,9 @@ from tutorsim.analysis.pages.markdown import to_markdown
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.systems.oversight import VIEW
 from tutorsim.analysis.systems.oversight.effect_of_debate import RULES
+from tutorsim.analysis.systems.oversight.label_accuracy import baselines, pair_of
 from tutorsim.analysis.systems.oversight.page import below_trivial, document, recount
 from tutorsim.analysis.systems.oversight.page_evidence import Evidence
-from tutorsim.analysis.systems.oversight.scores import baselines, pair_of
 from tutorsim.analysis.systems.oversight.trace import trace
 from tutorsim.errors import UsageError
 from tutorsim.systems.oversight.items import read_mrbench_text

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tutorsim.analysis.systems.oversight import split_of
-from tutorsim.analysis.systems.oversight.scores import Judged, baselines, by_text, evaluate
+from tutorsim.analysis.systems.oversight.label_accuracy import Judged, baselines, by_text, evaluate
 from tutorsim.records.oversight import OversightRecord, gold_labels
 from tutorsim.systems.oversight.items import read_mrbench, read_mrbench_text
 from tutorsim.systems.oversight.study import sampled

@@ -11,7 +11,7 @@ from tutorsim.analysis.charts.figure import spec
 from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import drawn, to_page_svg
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, Interval, NotEstimable
 from tutorsim.analysis.systems.debate.charts import protocols
-from tutorsim.analysis.systems.debate.recounted import ProtocolRow
+from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import ProtocolRow
 from tutorsim.analysis.systems.panel import charts_of_votes as votes
 from tutorsim.analysis.systems.panel.charts import personas_figure, scores_figure
 from tutorsim.analysis.systems.panel.charts_of_orders_and_rules import (

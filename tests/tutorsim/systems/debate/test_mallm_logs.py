@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tutorsim.analysis.systems.debate.recounted import Changes, recounted
+from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import Changes, recounted
 from tutorsim.errors import FolderError, LogError
 from tutorsim.kernel.system import LogReading
 from tutorsim.records import RUN_FILE, read_run
-from tutorsim.runner.run_log import import_logs, log_files
+from tutorsim.runner.write_run_folder import import_logs, log_files
 from tutorsim.systems.debate import DEBATE
 from tutorsim.systems.debate.mallm_logs import read_mallm
 

@@ -7,7 +7,7 @@ import pytest
 from tests.tutorsim.conftest import files
 from tutorsim.analysis.systems.oversight.audits_of_runs import audited_turns
 from tutorsim.analysis.systems.system_view import open_run
-from tutorsim.kernel.load import load_recorded_study
+from tutorsim.kernel.load_study_file import load_recorded_study
 from tutorsim.records.oversight import OversightRecord
 from tutorsim.replay import FastReader
 from tutorsim.runner.find_and_check_recording import bundled_recording

@@ -8,7 +8,7 @@ import pytest
 from tests.tutorsim.conftest import files
 from tutorsim.errors import RecordingError, UsageError
 from tutorsim.kernel.flow import Round, drive, scripted
-from tutorsim.kernel.load import load_study, write_study
+from tutorsim.kernel.load_study_file import load_study, write_study
 from tutorsim.kernel.system import CallRange
 from tutorsim.model import CallKey
 from tutorsim.records import Branch, BranchedEpisode, EpisodeRecord, Failure, read_episodes

@@ -8,7 +8,7 @@ import pytest
 
 from tutorsim.errors import CallFailed, StudyError
 from tutorsim.kernel.flow import CodeResult, CodeRun, drive, scripted
-from tutorsim.kernel.load import load_recorded_study, write_study
+from tutorsim.kernel.load_study_file import load_recorded_study, write_study
 from tutorsim.records import Branch, VerdictRecord
 from tutorsim.systems.panel.settings import FIRST_FORM_PROMPTS, PanelCatalog, load_panel_catalog
 from tutorsim.systems.panel.study import PanelStudy, episode

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from tutorsim.kernel.flow import CodeResult, drive, scripted
-from tutorsim.kernel.load import load_study
+from tutorsim.kernel.load_study_file import load_study
 from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.kernel.system import Chance
 from tutorsim.model import Call
 from tutorsim.records import EpisodeRecord, VerdictRecord
-from tutorsim.standin.endpoint import read_request, think
+from tutorsim.standin.messages_api import read_request, think
 from tutorsim.systems.panel.scene_and_reply_reading import Scene
 from tutorsim.systems.panel.scripted_prompt_reading import Asked
 from tutorsim.systems.panel.study import episode

@@ -5,7 +5,7 @@ import pytest
 
 from tests.tutorsim.systems.panel.mind.conftest import ask
 from tutorsim.kernel.system import Chance
-from tutorsim.standin.endpoint import think
+from tutorsim.standin.messages_api import think
 from tutorsim.systems.panel.scene_and_reply_reading import read_proposal, read_reviews, read_score
 from tutorsim.systems.panel.scripted_prompt_reading import knowledge_of, style_weights
 from tutorsim.systems.panel.scripted_replies import judge_reply, style_of_system, vote_reply

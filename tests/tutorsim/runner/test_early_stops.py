@@ -15,9 +15,17 @@ from tests.tutorsim.conftest import files
 from tutorsim.errors import BudgetReached, CallFailed, Interrupted, TutorsimError, UsageError
 from tutorsim.kernel.cost_plan import Price, PriceTable
 from tutorsim.model import Call, CallKey, Reply, Request
-from tutorsim.runner import stops as module
-from tutorsim.runner import stops as recording_stop
-from tutorsim.runner.stops import ALIKE, Attempts, Budget, Gate, Outage, Stop, stop_on_interrupt
+from tutorsim.runner import early_stops as module
+from tutorsim.runner import early_stops as recording_stop
+from tutorsim.runner.early_stops import (
+    ALIKE,
+    Attempts,
+    Budget,
+    Gate,
+    Outage,
+    Stop,
+    stop_on_interrupt,
+)
 
 AWAY = CallFailed("Nothing answers.", away="nobody")
 BROKEN = CallFailed("HTTP 500.", away="broken")

@@ -20,7 +20,7 @@ import orjson
 
 from tutorsim.kernel.system import Asking, Chance, Recogniser
 from tutorsim.model import CALL_HEADER
-from tutorsim.model.batch import call_digest
+from tutorsim.model.batch_api import call_digest
 from tutorsim.standin.responses_and_faults import (
     BATCH_FAULTS,
     ENTRY_FAULTS,

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.tutorsim.systems.greeting import GreetingRecord
-from tutorsim.analysis.systems.documents import with_reply_endings
+from tutorsim.analysis.systems.summary_and_report import with_reply_endings
 from tutorsim.analysis.systems.system_view import SystemRun, framed
 from tutorsim.records import CallRecord, Provenance, RunRecord, SystemSettings
 

@@ -7,8 +7,12 @@ from types import SimpleNamespace
 import pytest
 
 from tests.reference.debates import Draws, make_context, play
-from tutorsim.analysis.systems.debate import recounted as module
-from tutorsim.analysis.systems.debate.recounted import Changes, possible_outcomes, recounted
+from tutorsim.analysis.systems.debate import outcomes_under_every_protocol as module
+from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
+    Changes,
+    possible_outcomes,
+    recounted,
+)
 from tutorsim.vocabularies import PROTOCOLS
 from tutorsim.voting import CONSENSUS_RULES
 

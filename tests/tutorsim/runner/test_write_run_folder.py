@@ -4,7 +4,12 @@ import pytest
 
 from tutorsim.errors import FolderError, LogError
 from tutorsim.records import RUN_FILE, read_episodes, read_run
-from tutorsim.runner.run_log import LogWriter, check_log_folder, fingerprint_text, machine_facts
+from tutorsim.runner.write_run_folder import (
+    LogWriter,
+    check_log_folder,
+    fingerprint_text,
+    machine_facts,
+)
 from tutorsim.sandbox import Sandbox
 
 

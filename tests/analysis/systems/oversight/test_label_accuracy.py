@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, PermutationTest
-from tutorsim.analysis.systems.oversight.scores import (
+from tutorsim.analysis.systems.oversight.label_accuracy import (
     DRAWS,
     METRICS,
     Judged,

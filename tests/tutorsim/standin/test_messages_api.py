@@ -7,9 +7,9 @@ import pytest
 from tests.tutorsim.standin.conftest import body
 from tutorsim.kernel.system import Chance
 from tutorsim.model import Reply
-from tutorsim.model.batch import CustomId
+from tutorsim.model.batch_api import CustomId
 from tutorsim.standin import StandIn
-from tutorsim.standin.endpoint import Endpoint, read_request, think, tokens
+from tutorsim.standin.messages_api import Endpoint, read_request, think, tokens
 from tutorsim.standin.responses_and_faults import Fault
 
 # --- Mind ----------------------------------------------------------------------------------------

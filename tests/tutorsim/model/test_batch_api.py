@@ -9,7 +9,7 @@ import pytest
 
 from tutorsim.errors import RecordingRefused, UsageError
 from tutorsim.model import Request
-from tutorsim.model.batch import (
+from tutorsim.model.batch_api import (
     Batch,
     BatchEndpoint,
     BatchResults,

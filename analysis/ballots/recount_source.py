@@ -187,7 +187,7 @@ class Source:
     def kinds(self) -> tuple[ProvenanceKind, ...]:
         """Kinds of what answered, as far as it is known: api, stand-in or relay, each once."""
         if self.run is not None:
-            return (self.run.provenance.kind,)
+            return self.run.kinds
         said = dict.fromkeys(text.partition(":")[0] for text in self.stated)
         return tuple(kind for kind in get_args(ProvenanceKind) if kind in said)
 

@@ -1,4 +1,8 @@
-"""Printed figures of the studies, kept as data, to stand beside a run's with its provenance."""
+"""Printed figures of the studies, kept as data, to stand beside a language model's.
+
+for figure in printed("tutorsim.analysis:data/published.toml", source):
+    ...  # nothing, if the scripted stand-in answered
+"""
 
 import tomllib
 from collections.abc import Mapping
@@ -6,10 +10,11 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from tutorsim.errors import UsageError
 from tutorsim.files_given_by_user import read_named
+from tutorsim.vocabularies import ProvenanceKind
 
 QUANTITIES: Final = (
     "episodes",
@@ -59,9 +64,27 @@ def printed_of(entry: Mapping[str, Any]) -> Printed:
     return Printed(**{**given, "cell": {**given.get("cell", {}), **cell}})
 
 
+class Answered(Protocol):
+    """A run, or ballots from elsewhere."""
+
+    @property
+    def kinds(self) -> tuple[ProvenanceKind, ...]:
+        """Kinds of what answered, as far as they are known."""
+
+
+def by_language_model(run: Answered) -> bool:
+    """Whether printed figures stand beside a run's: nothing in it is the scripted stand-in's."""
+    return "stand-in" not in run.kinds
+
+
+def printed(data: str, run: Answered) -> tuple[Printed, ...]:
+    """The figures of a data file, `package:file`, that stand beside a run's."""
+    return figures_in(data) if by_language_model(run) else ()
+
+
 @cache
-def printed(data: str) -> tuple[Printed, ...]:
-    """The figures of a data file, `package:file`."""
+def figures_in(data: str) -> tuple[Printed, ...]:
+    """Every figure of a data file, `package:file`."""
     package, _, name = data.partition(":")
     text = files(package).joinpath(name).read_text(encoding="utf-8")
     return tuple(map(printed_of, tomllib.loads(text)["figure"]))
@@ -95,7 +118,7 @@ def value_printed(data: str, quantity: str, *where: str, **cell: Any) -> float |
         (
             figure.value
             for place in where
-            for figure in printed(data)
+            for figure in figures_in(data)
             if (figure.quantity, figure.where, figure.cell) == (quantity, place, cell)
         ),
         None,

@@ -20,7 +20,7 @@ from tutorsim.analysis.ballots.recount_source import (
 from tutorsim.analysis.pages.cells import Table as PageTable
 from tutorsim.analysis.pages.document import Answer, Document, Fact, Section
 from tutorsim.analysis.pages.episode_messages import NO_EPISODES, Episode, Episodes, Telling
-from tutorsim.analysis.pages.published_figures import Printed
+from tutorsim.analysis.pages.published_figures import Answered, Printed, by_language_model
 from tutorsim.analysis.pages.words import answered_words, warning_of_run
 from tutorsim.analysis.ratings.items import Passage
 from tutorsim.analysis.runs.run_tables import (
@@ -403,14 +403,25 @@ def opened(
         LogError: If a run folder, or the retest or the ratings in it, are damaged.
         BallotFileError: If there are no ballots, or rows that make none.
         UsageError: If hints are given of a run, or name a column or candidate that is not there; if
-            there is no such panel.
+            there is no such panel; if printed figures are to stand beside the scripted stand-in's.
     """
     if not (path / RUN_FILE).is_file():
         source = open_source(path, hints=hints)
+        _refuse_published(source.name, source, asked)
         return Ballots(source if panel is None else of_panel(source, panel), asked)
     refuse_hints(path, hints)
     run = replace(open_run(path, to_recount=to_recount), asked=asked)
+    _refuse_published(run.name, run.head, asked)
     return run if panel is None else _one_panel(run, panel)
+
+
+def _refuse_published(name: str, answered: Answered, asked: Asked) -> None:
+    if asked.published is not None and not by_language_model(answered):
+        raise UsageError(
+            f"{name} was answered by the scripted stand-in model.",
+            why="Printed figures stand beside those of a language model alone.",
+            hint="Leave --published out.",
+        )
 
 
 def _one_panel(run: SystemRun, panel: str) -> SystemRun:

@@ -1,7 +1,13 @@
-"""Summaries, reports and charts of a panel's source, for tests that have no folder."""
+"""What is made for tests that have no folder: reports of a panel's source, and other heads."""
 
 from tutorsim.analysis.systems.panel.page import document
 from tutorsim.analysis.systems.system_view import Asked, Ballots
+
+
+def answered_by(head, kind):
+    """A run's head as if something else had answered."""
+    stated = head.provenance.model_copy(update={"kind": kind})
+    return head.model_copy(update={"provenance": stated})
 
 
 def report_of(source, *, brief=False, **asked):

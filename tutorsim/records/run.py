@@ -242,6 +242,12 @@ class RunRecord(LastingRecord):
         return self.study.inputs if isinstance(self.study, SystemSettings) else None
 
     @property
+    def kinds(self) -> tuple[ProvenanceKind, ...]:
+        """Kinds of what answered its calls, and of what gave the texts that it is of."""
+        stated = (self.provenance, *([self.inputs.provenance] if self.inputs else []))
+        return tuple(dict.fromkeys(one.kind for one in stated))
+
+    @property
     def branch(self) -> Branch | None:
         """What a branch of another recording changes; `None` for a study of its own."""
         return self.study.branch if isinstance(self.study, StudySettings) else None

@@ -7,7 +7,7 @@ from typing import Final
 from tutorsim.analysis.pages.cells import Written
 from tutorsim.analysis.pages.cells import number as written_number
 from tutorsim.analysis.pages.declared_tables_and_charts import Row
-from tutorsim.analysis.pages.published_figures import Printed, printed
+from tutorsim.analysis.pages.published_figures import Printed, figures_in
 from tutorsim.analysis.pages.words import counted, listed
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.statistics.text_similarity import Embedding
@@ -148,7 +148,7 @@ def published(quantity: str | tuple[str, ...], **cell: object) -> list[Printed]:
     wanted = (quantity,) if isinstance(quantity, str) else quantity
     return [
         one
-        for one in printed(PUBLISHED)
+        for one in figures_in(PUBLISHED)
         if one.quantity in wanted and all(one.cell.get(k) == v for k, v in cell.items())
     ]
 

@@ -12,7 +12,7 @@ from importlib.resources import files
 from math import fsum, sqrt
 from typing import Final, Literal, NamedTuple
 
-from tutorsim.analysis.pages.published_figures import printed
+from tutorsim.analysis.pages.published_figures import figures_in
 from tutorsim.analysis.systems.group.speakers import Cycles, cycles_in
 from tutorsim.records import RunRecord
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
@@ -52,7 +52,7 @@ def published(quantity: str, *, public: bool = False, **cell: object) -> float |
 
     `public`: computed from the authors' public files, and not from the text.
     """
-    for one in printed(PUBLISHED):
+    for one in figures_in(PUBLISHED):
         from_files = one.where.startswith("public files")
         if (one.quantity, one.cell, from_files) == (quantity, cell, public):
             return one.value

@@ -14,7 +14,7 @@ from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import turn_table
 from tutorsim.analysis.identify import TieReading
 from tutorsim.analysis.pages.cells import Table, estimate, number, plain, sum_of
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
-from tutorsim.analysis.pages.published_figures import Printed, printed
+from tutorsim.analysis.pages.published_figures import Printed, by_language_model, printed
 from tutorsim.analysis.pages.words import WARNINGS
 from tutorsim.analysis.recount import OrderTable, RecountResult, RecountTable, RuleRow, recount
 from tutorsim.analysis.recount.other_student_score_thresholds import AtThreshold, at_threshold
@@ -163,9 +163,8 @@ def beside_published(of: "Evidence") -> Iterator[Row]:
     and fallback are per turn; wins are shares of the turns of a protocol; scores and tests are
     means over tutored episodes. The published fallback rate may mean ties, or ties that the order
     decided."""
-    figures = printed(PUBLISHED) if of.asked.published is None else of.asked.published
     places = ("benchmark", "condition", "role")
-    known = {(f.quantity, *map(f.cell.get, places)): f for f in figures}
+    known = {(f.quantity, *map(f.cell.get, places)): f for f in of.published}
     rows = (*_decision_rows(of, known), *_win_rows(of, known), *_gain_rows(of, known))
     for quantity, what, condition, own, found, theirs in rows:
         yield {
@@ -326,17 +325,20 @@ class Evidence:
     def diagnostics_notes(self) -> list[str]:
         """What is known of the floor of shift and flips, and of figures to set beside them."""
         absent = "The published study's figures for this table are not in the package."
-        missing = self.source.run is not None and self.published_table is None
+        missing = self.source.run and self.published and self.published_table is None
         return [noise_told(self.noise), *([absent] if missing else [])]
+
+    @property
+    def published(self) -> tuple[Printed, ...]:
+        """Printed figures to stand beside the run's; ballots from elsewhere have those given."""
+        given, source = self.asked.published, self.source
+        if given is None:
+            return () if source.run is None else printed(PUBLISHED, source)
+        return given if by_language_model(source) else ()
 
     @cached_property
     def published_table(self) -> Table | None:
-        """The run's figures beside the printed ones; `None` where no cell is in both.
-
-        Ballots from elsewhere stand beside no study, unless figures of one were given.
-        """
-        if self.source.run is None and self.asked.published is None:
-            return None
+        """The run's figures beside the printed ones; `None` where no cell is in both."""
         return beside_published(self)
 
     @cached_property

@@ -1,18 +1,25 @@
+from typing import get_args
+
 import pytest
 
-from tutorsim.analysis.pages.published_figures import Printed, printed, read_printed
+from tutorsim.analysis.pages.published_figures import Printed, figures_in, printed, read_printed
 from tutorsim.analysis.systems.panel.page_evidence import PUBLISHED
 from tutorsim.errors import UsageError
+from tutorsim.records import RunRecord, SystemSettings
+from tutorsim.records.run import Inputs, Provenance
+from tutorsim.vocabularies import ProvenanceKind
 
 
 def figure(quantity, condition=None):
     """The bundled figure of a quantity and condition, of all benchmarks and roles together."""
     cell = {} if condition is None else {"condition": condition}
-    return next((f for f in printed(PUBLISHED) if (f.quantity, f.cell) == (quantity, cell)), None)
+    return next(
+        (f for f in figures_in(PUBLISHED) if (f.quantity, f.cell) == (quantity, cell)), None
+    )
 
 
 def test_every_bundled_figure_says_where_it_is_printed():
-    figures = printed(PUBLISHED)
+    figures = figures_in(PUBLISHED)
     assert figures
     assert all(figure.where for figure in figures)
     assert len({(f.quantity, *sorted(f.cell.items())) for f in figures}) == len(figures)
@@ -27,7 +34,7 @@ def test_the_printed_tables_add_up():
     }.items():
         wins = [
             f.value
-            for f in printed(PUBLISHED)
+            for f in figures_in(PUBLISHED)
             if (f.quantity, f.cell.get("condition")) == ("wins", condition)
         ]
         stated = figure("turns", condition)
@@ -43,6 +50,16 @@ def test_the_design_and_the_results_are_known():
     assert isinstance(flip, Printed)
     assert (flip.value, flip.where) == (0.59, "Table 2")
     assert figure("flip", "rich") is None
+
+
+@pytest.mark.parametrize("kind", get_args(ProvenanceKind))
+def test_figures_stand_beside_a_language_model_alone(kind):
+    """Of texts that another run gave, neither those nor their labels may be the stand-in's."""
+    answered = Provenance(kind=kind, name="it")
+    inputs = Inputs(run="its", provenance=answered).model_dump()
+    given = SystemSettings(system="oversight", conditions=(), settings={"inputs": inputs})
+    for run in (RunRecord(provenance=answered), RunRecord(study=given)):
+        assert bool(printed(PUBLISHED, run)) == (kind != "stand-in")
 
 
 def test_a_readers_own_file_adds_figures_of_a_cell(tmp_path):

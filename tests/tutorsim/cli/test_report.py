@@ -106,3 +106,12 @@ def test_help_loads_no_charts():
         "standalone_mode=False); sys.exit('altair' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("command", ["summary", "report"])
+def test_printed_figures_are_refused_beside_the_stand_in_s(tutorsim, empty_run, tmp_path, command):
+    file = tmp_path / "mine.toml"
+    file.write_text('[[figure]]\nquantity = "flip"\nvalue = 0.5\nwhere = "Table X"\n')
+    done = tutorsim(command, empty_run.folder, "--published", file)
+    assert done.exit_code == 2
+    assert "Leave --published out." in done.stderr

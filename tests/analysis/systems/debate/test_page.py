@@ -12,7 +12,7 @@ import pytest
 from tests.analysis.systems.debate.conftest import make_run
 from tutorsim.analysis.pages.html import to_html
 from tutorsim.analysis.pages.markdown import to_markdown
-from tutorsim.analysis.pages.published_figures import printed
+from tutorsim.analysis.pages.published_figures import figures_in
 from tutorsim.analysis.runs.run_tables import ballots_table
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
@@ -411,7 +411,7 @@ def test_the_bundled_debates_show_what_can_happen(bundled):
 def test_all_printed_figures_are_there():
     [one] = published("accuracy", model="llama-3-8b", benchmark="mmlu", condition="simple")
     assert as_printed(one) == "53.3 ± 1.8"
-    assert len(printed(PUBLISHED)) == 212
+    assert len(figures_in(PUBLISHED)) == 212
 
 
 def test_a_recount_reads_each_debate_once_and_leaves_its_ballots(bundled, bundled_log, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from tests.analysis.systems.group.conftest import RUN
 from tests.tutorsim.systems.group.conftest import play, standin
-from tutorsim.analysis.pages.published_figures import printed
+from tutorsim.analysis.pages.published_figures import figures_in
 from tutorsim.analysis.systems.group.charts import _most_said
 from tutorsim.analysis.systems.group.columns import TABLES
 from tutorsim.analysis.systems.group.page import (
@@ -229,7 +229,7 @@ def test_quality_is_a_mean_over_raters_and_their_spread():
 
 
 def test_printed_figures_are_told_apart_from_computed_ones():
-    assert len(printed(PUBLISHED)) == 42
+    assert len(figures_in(PUBLISHED)) == 42
     assert published("duel", result="win") == 62.3
     assert published("duel", public=True, result="win") == 57.1
     assert published("duel", result="tie") is None

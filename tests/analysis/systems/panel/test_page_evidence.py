@@ -1,9 +1,12 @@
-"""A run's figures beside printed ones, never without what answered the run."""
+"""A language model's figures beside printed ones, never without what answered the run."""
 
 import io
+from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
+from tests.analysis.made import answered_by
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.pages.published_figures import Printed
 from tutorsim.analysis.systems.panel.page_evidence import Evidence
@@ -14,16 +17,27 @@ from tutorsim.vocabularies import DEFAULT_ROLES
 S, MI, MO, ME = DEFAULT_ROLES
 
 
-def table_of(*figures):
+def evidence(*figures, kind="relay"):
     turn = panel_turn("simple", dict(zip(DEFAULT_ROLES, (MI, MI, MI, S), strict=True)))
     source = panel_source(panel_episode(turn))
-    return Evidence(source, Asked(published=figures or None)).published_table
+    source = replace(source, run=answered_by(source.run, kind))
+    return Evidence(source, Asked(published=figures or None))
 
 
-def test_printed_figures_stand_beside_a_stand_in_with_its_label():
+def table_of(*figures):
+    return evidence(*figures).published_table
+
+
+@pytest.mark.parametrize("figures", [(), (Printed("flip", 0.5, "X", {"condition": "simple"}),)])
+def test_no_printed_figure_stands_beside_a_stand_in(figures):
+    of = evidence(*figures, kind="stand-in")
+    assert (of.published_table, len(of.diagnostics_notes)) == (None, 1)
+
+
+def test_printed_figures_stand_beside_a_relay_with_its_label():
     table = table_of()
-    assert table.data.columns[3] == "this run (stand-in)"
-    assert "nothing about any language model" in table.caption
+    assert table.data.columns[3] == "this run (relay)"
+    assert "rests on the user's word" in table.caption
     rows = {(row[0], row[1], row[2]): row[3:] for row in table.data.iter_rows()}
     assert rows["flip", "", "simple"][1:] == ("0.70", "Table 2")
     wins = rows["wins", "misconception", "simple"]

@@ -241,7 +241,7 @@ def _without_final_vote(frame: pl.DataFrame) -> tuple[str, ...]:
     turns = frame.filter(~decided).select(*_TURN).unique().height
     if not turns:
         return ()
-    return (f"{turns} turn(s) without a final vote are not recounted.",)
+    return (f"{turns} of the turns had no final vote and were not recounted.",)
 
 
 def _check_tie_rounds(frame: pl.DataFrame, file: Path | Places) -> None:
@@ -351,7 +351,7 @@ def _fill_left_out(
     without = ballots.filter(~pl.col("protocol").is_in(MAY_LEAVE_OUT)).height
     if not without:
         return filled, ()
-    note = f"{_short(file)}: {without} ballots left candidates out; they have no mass there."
+    note = f"{_short(file)}: {without} of the ballots left candidates out; they have no mass there."
     return filled, (note,)
 
 
@@ -362,8 +362,8 @@ def _from_the_top(frame: pl.DataFrame, file: Path | Places) -> tuple[pl.DataFram
     scored = frame.filter(left_out & pl.col("protocol").is_in(leaving_out("anywhere")))
     n = scored.select(_BALLOT).unique().height
     told = (
-        f"{n} ballot(s) of scores leave candidates out: bounds take every score of the scale, and "
-        "a point the scores that are given.",
+        f"{n} of the ballots of scores left candidates out: bounds take every score of the scale, "
+        "and a point the scores that are given.",
     ) * (n > 0)
     short = frame.filter(left_out & pl.col("protocol").is_in(MAY_LEAVE_OUT))
     if short.height == 0:
@@ -382,8 +382,8 @@ def _from_the_top(frame: pl.DataFrame, file: Path | Places) -> tuple[pl.DataFram
     raised = pl.when(left_out & ranked).then(pl.col("mass") + first).otherwise("mass")
     n = short.filter(ranked).select(_BALLOT).unique().height
     note = (
-        f"{n} ranking(s) leave candidates out: those stand below the ones named, in an order that "
-        "is not known; bounds take every order, and a point shares out what is left among them.",
+        f"{n} of the rankings left candidates out: those stand below the ones named, in an order "
+        "that is not known; bounds take every order, and a point shares what is left among them.",
     ) * (n > 0)
     return frame.with_columns(raised.alias("mass")), (*note, *told)
 
@@ -454,7 +454,10 @@ def approving_nobody(votes: Votes) -> tuple[str, ...]:
 
 
 def notes_together(notes: Iterable[str]) -> tuple[str, ...]:
-    """Notes on several parts of one source: counts before equal words add up."""
+    """Notes on several parts of one source: counts before equal words add up.
+
+    So a note with a count begins with it, in words that fit one and many.
+    """
     counts = Counter[str]()
     for note in notes:
         count, space, words = note.partition(" ")
@@ -469,7 +472,8 @@ def _said_of_nobody(count: int) -> tuple[str, ...]:
     if not count:
         return ()
     return (
-        f"{count} approval ballot(s) of zeros approve of nobody; an abstention has empty masses.",
+        f"{count} of the approval ballots had only zeros: such a voter approves of nobody, while "
+        "an abstention has empty masses.",
     )
 
 

@@ -689,5 +689,8 @@ def of_wide(rows: Rows, candidates: Sequence[str]) -> Rows:
     out = standing.filter(empty & ~whole).select("_vote", "candidate").unique().height
     frame = standing.filter(~empty | whole).drop("_vote")
     rows = replace(rows, used=tuple(candidates))
-    said = f"; in {out} case(s) nobody gives a candidate anything: it does not stand in that vote"
+    said = (
+        "; a candidate to whom nobody in a vote gives anything does not stand in that vote "
+        f"(number of such cases: {out})"
+    )
     return rows.with_frame(frame, f"one column a candidate ({shown}){said if out else ''}")

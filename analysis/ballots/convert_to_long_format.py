@@ -184,7 +184,7 @@ def _with_abstentions(rows: Rows, shape: str) -> Rows:
         return rows
     silent = rows.frame.group_by(_BALLOT).agg(pl.col("mass").is_null().all())
     n = int(silent.get_column("mass").sum())
-    return rows.note(f"{n} ballot(s) without a mark, which are abstentions") if n else rows
+    return rows.note(f"{n} of the ballots had no mark and count as abstentions") if n else rows
 
 
 def _spelled(rows: Rows) -> Rows:

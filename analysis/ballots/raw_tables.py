@@ -155,7 +155,7 @@ def _csv_as_it_stands(file: Path) -> Raw:
     except pl.exceptions.ComputeError as error:
         raise _uneven(file) from error
     if comments:
-        notes += (f"{len(comments)} line(s) of comment, from “#” on, were passed over",)
+        notes += (f"comments, from “#” on, were passed over in {len(comments)} of the lines",)
     return Raw(frame, notes, comments)
 
 

@@ -13,6 +13,7 @@ from rich.text import Text
 from tutorsim.analysis.ballots.ballot_formats import WITH_BUDGET
 from tutorsim.analysis.ballots.recount_source import order_words, reading_of
 from tutorsim.analysis.pages.cells import Table
+from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.systems.summary_and_report import document_of
 from tutorsim.analysis.systems.system_view import Ballots, Opened, SystemRun, opened
 from tutorsim.cli.ballot_options import ballot_options
@@ -83,13 +84,14 @@ def _shown(found: Opened, value: dict[str, Any], told: Table | None) -> Iterator
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     yield from source_shown(source)
     yield Prose(
-        f"{value['episodes']} episode(s), {value['turns']} turn(s), {value['voters']} voter(s); "
+        f"{counted(value['episodes'], 'episode')}, {counted(value['turns'], 'turn')}, "
+        f"{counted(value['voters'], 'voter')}; "
         f"candidates {listing(names[:_LISTED]) if not more else ', '.join(names[:_LISTED])}{more}."
     )
     for file in source.files:
         named = ", ".join(f"{ours} = “{theirs}”" for ours, theirs in file.columns.items())
         called = f"; columns {named}" if named else ""
-        yield Prose(f"{file.name}: {file.shape}, {file.rows} rows{called}.", indent=2)
+        yield Prose(f"{file.name}: {file.shape}, {counted(file.rows, 'row')}{called}.", indent=2)
     yield Text()
     yield heading("Votes")
     columns = ("turns", "voters", "candidates", "ballots", "repaired", "abstained")

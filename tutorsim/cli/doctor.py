@@ -92,7 +92,7 @@ def _show(facts: dict[str, Any]) -> None:
     if "problem" in sandbox:
         console.print(safe(f"Sandbox      {sandbox['problem']}"))
         return
-    console.print(safe(f"Sandbox      level {sandbox['level']}, {sandbox['workers']} worker(s)"))
+    console.print(safe(f"Sandbox      level {sandbox['level']}, workers: {sandbox['workers']}"))
     for layer, status in sandbox["layers"].items():
         alone = len(sandbox["proven"].get(layer, ()))
         proof = f" (alone it stopped {alone} of the probes)" if alone else ""

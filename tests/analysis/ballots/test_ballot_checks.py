@@ -93,9 +93,9 @@ def test_the_budget_is_the_most_frequent_sum_and_refused_where_two_are():
 
 def test_notes_on_parts_add_up_where_they_say_the_same():
     notes = [
-        "2 turn(s) wait.",
+        "2 of the turns had to wait.",
         "Columns were guessed.",
-        "30 turn(s) wait.",
+        "30 of the turns had to wait.",
         "Columns were guessed.",
     ]
-    assert notes_together(notes) == ("32 turn(s) wait.", "Columns were guessed.")
+    assert notes_together(notes) == ("32 of the turns had to wait.", "Columns were guessed.")

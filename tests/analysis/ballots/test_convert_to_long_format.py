@@ -518,7 +518,7 @@ PEOPLES: dict[str, tuple[str, str, dict[str, Any], str, Any, str]] = {
         {},
         "simple",
         AB,
-        "2 line(s) of comment",
+        "passed over in 2 of the lines",
     ),
     "a comment between rows": (
         "b.csv",
@@ -526,7 +526,7 @@ PEOPLES: dict[str, tuple[str, str, dict[str, Any], str, Any, str]] = {
         {},
         "simple",
         AB,
-        "1 line(s) of comment",
+        "passed over in 1 of the lines",
     ),
     "a voter called #1": (
         "b.csv",
@@ -819,7 +819,7 @@ def test_a_column_of_ballots_that_is_not_read_is_named(tmp_path):
 
 def test_ballots_without_a_mark_are_told(tmp_path):
     file = written(tmp_path, "b.csv", "voter,choice\nv,\nw,none\nx,a\n")
-    assert "2 ballot(s) without a mark, which are abstentions" in open_source(file).notes[0]
+    assert "2 of the ballots had no mark and count as abstentions" in open_source(file).notes[0]
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])

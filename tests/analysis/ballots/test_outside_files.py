@@ -297,13 +297,13 @@ def test_candidates_left_out_have_no_mass_and_the_reader_says_so(tmp_path):
     file = csv_file(tmp_path, *ballot("v", {"a": 1}, "simple"), *ballot("w", {"b": 1}, "simple"))
     assert mass_of(file) == {("v", "a"): 1, ("v", "b"): 0, ("w", "b"): 1, ("w", "a"): 0}
     assert open_source(file).notes == (
-        "mine.csv: 2 ballots left candidates out; they have no mass there.",
+        "mine.csv: 2 of the ballots left candidates out; they have no mass there.",
     )
 
 
 def test_turns_without_a_final_vote_are_named(tmp_path):
     file = csv_file(tmp_path, *ballot("v", {"a": 1, "b": 0}, "simple", "initial"))
-    assert open_source(file).notes == ("1 turn(s) without a final vote are not recounted.",)
+    assert open_source(file).notes == ("1 of the turns had no final vote and were not recounted.",)
 
 
 def test_a_column_that_stands_twice_is_refused(tmp_path):
@@ -458,7 +458,8 @@ def test_zeros_in_an_approval_are_noted(tmp_path):
         *ballot("w", {"a": 1, "b": 0}, "approval"),
     )
     assert open_source(file).notes == (
-        "1 approval ballot(s) of zeros approve of nobody; an abstention has empty masses.",
+        "1 of the approval ballots had only zeros: such a voter approves of nobody, while "
+        "an abstention has empty masses.",
     )
 
 

@@ -43,7 +43,7 @@ def test_strict_orders_that_leave_candidates_out_are_rankings(tmp_path, suffix):
         "ranked",
         [{"A": 1, "B": 2, "C": None}, {"A": None, "B": None, "C": 2}, {"A": 2, "B": 1, "C": 0}],
     )
-    assert open_source(file).notes[0].startswith("2 ranking(s) leave candidates out")
+    assert open_source(file).notes[0].startswith("2 of the rankings left candidates out")
 
 
 def test_a_weak_order_is_read_alike_whatever_the_others_are(tmp_path):

@@ -5,16 +5,18 @@ for figure in printed("tutorsim.analysis:data/published.toml", source):
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import cache
+from functools import cache, wraps
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from tutorsim.errors import UsageError
 from tutorsim.files_given_by_user import read_named
 from tutorsim.vocabularies import ProvenanceKind
+
+E = TypeVar("E")
 
 QUANTITIES: Final = (
     "episodes",
@@ -62,6 +64,29 @@ def printed_of(entry: Mapping[str, Any]) -> Printed:
     cell = {name: value for name, value in entry.items() if name not in own}
     given = {name: value for name, value in entry.items() if name in own}
     return Printed(**{**given, "cell": {**given.get("cell", {}), **cell}})
+
+
+Rows = Callable[[E], Iterable[Mapping[str, Any]]]
+"""From what a table is of to its rows."""
+
+
+def printed_in(*columns: str) -> Callable[[Rows[E]], Rows[E]]:
+    """A table's rows without those of the columns that hold no printed figure."""
+
+    def kept(rows: Rows[E]) -> Rows[E]:
+        @wraps(rows)
+        def kept(of: E) -> Iterable[Mapping[str, Any]]:
+            found = list(rows(of))
+            out = {name for name in columns if all(_missing(row[name]) for row in found)}
+            return [{name: row[name] for name in row if name not in out} for row in found]
+
+        return kept
+
+    return kept
+
+
+def _missing(cell: Any) -> bool:
+    return getattr(cell, "value", cell) is None
 
 
 class Answered(Protocol):

@@ -221,8 +221,6 @@ class View:
 
     embeds: bool = False
     """The report compares texts, and takes a model of sentences for it."""
-    published: str = ""
-    """Data file of printed figures, as `package:file`; empty for none."""
     passages: Mapping[Subject, Callable[[SystemRun], Iterable[Passage]]] = field(
         default_factory=dict
     )

@@ -15,7 +15,6 @@ from tutorsim.analysis.runs.run_tables import (
     yes,
 )
 from tutorsim.analysis.systems.debate.page import document
-from tutorsim.analysis.systems.debate.page_evidence import PUBLISHED
 from tutorsim.analysis.systems.debate.protocols import outcomes_under, recount_document
 from tutorsim.analysis.systems.debate.trace import trace
 from tutorsim.analysis.systems.system_view import View
@@ -135,5 +134,4 @@ VIEW: Final = View(
     recount_without=lambda head: frozenset({"calls"}),
     outcomes={"score": _score, "decided": _decided, "turns": _turns_taken},
     embeds=True,
-    published=PUBLISHED,
 )

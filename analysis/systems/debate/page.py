@@ -14,6 +14,7 @@ from tutorsim.analysis.pages.declared_tables_and_charts import (
     table,
 )
 from tutorsim.analysis.pages.document import Document
+from tutorsim.analysis.pages.published_figures import printed, printed_in
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.analysis.statistics.text_similarity import embedded_similarities, text_similarities
@@ -38,7 +39,6 @@ from tutorsim.analysis.systems.debate.page_evidence import (
     number,
     percent,
     percent_estimate,
-    published,
     slim,
 )
 from tutorsim.analysis.systems.debate.protocols import (
@@ -51,6 +51,8 @@ from tutorsim.analysis.systems.debate.trace import TELLING
 from tutorsim.analysis.systems.summary_and_report import noise_section
 from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed
 from tutorsim.records.debate import DebateRecord
+
+PUBLISHED: Final = "tutorsim.analysis.systems.debate:published.toml"
 
 # --- Scores -----------------------------------------------------------------------------------
 
@@ -75,24 +77,35 @@ def _below_trivial(of: Evidence) -> str:
     return f" Below a trivial baseline: {'; '.join(told)}." if told else ""
 
 
+def _printed_scores(of: Evidence, cell: Cell) -> dict[str, Written]:
+    place = {"benchmark": cell.benchmark, "condition": cell.condition}
+    return {
+        name: first_printed(of.printed(("accuracy", "f1"), model=model, **place))
+        for name, model in _MODELS.items()
+    }
+
+
+def _printed_how(of: Evidence) -> str:
+    found = {one.value for cell in of.cells for one in _printed_scores(of, cell).values()}
+    return " Printed: mean ± sd over three runs of the study." if found - {None} else ""
+
+
+_MODELS: Final = {"printed 8B": "llama-3-8b", "printed 70B": "llama-3-70b"}
+"""Column → the model of the study."""
+
+
 @table(
     "performance",
     "Score by benchmark, variant and condition",
     failed=_failed,
     trivial=_below_trivial,
-    printed=lambda of: " Printed: mean ± sd over three runs of the study." if of.whole else "",
+    printed=_printed_how,
 )
+@printed_in(*_MODELS)
 @slim
 def performance(of: Evidence) -> Rows:
     """{failed}{trivial}{printed}"""
     for cell in of.cells:
-        place = {"benchmark": cell.benchmark, "condition": cell.condition}
-        beside = {
-            f"printed {size}": first_printed(
-                published(("accuracy", "f1"), model=f"llama-3-{size.lower()}", **place)
-            )
-            for size in (("8B", "70B") if of.whole else ())
-        }
         yield {
             "benchmark": cell.benchmark,
             "variant": cell.variant,
@@ -102,7 +115,7 @@ def performance(of: Evidence) -> Rows:
             "sd": number(cell.sd),
             "decided": percent(cell.decided),
             "turns": number(cell.turns, digits=2),
-            **beside,
+            **_printed_scores(of, cell),
         }
 
 
@@ -128,7 +141,7 @@ def unread(of: Evidence) -> Rows:
 @table(
     "turns",
     "Where debates end",
-    printed=lambda of: "Printed: Table 2 of the study." if of.whole else "",
+    printed=lambda of: "Printed: Table 2 of the study." if of.beside else "",
 )
 @slim
 def turns(of: Evidence) -> Rows:
@@ -140,12 +153,14 @@ def turns(of: Evidence) -> Rows:
         each = {f"turn {turn}": shares.get(turn, "–") for turn in range(1, last + 1)}
         return {**named, "source": source, **each}
 
-    for place, group in grouped(of.records).items():
-        shares = turn_shares(group)
-        if shares and place[2] != "full":
-            yield row(place, "this run", {turn: number(one) for turn, one in shares.items()})
-    for condition in STUDY_RULES if of.whole else ():
-        found = published("turns_to_decision", condition=condition)
+    own = [
+        row(place, "this run", {turn: number(one) for turn, one in shares.items()})
+        for place, group in grouped(of.records).items()
+        if (shares := turn_shares(group)) and place[2] != "full"
+    ]
+    yield from own
+    for condition in STUDY_RULES if own else ():
+        found = of.printed("turns_to_decision", condition=condition)
         if found:
             texts = {int(one.cell["turn"]): as_printed(one) for one in found}
             yield row(("mmlu", "default", condition), "printed, 8B", texts)
@@ -177,6 +192,7 @@ def _tokens(record: DebateRecord) -> int:
 
 
 @table("cost", "Calls and tokens of an episode")
+@printed_in("printed ×")
 @slim
 def cost(of: Evidence) -> Rows:
     """Means over complete episodes; tokens are input and output together."""
@@ -194,7 +210,9 @@ def cost(of: Evidence) -> Rows:
             below = sum(of_one(alone) for _, alone in beside)
             return number(sum(of_one(one) for one, _ in beside) / below if below else None)
 
-        row = {
+        solo = condition in (*SOLO, "full")
+        found = [] if solo else of.printed("compute_factor", family=family(condition))
+        yield {
             "variant": variant,
             "condition": condition,
             "episodes": len(group),
@@ -202,12 +220,8 @@ def cost(of: Evidence) -> Rows:
             "tokens": number(mean(map(_tokens, group)), digits=0),
             "calls × CoT": factor(lambda one: len(one.calls)),
             "tokens × CoT": factor(_tokens),
+            "printed ×": first_printed(found),
         }
-        if of.whole:
-            solo = condition in (*SOLO, "full")
-            found = [] if solo else published("compute_factor", family=family(condition))
-            row["printed ×"] = first_printed(found)
-        yield row
 
 
 # --- Experiments of the study -----------------------------------------------------------------
@@ -269,10 +283,10 @@ def similarity(of: Evidence) -> Rows:
                 **dict.fromkeys(sentences, number(mean(known) if known else None, digits=3)),
                 "score": number(mean(scores) if scores else None),
             }
-    for one in published("answer_similarity"):
+    for one in of.printed("answer_similarity") if groups else ():
         variant = one.cell["variant"]
-        found = published("accuracy", variant=variant)
-        difference = published("accuracy_difference", variant=variant)
+        found = of.printed("accuracy", variant=variant)
+        difference = of.printed("accuracy_difference", variant=variant)
         note = f" ({difference[0].note})" if difference and difference[0].note else ""
         yield {
             "benchmark": one.cell["benchmark"],
@@ -286,6 +300,7 @@ def similarity(of: Evidence) -> Rows:
 
 
 @table("challenge", "Challenged answers")
+@printed_in("printed rate")
 def challenge(of: Evidence) -> Rows:
     """Rate: percent of readable judgements that challenge. Of these, the other answer scores more
     than the delivered one, less, or the same."""
@@ -304,7 +319,7 @@ def challenge(of: Evidence) -> Rows:
             "rises": sum(change > 0 for change in changes),
             "falls": sum(change < 0 for change in changes),
             "stays": sum(change == 0 for change in changes),
-            "printed rate": first_printed(published("challenge_rate", setting=setting)),
+            "printed rate": first_printed(of.printed("challenge_rate", setting=setting)),
         }
 
 
@@ -340,20 +355,35 @@ _COST: Final[DeclaredSection[Evidence]] = section(
     cost,
     when=lambda of: any(record.calls for record in of.records),
 )
-_LIKENESS: Final = {
-    False: "Similarity here is the cosine of word weights (TF–IDF), the study's is of sentence "
-    "embeddings: the two scales differ.",
-    True: "Similarity is the cosine of word weights (TF–IDF), and of sentence embeddings as in the "
-    "study, whose model may be another one.",
-}
-"""Whether there is a model of sentences → what the numbers are."""
+
+
+def _likeness(of: Evidence) -> str:
+    """What the numbers of similarity are."""
+    embedded, study = "", ""
+    if of.embedding:
+        embedded = ", and of sentence embeddings"
+    if of.beside and of.embedding:
+        study = " as in the study, whose model may be another one"
+    elif of.beside:
+        study = ", the study's of sentence embeddings: the two scales differ"
+    return (
+        "Mean pairwise similarity of the agents' last final answers in a debate, beside the mean "
+        f"score. Similarity is the cosine of word weights (TF–IDF){embedded}{study}."
+    )
+
+
+def _printed_slope(of: Evidence, side: str) -> str:
+    return f" The study prints a slope {side} zero and no numbers." if of.beside else ""
+
+
 _EXPERIMENTS: Final[tuple[DeclaredSection[Evidence], ...]] = (
     section(
         "rounds",
         "Rounds",
-        "What voting would have scored with its first vote after one turn, two turns, and so on: "
-        "the same debates of one variant at every point. The study prints a slope below zero and "
-        "no numbers.",
+        lambda of: (
+            "What voting would have scored with its first vote after one turn, two turns, and so "
+            f"on: the same debates of one variant at every point.{_printed_slope(of, 'below')}"
+        ),
         chart(_charts, "rounds"),
         rounds,
         when=lambda of: of.full,
@@ -361,18 +391,17 @@ _EXPERIMENTS: Final[tuple[DeclaredSection[Evidence], ...]] = (
     section(
         "agents",
         "Agents",
-        "Scores of variants that differ in the number of agents alone, on the same tasks. Each "
-        "number has debates of its own, so chance is between them. The study prints a slope above "
-        "zero and no numbers.",
+        lambda of: (
+            "Scores of variants that differ in the number of agents alone, on the same tasks. Each "
+            "number has debates of its own, so chance is between them."
+            f"{_printed_slope(of, 'above')}"
+        ),
         agents,
     ),
     section(
         "similarity",
         "Similarity of answers",
-        lambda of: (
-            "Mean pairwise similarity of the agents' last final answers in a debate, beside "
-            f"the mean score. {_LIKENESS[of.embedding is not None]}"
-        ),
+        _likeness,
         similarity,
     ),
     section(
@@ -403,7 +432,8 @@ def document(run: SystemRun, brief: bool) -> Document:
     """The summary (brief) or the report (whole) of a run."""
     if is_council(run.episodes):
         return council_document(run, brief)
-    of = Evidence(run.episodes, seed=run.head.study.seed, whole=not brief, embedding=run.embedding)
+    seed, beside = run.head.study.seed, () if brief else printed(PUBLISHED, run.head)
+    of = Evidence(run.episodes, seed=seed, beside=beside, embedding=run.embedding)
     overview = Overview()
     for record in of.records:
         overview.note(record)

@@ -7,7 +7,7 @@ from typing import Final
 from tutorsim.analysis.pages.cells import Written
 from tutorsim.analysis.pages.cells import number as written_number
 from tutorsim.analysis.pages.declared_tables_and_charts import Row
-from tutorsim.analysis.pages.published_figures import Printed, figures_in
+from tutorsim.analysis.pages.published_figures import Printed
 from tutorsim.analysis.pages.words import counted, listed
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.statistics.text_similarity import Embedding
@@ -31,7 +31,6 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
 from tutorsim.records.debate import DebateRecord, DebateSetup
 from tutorsim.vocabularies import PROTOCOLS
 
-PUBLISHED: Final = "tutorsim.analysis.systems.debate:published.toml"
 STUDY_RULES: Final[tuple[Rule, ...]] = RULES[:7]
 """The seven protocols of the debate study."""
 SOLO: Final = ("baseline", "baseline_cot", "self_refine")
@@ -70,7 +69,7 @@ class Variant:
 class Evidence:
     """What the tables and charts of a run are of.
 
-    `whole`: a report, beside printed figures, and no summary.
+    `beside`: printed figures to stand beside the run's.
     """
 
     def __init__(
@@ -78,15 +77,24 @@ class Evidence:
         records: Sequence[DebateRecord],
         *,
         seed: int,
-        whole: bool = False,
+        beside: Sequence[Printed] = (),
         embedding: Embedding | None = None,
     ) -> None:
-        self.records, self.seed, self.whole = records, seed, whole
+        self.records, self.seed, self.beside = records, seed, beside
         self.embedding = embedding
         self.complete = [record for record in records if record.status == "complete"]
         self.full = [record for record in self.complete if record.ended_by == "full"]
         self.asked = self.full or [record for record in self.complete if record.turns]
         """Debates that never stopped if there are any, otherwise every debate."""
+
+    def printed(self, quantity: str | tuple[str, ...], **cell: object) -> list[Printed]:
+        """The printed figures of a quantity whose cell has these names and values."""
+        wanted = (quantity,) if isinstance(quantity, str) else quantity
+        return [
+            one
+            for one in self.beside
+            if one.quantity in wanted and all(one.cell.get(k) == v for k, v in cell.items())
+        ]
 
     @cached_property
     def cells(self) -> list[Cell]:
@@ -141,16 +149,6 @@ def percent_estimate(found: Estimate | NotEstimable) -> Written:
     if found.low is not None and found.high is not None:
         text += f" [{found.low:.0f}, {found.high:.0f}]"
     return Written(text.replace("-", "−"), found)
-
-
-def published(quantity: str | tuple[str, ...], **cell: object) -> list[Printed]:
-    """The printed figures of a quantity whose cell has these names and values."""
-    wanted = (quantity,) if isinstance(quantity, str) else quantity
-    return [
-        one
-        for one in figures_in(PUBLISHED)
-        if one.quantity in wanted and all(one.cell.get(k) == v for k, v in cell.items())
-    ]
 
 
 def as_printed(one: Printed) -> Written:

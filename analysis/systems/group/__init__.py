@@ -46,7 +46,6 @@ VIEW: Final = View(
         "silence_share": _silence_share,
         "speaker_hit": _hit,
     },
-    published="tutorsim.analysis.data:group.published.toml",
     passages={"replies": lesson_passages},
 )
 """What a group shows of its runs."""

@@ -21,7 +21,7 @@ from tutorsim.analysis.systems.oversight.audits_of_runs import (
     proposal_passages,
 )
 from tutorsim.analysis.systems.oversight.label_accuracy import by_text
-from tutorsim.analysis.systems.oversight.page import PUBLISHED, document, outcomes_under, recount
+from tutorsim.analysis.systems.oversight.page import document, outcomes_under, recount
 from tutorsim.analysis.systems.oversight.trace import trace
 from tutorsim.analysis.systems.system_view import View
 from tutorsim.records import RunRecord
@@ -166,7 +166,6 @@ VIEW: Final = View(
     clusters=lambda records: {
         record.episode_id: record.conversation for record in by_text(records)
     },
-    published=PUBLISHED,
     judged=frozenset({"replies"}),
     passages={"replies": delivered_passages, "proposals": proposal_passages},
 )

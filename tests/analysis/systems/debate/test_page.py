@@ -1,5 +1,6 @@
 """Summary, report, traces and recounts of runs of debates."""
 
+import re
 import shutil
 from dataclasses import replace
 from random import Random
@@ -9,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tests.analysis.made import answered_by
 from tests.analysis.systems.debate.conftest import make_run
 from tutorsim.analysis.pages.html import to_html
 from tutorsim.analysis.pages.markdown import to_markdown
@@ -25,8 +27,8 @@ from tutorsim.analysis.systems.debate import VIEW
 from tutorsim.analysis.systems.debate.accuracy_and_speed import Slope, agents_slopes, rounds_slopes
 from tutorsim.analysis.systems.debate.charts import rounds
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import RULES, Contrast, Told
-from tutorsim.analysis.systems.debate.page import challenge, document
-from tutorsim.analysis.systems.debate.page_evidence import PUBLISHED, Variant, as_printed, published
+from tutorsim.analysis.systems.debate.page import PUBLISHED, challenge, document
+from tutorsim.analysis.systems.debate.page_evidence import Evidence, Variant, as_printed
 from tutorsim.analysis.systems.debate.protocols import (
     best_protocol,
     differing,
@@ -38,7 +40,11 @@ from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.errors import UsageError
 from tutorsim.records import EPISODES_FILE
 
-PRINTED_HEADS = ("printed 8B", "printed 70B", "printed rate", "printed ×")
+
+@pytest.fixture(scope="module")
+def by_relay(bundled):
+    """The bundled debates as if a relay had answered them."""
+    return replace(bundled, head=answered_by(bundled.head, "relay"))
 
 
 def tables_of(made):
@@ -64,21 +70,33 @@ def test_a_summary_has_the_parts_of_a_run(bundled):
     assert all(row["score"] == "–" for row in full)
 
 
-def test_a_summary_sets_no_printed_number_beside_a_stand_in(bundled):
-    """A stand-in's figures stand beside printed ones only in captions that name it."""
-    made = document(bundled, True)
-    for table in tables_of(made).values():
-        assert not set(table.data.columns) & set(PRINTED_HEADS)
-    assert "no language model" not in made.provenance
-    assert made.provenance.startswith("stand-in")
-    assert "say nothing about any language model" in made.warning.replace("\n", " ")
+@pytest.mark.parametrize("brief", [True, False])
+def test_nothing_is_said_of_the_study_beside_a_stand_in(bundled, brief):
+    text = to_markdown(document(bundled, brief))
+    assert not re.search(r"[Pp]rinted|[Tt]he study", text)
 
 
-def test_every_printed_number_of_a_report_stands_with_its_provenance(bundled):
-    text = to_markdown(document(bundled, False))
+def test_every_printed_number_of_a_report_stands_with_its_provenance(by_relay):
+    text = to_markdown(document(by_relay, False))
     sections = [part for part in text.split("\n## ") if "| printed" in part]
-    assert len(sections) >= 4  # performance, turns, similarity, cost
-    assert all("Answered by: stand-in" in part for part in sections)
+    assert [part.partition("\n")[0] for part in sections] == [
+        *("Performance", "Turns to decision", "Similarity of answers", "Cost"),
+    ]
+    assert all("Answered by: relay" in part for part in sections)
+    assert text.count("The study prints a slope") == 1
+    assert "printed" not in to_markdown(document(by_relay, True))
+
+
+def test_a_column_of_printed_figures_is_there_where_one_is_printed():
+    """The study has no scores of hybrids, and no factor of a model alone."""
+    for condition, scores, factor in (("simple", 2, 1), ("hybrid", 0, 1), ("baseline", 2, 0)):
+        found = tables_of(document(make_run([condition]), False))
+        heads = [name for name in found["performance"].data.columns if "printed" in name]
+        assert len(heads) == scores
+        assert ("Printed" in found["performance"].caption) == bool(scores)
+        assert ("printed ×" in found["cost"].data.columns) == bool(factor)
+        own = condition == "simple", condition != "baseline"
+        assert ("similarity" in found, "turns" in found) == own
 
 
 @pytest.mark.costly
@@ -93,10 +111,10 @@ def test_a_report_has_every_section_of_its_run_and_a_page(bundled):
     assert "Every protocol on the same debates" in page
 
 
-def test_a_model_of_sentences_stands_beside_the_words_and_is_named(bundled):
+def test_a_model_of_sentences_stands_beside_the_words_and_is_named(by_relay):
     """All sentences alike for a model that knows one direction only."""
     one = Embedding("one direction", lambda texts: np.ones((len(texts), 1)))
-    text = to_markdown(document(replace(bundled, embedding=one), False))
+    text = to_markdown(document(replace(by_relay, embedding=one), False))
     part = next(part for part in text.split("\n## ") if part.startswith("Similarity"))
     assert "| words | sentences | score |" in part
     assert "by the model one direction" in part
@@ -178,7 +196,9 @@ def test_a_challenge_is_held_against_the_delivered_answer():
         )
         for before, said, after in judged
     ]
-    [row] = rows_of(challenge(SimpleNamespace(complete=complete)))
+    of = Evidence((), seed=0)
+    of.complete = complete
+    [row] = rows_of(challenge(of))
     counts = ("judged", "unreadable", "rate", "rises", "falls", "stays")
     assert [row[name] for name in counts] == [5, 1, "80.0", 1, 1, 2]
 
@@ -409,7 +429,8 @@ def test_the_bundled_debates_show_what_can_happen(bundled):
 
 
 def test_all_printed_figures_are_there():
-    [one] = published("accuracy", model="llama-3-8b", benchmark="mmlu", condition="simple")
+    of = Evidence((), seed=0, beside=figures_in(PUBLISHED))
+    [one] = of.printed("accuracy", model="llama-3-8b", benchmark="mmlu", condition="simple")
     assert as_printed(one) == "53.3 ± 1.8"
     assert len(figures_in(PUBLISHED)) == 212
 

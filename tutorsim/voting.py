@@ -20,6 +20,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple, get_args
 
@@ -653,14 +654,17 @@ def agreed(
     standing = support(flags, agents)
     if standing is None:
         return None
-    share = Fraction(standing.agents, agents)
-    if _enough(share, rule, majority, everybody=agents <= _HYBRID_AGENTS or turn < _HYBRID_TURN):
-        return standing.proposal
-    return None
+    everybody = agents <= _HYBRID_AGENTS or turn < _HYBRID_TURN
+    enough = _enough(standing.agents, agents, rule, majority, everybody=everybody)
+    return standing.proposal if enough else None
 
 
-def _enough(share: Fraction, rule: ConsensusRule, majority: Majority, *, everybody: bool) -> bool:
-    """Whether a share of the agents suffices; `everybody`: `hybrid` asks for all of them now."""
+@lru_cache(maxsize=256)
+def _enough(
+    agreeing: int, agents: int, rule: ConsensusRule, majority: Majority, *, everybody: bool
+) -> bool:
+    """Whether so many of the agents suffice; `everybody`: `hybrid` asks for all of them now."""
+    share = Fraction(agreeing, agents)
     match rule:
         case "majority":
             return share >= _HALF if majority == "at_least_half" else share > _HALF

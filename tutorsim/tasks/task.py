@@ -183,12 +183,13 @@ class AnswerScore(NamedTuple):
     """Whether the answer could be read as an option; an unreadable one is wrong."""
 
 
+@lru_cache(maxsize=1024)
 def score_answer(
     text: str | None,
     *,
     kind: AnswerKind,
-    options: Sequence[str],
-    gold: Sequence[str],
+    options: tuple[str, ...],
+    gold: tuple[str, ...],
     scoring: Scoring = "standard",
 ) -> AnswerScore:
     """Score an answer.

@@ -8,9 +8,9 @@ from statistics import mean, stdev
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, mean_over_tasks
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     Changes,
+    Debate,
     Rule,
     percent_over_tasks,
-    recounted,
     score_bounds,
 )
 from tutorsim.records import BallotRecord
@@ -150,19 +150,21 @@ def slope(name: str, scores: Mapping[str, Mapping[int, float]]) -> Slope | None:
     )
 
 
-def rounds_slopes(records: Sequence[DebateRecord], rules: Sequence[Rule]) -> list[Slope]:
+def rounds_slopes(debates: Sequence[Debate], rules: Sequence[Rule]) -> list[Slope]:
     """Scores of voting by the first turn of a vote, each rule on the same debates of a variant."""
-    variants: dict[str, list[DebateRecord]] = {}
-    for record in records:
-        variants.setdefault(record.variant, []).append(record)
+    variants: dict[str, list[Debate]] = {}
+    for debate in debates:
+        variants.setdefault(debate.record.variant, []).append(debate)
     found = []
-    for variant, debates in variants.items():
-        last = min(record.turns_taken for record in debates)
+    for variant, group in variants.items():
+        last = min(debate.record.turns_taken for debate in group)
+        begun = [Changes(vote_from=turn) for turn in range(1, last + 1)]
         for rule in rules:
             scores: dict[str, dict[int, list[float]]] = {}
-            for record in debates:
-                for turn in range(1, last + 1):
-                    outcome = recounted(record, rule, Changes(vote_from=turn))
+            for debate in group:
+                record = debate.record
+                for turn, changes in enumerate(begun, start=1):
+                    outcome = debate.recounted(rule, changes)
                     if outcome.certainty == "exact":
                         task = scores.setdefault(f"{record.benchmark}.{record.task_id}", {})
                         task.setdefault(turn, []).append(score_bounds(record, outcome)[0])

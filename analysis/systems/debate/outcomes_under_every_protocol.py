@@ -95,16 +95,75 @@ BEYOND: Final = Outcome("beyond")
 
 def recounted(record: DebateRecord, rule: Rule, changes: Changes = AS_LOGGED) -> Outcome:
     """What a rule decides on a logged debate. `changes`: settings in place of the logged ones."""
-    if not record.turns:
-        return NOT_APPLICABLE
-    changed = {name: value for name, value in vars(changes).items() if value is not None}
-    setup = record.setup.model_copy(update=changed) if changed else record.setup
-    if consensus_rule(rule) is not None:
-        return _consensus(record, rule, setup)
-    for protocol in PROTOCOLS:
-        if rule == protocol:
-            return _vote(record, protocol, setup)
-    return _solution_count(record, setup)
+    return Debate(record).recounted(rule, changes)
+
+
+class Debate:
+    """A logged debate that many rules are asked of: what its votes leave open is found once."""
+
+    def __init__(self, record: DebateRecord) -> None:
+        self.record = record
+        self._as_logged: dict[Rule, Outcome] = {}
+        self._leading: dict[tuple[int, PublishedProtocol, bool], Sequence[tuple[str, ...]]] = {}
+
+    def recounted(self, rule: Rule, changes: Changes = AS_LOGGED) -> Outcome:
+        """What a rule decides on it. `changes`: settings in place of the logged ones."""
+        if not self.record.turns:
+            return NOT_APPLICABLE
+        setup = _changed(self.record.setup, changes)
+        if setup is not self.record.setup:
+            return self._decided(rule, setup)
+        if rule not in self._as_logged:
+            self._as_logged[rule] = self._decided(rule, setup)
+        return self._as_logged[rule]
+
+    def _decided(self, rule: Rule, setup: DebateSetup) -> Outcome:
+        if consensus_rule(rule) is not None:
+            return _consensus(self.record, rule, setup)
+        for protocol in PROTOCOLS:
+            if rule == protocol:
+                return self._vote(protocol, setup)
+        return _solution_count(self.record, setup)
+
+    def _vote(self, rule: PublishedProtocol, setup: DebateSetup) -> Outcome:
+        """Walk the votes from the first one on until the debate ends, whatever they leave open."""
+        ends: list[tuple[DebateTurn, End]] = []
+        ties = 0
+        for turn in self.record.turns:
+            if turn.turn < setup.vote_from:
+                continue
+            if not turn.answers:
+                return BEYOND
+            possible = self._led(turn, rule, setup)
+            ties += all(len(leading) > 1 for leading in possible)
+            agents = tuple(turn.answers)
+            asked = (Moment(turn.turn, True, (), one, agents) for one in possible)
+            found = dict.fromkeys(end_of(rule, moment, setup) for moment in asked)
+            ends += [(turn, end) for end in found if end is not None]
+            if None not in found:
+                return _delivered(self.record, ends, ties)
+        return BEYOND
+
+    def _led(
+        self, turn: DebateTurn, rule: PublishedProtocol, setup: DebateSetup
+    ) -> Sequence[tuple[str, ...]]:
+        """Who may lead the vote of a turn, as `_leading` finds it."""
+        place = turn.turn, rule, setup.merge_identical
+        if place not in self._leading:
+            self._leading[place] = _leading(turn, rule, setup, self.record.setup)
+        return self._leading[place]
+
+
+def _changed(setup: DebateSetup, changes: Changes) -> DebateSetup:
+    """Settings with others in their place; the same object where they say what is logged."""
+    if changes is AS_LOGGED:
+        return setup
+    changed = {
+        name: value
+        for name, value in vars(changes).items()
+        if value is not None and value != getattr(setup, name)
+    }
+    return setup.model_copy(update=changed) if changed else setup
 
 
 # --- Consensus ------------------------------------------------------------------------------
@@ -151,25 +210,6 @@ def _proposed(messages: Sequence[Message], end: End, turn: int, said: int) -> Ou
 
 
 # --- Votes ----------------------------------------------------------------------------------
-
-
-def _vote(record: DebateRecord, rule: PublishedProtocol, setup: DebateSetup) -> Outcome:
-    """Walk the votes from the first one on until the debate ends, whatever they leave open."""
-    ends: list[tuple[DebateTurn, End]] = []
-    ties = 0
-    for turn in record.turns:
-        if turn.turn < setup.vote_from:
-            continue
-        if not turn.answers:
-            return BEYOND
-        possible = _leading(turn, rule, setup, record.setup)
-        ties += all(len(leading) > 1 for leading in possible)
-        asked = (Moment(turn.turn, True, (), one, tuple(turn.answers)) for one in possible)
-        found = dict.fromkeys(end_of(rule, moment, setup) for moment in asked)
-        ends += [(turn, end) for end in found if end is not None]
-        if None not in found:
-            return _delivered(record, ends, ties)
-    return BEYOND
 
 
 def _delivered(record: DebateRecord, ends: Sequence[tuple[DebateTurn, End]], ties: int) -> Outcome:
@@ -322,14 +362,14 @@ def score_bounds(
 
 
 def accounts(
-    records: Sequence[DebateRecord],
+    debates: Sequence[Debate],
     *,
     changes: Changes = AS_LOGGED,
     rules: Sequence[Rule] = RULES,
     scoring: Scoring = "standard",
 ) -> list[ProtocolRow]:
     """One row per protocol over the same debates."""
-    return accounts_of([told(one, rules, changes, scoring) for one in records], rules)
+    return accounts_of([told(one, rules, changes, scoring) for one in debates], rules)
 
 
 class Told(NamedTuple):
@@ -347,17 +387,18 @@ class Told(NamedTuple):
 
 
 def told(
-    record: DebateRecord,
+    debate: Debate,
     rules: Sequence[Rule] = RULES,
     changes: Changes = AS_LOGGED,
     scoring: Scoring = "standard",
 ) -> tuple[Told, ...]:
     """What each protocol makes of a debate, in the order of `rules`; small, whatever was said."""
     found = []
+    record = debate.record
+    task = f"{record.benchmark}.{record.task_id}"
     for rule in rules:
-        one = recounted(record, rule, changes)
+        one = debate.recounted(rule, changes)
         low, high = score_bounds(record, one, scoring)
-        task = f"{record.benchmark}.{record.task_id}"
         found.append(Told(task, one.certainty, low, high, one.decided, one.turn, one.ties))
     return tuple(found)
 

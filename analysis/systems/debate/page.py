@@ -439,7 +439,7 @@ def document(run: SystemRun, brief: bool) -> Document:
         overview.note(record)
     middle = (_COST,) if brief else (*_EXPERIMENTS, _COST)
     sections = [*sections_there(of, (_PERFORMANCE, _TURNS, *middle))]
-    if of.asked:
+    if of.debates:
         whole = () if brief else (_charts().protocols(of),)
         declared = OF_VARIANTS[:1] if brief else OF_VARIANTS
         sections.append(protocols_section(of.variants, declared, whole))

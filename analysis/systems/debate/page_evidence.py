@@ -21,6 +21,7 @@ from tutorsim.analysis.systems.debate.accuracy_and_speed import (
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     RULES,
     Contrast,
+    Debate,
     ProtocolRow,
     Rule,
     Told,
@@ -41,8 +42,8 @@ Rows = Iterator[Row]
 class Variant:
     """The debates of one variant, and what every protocol makes of them.
 
-    `told`: what every protocol makes of each debate. `records`: the debates; none where they are
-    not held.
+    `told`: what every protocol makes of each debate. `debates`: themselves; none where they are not
+    held.
     """
 
     def __init__(
@@ -51,9 +52,9 @@ class Variant:
         told: Sequence[tuple[Told, ...]],
         *,
         seed: int,
-        records: Sequence[DebateRecord] = (),
+        debates: Sequence[Debate] = (),
     ) -> None:
-        self.name, self.told, self.seed, self.records = name, told, seed, records
+        self.name, self.told, self.seed, self.debates = name, told, seed, debates
 
     @cached_property
     def rows(self) -> list[ProtocolRow]:
@@ -84,7 +85,8 @@ class Evidence:
         self.embedding = embedding
         self.complete = [record for record in records if record.status == "complete"]
         self.full = [record for record in self.complete if record.ended_by == "full"]
-        self.asked = self.full or [record for record in self.complete if record.turns]
+        asked = self.full or [record for record in self.complete if record.turns]
+        self.debates = [Debate(record) for record in asked]
         """Debates that never stopped if there are any, otherwise every debate."""
 
     def printed(self, quantity: str | tuple[str, ...], **cell: object) -> list[Printed]:
@@ -104,7 +106,7 @@ class Evidence:
     @cached_property
     def rounds(self) -> list[Slope]:
         """Scores by the first turn of a vote."""
-        return rounds_slopes(self.full, PROTOCOLS)
+        return rounds_slopes(self.debates if self.full else (), PROTOCOLS)
 
     @cached_property
     def agents(self) -> list[Slope]:
@@ -114,11 +116,11 @@ class Evidence:
     @cached_property
     def variants(self) -> list[Variant]:
         """Each variant's debates that are asked what every protocol makes of them."""
-        groups: dict[str, list[DebateRecord]] = {}
-        for record in self.asked:
-            groups.setdefault(record.variant, []).append(record)
+        groups: dict[str, list[Debate]] = {}
+        for one in self.debates:
+            groups.setdefault(one.record.variant, []).append(one)
         return [
-            Variant(name, [told(record) for record in group], seed=self.seed, records=group)
+            Variant(name, [told(one) for one in group], seed=self.seed, debates=group)
             for name, group in groups.items()
         ]
 

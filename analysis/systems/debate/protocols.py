@@ -32,13 +32,13 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     RULES,
     Changes,
     Contrast,
+    Debate,
     Outcome,
     ProtocolRow,
     Rule,
     Told,
     accounts,
     possible_outcomes,
-    recounted,
     score_bounds,
     told,
 )
@@ -110,8 +110,9 @@ def _differing(of: Variant) -> tuple[list[Row], int]:
     many debates leave some outcome open."""
     rows: list[Row] = []
     unknown = 0
-    for record in of.records:
-        found = {rule: recounted(record, rule) for rule in STUDY_RULES}
+    for debate in of.debates:
+        record = debate.record
+        found = {rule: debate.recounted(rule) for rule in STUDY_RULES}
         if any(one.certainty in ("open", "beyond") for one in found.values()):
             unknown += 1
             continue
@@ -128,9 +129,9 @@ def _differing_words(of: Variant) -> str:
     left = f"; {unknown} leave some outcome open" if unknown else ""
     shown = min(len(rows), _MOST_DIFFERING)
     more = "" if shown == len(rows) else f" The first {shown} of {len(rows)} stand here."
-    same = len(of.records) - len(rows) - unknown
+    same = len(of.debates) - len(rows) - unknown
     return (
-        f"Of {len(of.records)} debates, {same} end with the same answer under all that apply"
+        f"Of {len(of.debates)} debates, {same} end with the same answer under all that apply"
         f"{left}.{more}"
     )
 
@@ -196,9 +197,9 @@ def other_settings(of: Variant) -> Rows:
     """From the same recording. Exact, but for merged answers where some agents of a debate gave
     equal answers and others did not: a vote over fewer candidates would have had other ballots, so
     that the score is a range."""
-    never_stopped = all(record.ended_by == "full" for record in of.records)
+    never_stopped = all(debate.record.ended_by == "full" for debate in of.debates)
     for words, changes, rules in _OTHER_SETTINGS if never_stopped else ():
-        for row in accounts(of.records, changes=changes, rules=rules):
+        for row in accounts(of.debates, changes=changes, rules=rules):
             if row.debates:
                 yield {
                     "setting": words,
@@ -351,8 +352,9 @@ def recount_document(run: SystemRun, settings: Mapping[str, Sequence[str]]) -> D
     for record in run.episodes:  # one at a time: of a debate only what each protocol makes of it
         of.note(record)
         if record.status == "complete" and record.turns:
+            debate = Debate(record)
             made = tuple(
-                told(record, changes=changes, scoring=scoring)
+                told(debate, changes=changes, scoring=scoring)
                 for _, changes, scoring in combinations
             )
             debates.setdefault(record.condition, {}).setdefault(record.variant, []).append(made)
@@ -396,9 +398,9 @@ def outcomes_under(settings: Mapping[str, Sequence[str]]) -> CountedTable:
         if is_council(records):
             yield from council_outcomes(records, run)
             return
-        debates = (one for one in records if one.status == "complete" and one.turns)
-        for record, (words, changes, scoring), rule in product(debates, combinations, RULES):
-            found = recounted(record, rule, changes)
+        debates = (Debate(one) for one in records if one.status == "complete" and one.turns)
+        for debate, (words, changes, scoring), rule in product(debates, combinations, RULES):
+            record, found = debate.record, debate.recounted(rule, changes)
             applies = found.certainty != "not_applicable"
             ends = [end / 100 for end in score_bounds(record, found, scoring)]
             yield record, words, rule, ends if applies else (None, None), found

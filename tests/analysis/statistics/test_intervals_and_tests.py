@@ -5,6 +5,7 @@ from itertools import product
 from math import inf, isclose, sqrt
 from operator import itemgetter
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from scipy import stats
 from tests.reference.intervals import dense_variance, flips_one_by_one, labels_one_by_one
 from tutorsim.analysis.statistics import intervals_and_tests
 from tutorsim.analysis.statistics.intervals_and_tests import (
+    DRAWS,
     UNKNOWN,
     Bounds,
     Estimate,
@@ -195,6 +197,21 @@ def test_counted_signs_are_those_of_every_pattern_one_by_one(tasks):
     found = flips_by_task(differences, names, seed=0)
     assert found.p_value == flips_one_by_one(differences, names)
     assert found.p_value >= 2.0 ** (1 - tasks)
+
+
+@pytest.mark.parametrize("tasks", [21, 24, 300])
+def test_a_drawn_sign_is_one_random_bit_of_its_own(tasks):
+    """The p is that of signs drawn one by one and multiplied out, whatever tasks make a byte."""
+    differences = [n if n % 3 else -n for n in range(1, tasks + 1)]
+    units = np.arange(1, tasks + 1) * 10**9
+    seen = sum(differences) * 10**9
+    random = np.random.default_rng([5, crc32(units.tobytes()), crc32(str(seen).encode())])
+    reached, batch = 0, 2_000_000 // tasks
+    for start in range(0, DRAWS, batch):
+        signs = random.integers(0, 2, (min(batch, DRAWS - start), tasks), dtype=np.int8)
+        reached += (np.abs((2 * signs - 1) @ units) >= seen).sum()
+    told = flips_by_task(differences, range(tasks), seed=5)
+    assert told.p_value == (reached + 1) / (DRAWS + 1)
 
 
 def test_drawn_signs_come_close_to_counted_ones(monkeypatch):

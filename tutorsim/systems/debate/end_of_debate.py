@@ -7,7 +7,7 @@ Both ask `end_of` at every moment of `moments`, and once more with the vote of a
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from tutorsim.records.debate import DebateSetup, EndedBy, MessageKind
 from tutorsim.voting import CONSENSUS_RULES, ConsensusRule, agreed, newest_proposal
@@ -41,7 +41,10 @@ class End(NamedTuple):
 
 def consensus_rule(protocol: str) -> ConsensusRule | None:
     """The consensus rule of this name; `None` for other protocols."""
-    return next((name for name in CONSENSUS_RULES if name == protocol), None)
+    return _CONSENSUS.get(protocol)
+
+
+_CONSENSUS: Final[dict[str, ConsensusRule]] = {name: name for name in CONSENSUS_RULES}
 
 
 def moments(kinds: Sequence[MessageKind], setup: DebateSetup) -> Sequence[int]:

@@ -9,7 +9,9 @@ import pytest
 from tests.reference.debates import Draws, make_context, play
 from tutorsim.analysis.systems.debate import outcomes_under_every_protocol as module
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
+    RULES,
     Changes,
+    Debate,
     possible_outcomes,
     recounted,
 )
@@ -204,6 +206,21 @@ def test_a_vote_over_merged_answers_was_never_held():
     same = play(make_context("full", **settings), reply)
     told = recounted(same, "simple", Changes(merge_identical=True))
     assert (told.certainty, told.answers) == ("exact", ("A",))
+
+
+def test_a_debate_counts_a_vote_once_however_often_it_is_asked(monkeypatch):
+    """Under every rule and first turn; and what it says is what it says when asked alone."""
+    full = play(
+        make_context("full", max_turns=3, vote_from=2),
+        Draws(3, agreeable=0.5, answers=2).of("full"),
+    )
+    asked = [Changes(vote_from=turn) for turn in (3, 2, 1)] + [Changes(undecided="none")]
+    alone = {(rule, one): recounted(full, rule, one) for rule in RULES for one in asked}
+    counted, tally = [], module.tally
+    monkeypatch.setattr(module, "tally", lambda *of: counted.append(of) or tally(*of))
+    debate = Debate(full)
+    assert {(rule, one): debate.recounted(rule, one) for rule, one in alone} == alone
+    assert len(counted) <= len(full.turns) * len(PROTOCOLS)
 
 
 def test_a_question_that_is_too_costly_leaves_every_candidate(monkeypatch):

@@ -26,7 +26,12 @@ from tutorsim.analysis.statistics.text_similarity import Embedding
 from tutorsim.analysis.systems.debate import VIEW
 from tutorsim.analysis.systems.debate.accuracy_and_speed import Slope, agents_slopes, rounds_slopes
 from tutorsim.analysis.systems.debate.charts import rounds
-from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import RULES, Contrast, Told
+from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
+    RULES,
+    Contrast,
+    Debate,
+    Told,
+)
 from tutorsim.analysis.systems.debate.page import PUBLISHED, challenge, document
 from tutorsim.analysis.systems.debate.page_evidence import Evidence, Variant, as_printed
 from tutorsim.analysis.systems.debate.protocols import (
@@ -216,7 +221,7 @@ def test_debates_of_other_settings_are_not_pooled():
         for variant in ("a", "b")
         for one in make_run(["full"]).episodes
     ]
-    found = rounds_slopes(full, ("simple",))
+    found = rounds_slopes(list(map(Debate, full)), ("simple",))
     assert [one.name for one in found] == ["simple (a)", "simple (b)"]
     fewest = min(record.turns_taken for record in full)
     assert [list(one.points) for one in found] == [[*range(1, fewest + 1)]] * 2
@@ -463,11 +468,11 @@ def test_debates_on_which_the_protocols_differ_are_shown_one_by_one(bundled):
 def test_debates_that_leave_an_outcome_open_are_neither_alike_nor_shown():
     """A debate that a vote stopped has none of its own under rules that would have gone on."""
     stopped, whole = make_run(["simple"]).episodes, make_run(["full"]).episodes
-    shown = differing(SimpleNamespace(records=(*stopped, *whole)))
+    shown = differing(SimpleNamespace(debates=[*map(Debate, (*stopped, *whole))]))
     assert "Of 8 debates, 0 end with the same answer under all" in shown.caption
     assert "; 4 leave some outcome open." in shown.caption
     assert shown.data["task"].to_list() == [one.task_id for one in whole]
-    assert "open" not in differing(SimpleNamespace(records=whole)).caption
+    assert "open" not in differing(SimpleNamespace(debates=[*map(Debate, whole)])).caption
 
 
 def test_the_chart_compares_protocols_that_apply_to_every_debate(bundled):

@@ -21,7 +21,7 @@ from tutorsim.analysis.systems.group.page_evidence import (
     WINDOW,
     Evidence,
     acts_of,
-    published_share,
+    public_files,
     rolling_task_share,
 )
 from tutorsim.analysis.systems.group.speakers import THRESHOLDS, at_thresholds
@@ -104,13 +104,13 @@ def _ends(rows: pl.DataFrame, of: Evidence) -> str:
     ),
     draw=lambda rows, of: _lines(rows, "threshold:Q", "Threshold", "source:N"),
     without="No cycle has scores, so no threshold can be moved.",
+    files=lambda rows, of: public_files(of, "Public files: the authors' 610 turns"),
 )
 def thresholds(of: Evidence) -> Iterator[Row]:
-    """Share of logged cycles with a speaker, everything said before held fixed. Public files: the
-    authors' 610 turns, computed by us."""
+    """Share of logged cycles with a speaker, everything said before held fixed.{files}"""
     here = at_thresholds(of.cycles, of.run)["share"].to_list()
     files = [
-        published_share("turns_with_speaker", public=True, threshold=float(text))
+        of.printed_share("turns_with_speaker", public=True, threshold=float(text))
         for text in THRESHOLDS
     ]
     for source, shares in (("this run", here), ("public files", files)):

@@ -18,6 +18,7 @@ from tutorsim.analysis.pages.declared_tables_and_charts import (
     table,
 )
 from tutorsim.analysis.pages.document import Answer, Document, Section
+from tutorsim.analysis.pages.published_figures import printed_in
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.statistics.intervals_and_tests import (
     ALPHA,
@@ -43,8 +44,7 @@ from tutorsim.analysis.systems.group.page_evidence import (
     ideal_profiles,
     kappa,
     phase_shares,
-    published,
-    published_share,
+    public_files,
     rolling_task_share,
     slope,
 )
@@ -82,18 +82,26 @@ def _tenths(values: Sequence[float]) -> Written:
     return number(_mean(values), digits=1)
 
 
+def _if_printed(said: str, **figures: float | None) -> str:
+    """A sentence on printed figures, its places filled; empty without one of them."""
+    return "" if None in figures.values() else said.format_map(figures)
+
+
 # --- Lessons --------------------------------------------------------------------------------------
 
 
 @table(
     "lessons",
     "Lessons",
-    turns=lambda of: published("turns", study="human"),
-    conversations=lambda of: published("conversations", study="human"),
+    printed=lambda of: _if_printed(
+        " Printed for lessons with people: about {turns:.0f} turns each, {conversations:.0f} "
+        "conversations.",
+        turns=of.printed("turns", study="human"),
+        conversations=of.printed("conversations", study="human"),
+    ),
 )
 def lessons(of: Evidence) -> Rows:
-    """Means over lessons; tasks done is a share. Printed for lessons with people: about
-    {turns:.0f} turns each, {conversations:.0f} conversations."""
+    """Means over lessons; tasks done is a share.{printed}"""
     for condition, some in of.conditions.items():
         ends = Counter(lesson.ended_by or "failed" for lesson in some).most_common()
         yield {
@@ -205,15 +213,24 @@ def _participants(lessons: Lessons) -> list[str]:
     return list(dict.fromkeys((*(agent for x in lessons for agent in x.agents), "learner")))
 
 
-def _beside(condition: str, quantity: str, **cell: Any) -> float | None:
-    """A printed share of lessons, which are all of self-selection."""
-    return published_share(quantity, **cell) if condition == "self_select" else None
+_PRINTED_OF: Final = "self_select"
+"""The condition of all lessons that the study prints shares of."""
 
 
-@table("categories", "What kind of acts")
+def _beside(of: Evidence, condition: str, quantity: str, **cell: Any) -> float | None:
+    """A printed share of lessons under a condition."""
+    return of.printed_share(quantity, **cell) if condition == _PRINTED_OF else None
+
+
+def _of_self_selection(of: Evidence) -> str:
+    there = of.beside and _PRINTED_OF in of.coded
+    return " Printed figures are of self-selection." if there else ""
+
+
+@table("categories", "What kind of acts", printed=_of_self_selection)
+@printed_in("printed")
 def categories(of: Evidence) -> Rows:
-    """Share of a participant's acts by coder 1; low and high over both coders. Printed figures are
-    of self-selection."""
+    """Share of a participant's acts by coder 1; low and high over both coders.{printed}"""
     for condition, some in of.coded.items():
         for who in _participants(some):
             by_coder = [
@@ -223,7 +240,7 @@ def categories(of: Evidence) -> Rows:
             for category, name in enumerate(CATEGORIES, start=1):
                 shares = [_category_share(codes, category) for codes in by_coder]
                 known = [share for share in shares if share is not None]
-                beside = _beside(condition, "ipa_share", participant=who, category=name)
+                beside = _beside(of, condition, "ipa_share", participant=who, category=name)
                 if known and (max(known) > 0 or beside is not None):
                     yield {
                         "condition": condition,
@@ -267,14 +284,16 @@ def adherence(of: Evidence) -> Rows:
     "Task and social-emotional acts",
     window=WINDOW,
     fewest=FEWEST_TASKS,
-    low=lambda of: published("task_share_low", phase="start"),
-    high=lambda of: published("task_share_high", phase="start"),
+    printed=lambda of: _if_printed(
+        " Printed for the start: {low:.0f} to {high:.0f} %.",
+        low=of.printed("task_share_low", phase="start"),
+        high=of.printed("task_share_high", phase="start"),
+    ),
 )
 def balance(of: Evidence) -> Rows:
     """Share of task acts (4 to 9) in a rolling window of {window} messages; the rest is
     social-emotional. Change over a lesson by least squares; low and high: 95 %, over lessons, also
-    where several have one problem, from {fewest} lessons on. Printed for the start: {low:.0f} to
-    {high:.0f} %."""
+    where several have one problem, from {fewest} lessons on.{printed}"""
     for condition, some in of.coded.items():
         shares = [(x.episode_id, rolling_task_share(acts_of(x, "coder_1"))) for x in some]
         whole = [(name, values) for name, values in shares if len(values) > 1]
@@ -293,11 +312,11 @@ def balance(of: Evidence) -> Rows:
             }
 
 
-@table("phases", "Scaffolding by thirds of a lesson")
+@table("phases", "Scaffolding by thirds of a lesson", printed=_of_self_selection)
+@printed_in("printed")
 def phases(of: Evidence) -> Rows:
     """Mean over lessons in which the participant acted in that third. Guiding 4 to 6, questioning
-    7 to 9, affective 1 to 3, other 10 to 12; the four sum to 1. Printed figures are of
-    self-selection."""
+    7 to 9, affective 1 to 3, other 10 to 12; the four sum to 1.{printed}"""
     for condition, some in of.coded.items():
         for who in _participants(some):
             per_lesson = [phase_shares(acts_of(lesson, "coder_1"), who) for lesson in some]
@@ -309,31 +328,34 @@ def phases(of: Evidence) -> Rows:
                         "participant": who,
                         "phase": phase,
                         "lessons": len(found),
-                        "printed": _printed_phase(condition, who, phase),
+                        "printed": _printed_phase(of, condition, who, phase),
                         **{kind: _mean([shares[kind] for shares in found]) for kind in KINDS},
                     }
 
 
-def _printed_phase(condition: str, who: str, phase: str) -> str | None:
-    name = "tom" if who == "learner" else who
+def _printed_phase(of: Evidence, condition: str, who: str, phase: str) -> str | None:
+    cell = {"participant": "tom" if who == "learner" else who, "phase": phase}
     found = [
         f"{kind} {100 * share:.0f} %"
         for kind in KINDS
-        if (share := _beside(condition, "scaffold_share", participant=name, phase=phase, kind=kind))
-        is not None
+        if (share := _beside(of, condition, "scaffold_share", **cell, kind=kind)) is not None
     ]
     return ", ".join(found) or None
 
 
-@table("thresholds", "Who would have spoken")
+@table(
+    "thresholds",
+    "Who would have spoken",
+    files=lambda of: public_files(of, "Public files: the same share of the authors' 610 turns"),
+)
+@printed_in("public_files")
 def thresholds(of: Evidence) -> Rows:
-    """Somebody speaks: share of logged cycles. Public files: the same share of the authors' 610
-    turns, computed by us."""
+    """Somebody speaks: share of logged cycles.{files}"""
     for row in at_thresholds(of.cycles, of.run).iter_rows(named=True):
         yield {
             "threshold": row["setting"],
             "somebody_speaks": row["share"],
-            "public_files": published_share(
+            "public_files": of.printed_share(
                 "turns_with_speaker", public=True, threshold=float(row["setting"])
             ),
             "lessons_that_differ": row["diverged"],
@@ -362,11 +384,15 @@ def _rate(
     judged=lambda of: counted(len(of.judged), "duel"),
     draws=lambda of: counted(sum(duel.order_dependent for duel in of.judged), "draw"),
     left_out=lambda of: counted(len(of.duels) - len(of.judged), "duel"),
+    files=lambda of: public_files(
+        of, "Printed: 61 samples, judged once each; public files: all 84"
+    ),
 )
+@printed_in("printed", "public_files")
 def duels(of: Evidence) -> Rows:
     """From the view of self-selection, {judged}, each judged in both orders; opposite verdicts in
     the two orders gave {draws}. Left out: {left_out} without a readable verdict. Intervals: 95 %,
-    over scenarios. Printed: 61 samples, judged once each; public files: all 84, computed by us."""
+    over scenarios.{files}"""
     for result in ("win", "draw", "loss") if of.duels else ():
         came = partial(_came_to, result=result)
         yield {
@@ -374,8 +400,8 @@ def duels(of: Evidence) -> Rows:
             "duels": sum(map(came, of.judged)),
             **_rate(of.judged, came),
             "first_order_only": sum(duel.first_order == result for duel in of.judged),
-            "printed": published_share("duel", result=result),
-            "public_files": published_share("duel", public=True, result=result),
+            "printed": of.printed_share("duel", result=result),
+            "public_files": of.printed_share("duel", public=True, result=result),
         }
 
 
@@ -383,15 +409,19 @@ def _came_to(duel: DuelRecord, result: str) -> bool:
     return duel.result == result
 
 
-@table("speaker_hit", "Who should have spoken")
+@table(
+    "speaker_hit",
+    "Who should have spoken",
+    files=lambda of: public_files(of, "Public files: 61 samples"),
+)
+@printed_in("public_files")
 def hits(of: Evidence) -> Rows:
-    """Share of duels in which the expected speaker speaks, 95 % over scenarios. Public files:
-    computed by us."""
+    """Share of duels in which the expected speaker speaks, 95 % over scenarios.{files}"""
     for kind in ("all", *dict.fromkeys(duel.kind for duel in of.duels)) if of.duels else ():
         some = [duel for duel in of.duels if kind in ("all", duel.kind)]
         for system in SYSTEMS:
             hit = partial(_hit, system=system)
-            files = partial(published_share, "speaker_hit", public=True, system=system)
+            files = partial(of.printed_share, "speaker_hit", public=True, system=system)
             yield {
                 "kind": kind,
                 "system": system,
@@ -407,10 +437,15 @@ def _hit(duel: DuelRecord, system: str) -> bool:
     return (duel.self_selected if system == "self_select" else spoke) == duel.expected_speaker
 
 
-@table("quality", "Quality of the tenth message")
+@table(
+    "quality",
+    "Quality of the tenth message",
+    printed=lambda of: " The printed scores rate likeness to a real turn." if of.beside else "",
+)
+@printed_in("printed")
 def quality(of: Evidence) -> Rows:
     """Mean over replies of the mean over raters and criteria, 1 to 10; spread: standard deviation
-    between raters of one reply. The printed scores rate likeness to a real turn."""
+    between raters of one reply.{printed}"""
     for kind in dict.fromkeys(duel.kind for duel in of.duels):
         for system in SYSTEMS:
             by_duel = [_rater_means(duel, system) for duel in of.duels if duel.kind == kind]
@@ -423,7 +458,7 @@ def quality(of: Evidence) -> Rows:
                     "replies": len(rated),
                     "mean": _mean([sum(means) / len(means) for means in rated]),
                     "spread_of_raters": _mean([stdev(m) for m in rated if len(m) > 1]),
-                    "printed": published("turn_quality", kind=kind) if own else None,
+                    "printed": of.printed("turn_quality", kind=kind) if own else None,
                 }
 
 

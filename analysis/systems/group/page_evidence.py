@@ -12,7 +12,7 @@ from importlib.resources import files
 from math import fsum, sqrt
 from typing import Final, Literal, NamedTuple
 
-from tutorsim.analysis.pages.published_figures import figures_in
+from tutorsim.analysis.pages.published_figures import printed
 from tutorsim.analysis.systems.group.speakers import Cycles, cycles_in
 from tutorsim.records import RunRecord
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
@@ -25,6 +25,8 @@ class Evidence:
 
     def __init__(self, records: Sequence[GroupRecord], run: RunRecord) -> None:
         self.run, self.records = run, records
+        self.beside = printed(PUBLISHED, run)
+        """Printed figures to stand beside the run's."""
         complete = [one for one in records if one.status == "complete"]
         self.lessons = [one for one in complete if isinstance(one, LessonRecord)]
         self.duels = [one for one in complete if isinstance(one, DuelRecord)]
@@ -39,30 +41,33 @@ class Evidence:
         """The cycles of the lessons."""
         return cycles_in(self.lessons, self.run)
 
+    def printed(self, quantity: str, *, public: bool = False, **cell: object) -> float | None:
+        """A printed figure by what it is of; `None` if none stands beside the run's.
+
+        `public`: computed from the authors' public files, and not from the text.
+        """
+        for one in self.beside:
+            from_files = one.where.startswith("public files")
+            if (one.quantity, one.cell, from_files) == (quantity, cell, public):
+                return one.value
+        return None
+
+    def printed_share(self, quantity: str, *, public: bool = False, **cell: object) -> float | None:
+        """As `printed`, of a figure in percent."""
+        found = self.printed(quantity, public=public, **cell)
+        return None if found is None else found / 100
+
+
+def public_files(of: Evidence, what: str) -> str:
+    """What figures of the authors' public files are of, where they stand beside the run's."""
+    return f" {what}, computed by us." if of.beside else ""
+
 
 def _by_condition(lessons: Iterable[LessonRecord]) -> dict[str, list[LessonRecord]]:
     groups: dict[str, list[LessonRecord]] = {}
     for lesson in lessons:
         groups.setdefault(lesson.condition, []).append(lesson)
     return groups
-
-
-def published(quantity: str, *, public: bool = False, **cell: object) -> float | None:
-    """A printed figure by what it is of; `None` if none is printed.
-
-    `public`: computed from the authors' public files, and not from the text.
-    """
-    for one in figures_in(PUBLISHED):
-        from_files = one.where.startswith("public files")
-        if (one.quantity, one.cell, from_files) == (quantity, cell, public):
-            return one.value
-    return None
-
-
-def published_share(quantity: str, *, public: bool = False, **cell: object) -> float | None:
-    """As `published`, of a figure in percent."""
-    found = published(quantity, public=public, **cell)
-    return None if found is None else found / 100
 
 
 # --- Shares of the talk --------------------------------------------------------------------------

@@ -1,12 +1,15 @@
 """Tables of lessons and duels: conditions apart, intervals over lessons, duels by hand counts."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
+from tests.analysis.made import answered_by
 from tests.analysis.systems.group.conftest import RUN
 from tests.tutorsim.systems.group.conftest import play, standin
+from tutorsim.analysis.pages.markdown import to_markdown
 from tutorsim.analysis.pages.published_figures import figures_in
 from tutorsim.analysis.systems.group.charts import _most_said
 from tutorsim.analysis.systems.group.columns import TABLES
@@ -15,13 +18,15 @@ from tutorsim.analysis.systems.group.page import (
     balance,
     best_system,
     categories,
+    document,
     duels,
     hits,
     phases,
     quality,
     reasons,
 )
-from tutorsim.analysis.systems.group.page_evidence import PUBLISHED, WINDOW, Evidence, published
+from tutorsim.analysis.systems.group.page_evidence import PUBLISHED, WINDOW, Evidence
+from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.records.group import (
     CodeRecord,
     CycleRecord,
@@ -32,9 +37,11 @@ from tutorsim.records.group import (
     StepRecord,
     UtteranceRecord,
 )
+from tutorsim.runner.find_and_check_recording import bundled_recording
+from tutorsim.runner.replay import replay
 from tutorsim.systems.group.tasks import builtin_lessons
 
-HEAD = SimpleNamespace(study=SimpleNamespace(seed=1))
+HEAD = SimpleNamespace(study=SimpleNamespace(seed=1), kinds=("relay",))
 
 
 def of(records):
@@ -74,10 +81,12 @@ def test_an_interruption_is_the_choice_of_somebody_whom_the_rule_let_back_in(les
 def test_the_baseline_stands_apart_and_printed_figures_beside_self_selection(lessons, table):
     whole = table(of(lessons)).data
     for condition in ("self_select", "next_speaker"):
-        alone = table(of([one for one in lessons if one.condition == condition])).data
+        alone = table(of([one for one in lessons if one.condition == condition]))
         own = whole.filter(whole["condition"] == condition)
-        assert own.to_dicts() == alone.to_dicts()
-        assert own["printed"].is_not_null().any() == (condition == "self_select")
+        beside = condition == "self_select"
+        assert own["printed"].is_not_null().any() == beside
+        assert ("Printed" in alone.caption, "printed" in alone.data.columns) == (beside, beside)
+        assert own.select(alone.data.columns).to_dicts() == alone.data.to_dicts()
 
 
 def test_the_interval_of_a_slope_is_over_lessons(lessons):
@@ -230,6 +239,20 @@ def test_quality_is_a_mean_over_raters_and_their_spread():
 
 def test_printed_figures_are_told_apart_from_computed_ones():
     assert len(figures_in(PUBLISHED)) == 42
-    assert published("duel", result="win") == 62.3
-    assert published("duel", public=True, result="win") == 57.1
-    assert published("duel", result="tie") is None
+    assert of([]).printed("duel", result="win") == 62.3
+    assert of([]).printed("duel", public=True, result="win") == 57.1
+    assert of([]).printed("duel", result="tie") is None
+
+
+def test_nothing_is_said_of_the_study_beside_a_stand_in(tmp_path):
+    """The bundled lessons and duels, and as if a relay had answered them."""
+    replay(bundled_recording("group"), log_dir=tmp_path / "run")
+    played = open_run(tmp_path / "run")
+    by_relay = replace(played, head=answered_by(played.head, "relay"))
+    said, beside = (to_markdown(document(run, False)) for run in (played, by_relay))
+    words = ("Printed", "printed", "public files", "Public files")
+    assert not [word for word in words if word in said]
+    assert [word for word in words if word in beside] == list(words)
+    charts = [[f.data for f in document(run, False).figures()] for run in (played, by_relay)]
+    sources = [{*one["source"]} for some in charts for one in some if "source" in one.columns]
+    assert sources == [{"this run"}, {"this run", "public files"}]

@@ -1,10 +1,11 @@
 """Words for numbers, lists and what answered, and how a stranger's text may stand on a page."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from tutorsim.records import Provenance, RunRecord
+from tutorsim.records import EpisodeLine, Provenance, RunRecord, odd_stops, stop_counts
 from tutorsim.vocabularies import ProvenanceKind
 from tutorsim.voting import Step
 
@@ -27,6 +28,15 @@ def percent(value: float) -> str:
 def counted(n: int, noun: str, *, plural: str | None = None) -> str:
     """`1 turn`, `2 turns`, `1,204 turns`."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+def odd_replies(episode: EpisodeLine) -> Iterator[str]:
+    """`3 replies without text`, `1 reply cut off at max_tokens`: each odd end of an episode's."""
+    ends = Counter[str]()
+    for count in odd_stops(stop_counts([episode])):
+        ends[count.words] += count.calls
+    for words, replies in ends.items():
+        yield f"{counted(replies, 'reply', plural='replies')} {words}"
 
 
 def ended(text: str) -> str:

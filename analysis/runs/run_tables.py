@@ -377,6 +377,7 @@ SHARED_TABLES: Final[dict[str, Table]] = {
         stage=text(),
         model=text(),
         stop_reason=text(),
+        without_text=yes(lambda e, _, call: call.key in (e.without_text or ())),  # but a usual end
         input_tokens=whole(),
         output_tokens=whole(),
     ),

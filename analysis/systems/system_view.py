@@ -21,7 +21,7 @@ from tutorsim.analysis.pages.cells import Table as PageTable
 from tutorsim.analysis.pages.document import Answer, Document, Fact, Section
 from tutorsim.analysis.pages.episode_messages import NO_EPISODES, Episode, Episodes, Telling
 from tutorsim.analysis.pages.published_figures import Answered, Printed, by_language_model
-from tutorsim.analysis.pages.words import answered_words, warning_of_run
+from tutorsim.analysis.pages.words import answered_words, odd_replies, warning_of_run
 from tutorsim.analysis.ratings.items import Passage
 from tutorsim.analysis.runs.run_tables import (
     SHARED_TABLES,
@@ -33,6 +33,7 @@ from tutorsim.analysis.runs.run_tables import (
 from tutorsim.errors import UsageError
 from tutorsim.records import (
     RUN_FILE,
+    EpisodeLine,
     Retest,
     RunRecord,
     read_lines,
@@ -169,8 +170,17 @@ class Left(NamedTuple):
     document: Callable[[], Document]
 
 
-def _ids(run: SystemRun) -> list[dict[str, Any]]:
-    return [{"episode_id": record.episode_id} for record in run.episodes]
+def _listing(run: SystemRun) -> list[dict[str, Any]]:
+    return [
+        {"episode_id": record.episode_id, "special": tuple(_special(record))}
+        for record in run.episodes
+    ]
+
+
+def _special(episode: EpisodeLine) -> Iterator[str]:
+    if episode.failure is not None:
+        yield f"failed at {episode.failure.key}"
+    yield from odd_replies(episode)
 
 
 @dataclass(frozen=True)
@@ -197,9 +207,9 @@ class View:
     they are not read."""
     outcomes: Mapping[str, Callable[[Any], float | None]] = field(default_factory=dict)
     """Name → outcome of a record; `None` where it has none. What `compare` is over."""
-    listing: Callable[[SystemRun], list[dict[str, Any]]] = _ids
-    """Every episode as a row: `episode_id`, and where more is known, `special`, what few others
-    have, `turns`, `first_score` and `last_score`."""
+    listing: Callable[[SystemRun], list[dict[str, Any]]] = _listing
+    """Every episode as a row: `episode_id`, `special`, what few others have, and where an episode
+    has them, `turns`, `first_score` and `last_score`."""
     diverge: Callable[[Any, Leaving], Left] | None = None
     """Where episodes leave their logged path under an alternative; `None`: they have none."""
     contrasts: Callable[[SystemRun, Sequence[str]], pl.DataFrame] | None = None

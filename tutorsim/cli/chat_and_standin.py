@@ -135,6 +135,7 @@ def serve_command(host: str, port: int, seed: int, faults: tuple[str, ...], stea
       drop, cut  the connection closes before the answer, or in its middle
       garbage    a body that is not JSON
       refusal    a message without text
+      empty      a message without text that ends as usual
       truncated  half a reply, as if max_tokens had been reached
       expired    an entry of a batch that was not reached in time
       errored    an entry of a batch that met an internal error

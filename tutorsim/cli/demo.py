@@ -108,5 +108,5 @@ def _telling(run: Path) -> str:
 
     opened = open_run(run)
     rows = view_for(opened).listing(opened)
-    ordered = sorted(rows, key=lambda row: -len(row.get("special", ())))
+    ordered = sorted(rows, key=lambda row: -len(row["special"]))
     return next((str(row["episode_id"]) for row in ordered), "EPISODE")

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from tutorsim.analysis.runs.branch_continuations import origin_of
 from tutorsim.cli.options import report_options
-from tutorsim.cli.output_elements import Prose, caption, heading, number, provenance, publish, table
+from tutorsim.cli.output_elements import caption, heading, number, provenance, publish, table
 from tutorsim.cli.run_or_recording import RunPath, check_logs
 from tutorsim.cli.show_one_episode import odd_ends, trace
 from tutorsim.errors import UsageError
@@ -59,7 +59,8 @@ def show(
     --json gives without an EPISODE:
       source
       episodes: [{episode_id benchmark task persona condition status turns success
-                  first_score last_score winners decided_by special}]
+                  first_score last_score winners decided_by special}],
+                of another system episode_id and special alone
     Otherwise it gives the episode's log record, a line of episodes.jsonl:
       episode_id benchmark task_id persona condition repeat status failure
       attempts: [{turn text score score_rationale code code_passed verdict}]
@@ -102,20 +103,17 @@ def _list(run: "SystemRun", *, as_json: bool, output: Path | None) -> None:
 
 
 def _listed(run: "SystemRun", rows: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
-    if not any("special" in row for row in rows):
-        yield from (Prose(row["episode_id"]) for row in rows)
-        return
     yield heading(run.name)
     yield provenance(run.head.provenance)
     yield Text()
+    scored = any("turns" in row for row in rows)
     yield table(
-        ("episode", "what is special", "turns", "score"),
+        ("episode", "what is special", *(("turns", "score") if scored else ())),
         [
             (
                 row["episode_id"],
                 "; ".join(row["special"]) or "–",
-                str(row["turns"]),
-                f"{number(row['first_score'])} → {number(row['last_score'])}",
+                *(_turns_and_score(row) if scored else ()),
             )
             for row in rows
         ],
@@ -124,6 +122,11 @@ def _listed(run: "SystemRun", rows: Sequence[dict[str, Any]]) -> Iterator[Render
     first = next((row["episode_id"] for row in rows if row["special"]), None)
     if first is not None:
         yield caption(f"Next: `tutorsim show RUN {first}`; parts of an id will do.")
+
+
+def _turns_and_score(row: dict[str, Any]) -> tuple[str, str]:
+    score = f"{number(row['first_score'])} → {number(row['last_score'])}"
+    return str(row["turns"]), score
 
 
 def _show_of(

@@ -505,9 +505,10 @@ def _failure(fault: Fault, request_id: str) -> Response:
 
 
 def _disturbed(thought: Thought, fault: Fault | None) -> Thought:
-    """The reply as a refusal, or cut short, where the fault says so."""
-    if fault is not None and fault.kind == "refusal":
-        return thought._replace(text="", output_tokens=1, stop_reason="refusal")
+    """The reply as a refusal, empty, or cut short, where the fault says so."""
+    if fault is not None and fault.kind in ("refusal", "empty"):
+        stop_reason = "refusal" if fault.kind == "refusal" else thought.stop_reason
+        return thought._replace(text="", output_tokens=1, stop_reason=stop_reason)
     if fault is not None and fault.kind == "truncated":
         half = thought.text[: len(thought.text) // 2]
         tokens = thought.output_tokens // 2

@@ -12,18 +12,19 @@ A fault is written `KIND[:HOW_OFTEN][:SECONDS][:persist]`.
 | `cut` | the connection closes in the middle of the body | |
 | `garbage` | status 200 with a body that is not JSON | |
 | `refusal` | a message without text, `stop_reason` `refusal` | |
+| `empty` | a message without text, `stop_reason` `end_turn` | |
 | `truncated` | half of the reply, `stop_reason` `max_tokens` | |
 | `expired` | a batch ends without having reached the entry | |
 | `errored` | an entry of a batch comes back with an internal error | |
 | `pending` | a batch takes its time | until it ends, 1 |
 
-Those before `refusal` strike every request, those about batches too; `refusal` and `truncated`
-strike messages, `expired` and `errored` entries, and `pending` whole batches.
+Those before `refusal` strike every request, those about batches too; `refusal`, `empty` and
+`truncated` strike messages, `expired` and `errored` entries, and `pending` whole batches.
 
 HOW_OFTEN is a share up to 1 (0.05 is one request in twenty, chosen by hash; the default) or a
 whole number from 2 (every so many requests, in order of arrival). A request that is sent again
-is answered, unless the fault says `persist`. `refusal` and `truncated` are replies: the same
-request always gets the same one.
+is answered, unless the fault says `persist`. `refusal`, `empty` and `truncated` are replies: the
+same request always gets the same one.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -91,7 +92,7 @@ def error_response(
 # --- Faults --------------------------------------------------------------------------------------
 
 RequestFault = Literal["429", "529", "500", "slow", "drop", "cut", "garbage"]
-ReplyFault = Literal["refusal", "truncated"]
+ReplyFault = Literal["refusal", "empty", "truncated"]
 EntryFault = Literal["expired", "errored"]
 BatchFault = Literal["pending"]
 FaultKind = RequestFault | ReplyFault | EntryFault | BatchFault

@@ -1,6 +1,5 @@
 """Episodes of a panel: message by message, and all in a line each."""
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from tutorsim.analysis.pages.episode_messages import (
     Telling,
     usual_marks,
 )
-from tutorsim.analysis.pages.words import counted, step_sentence
+from tutorsim.analysis.pages.words import counted, odd_replies, step_sentence
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties import turn_diagnostics
 from tutorsim.records import (
     Attempt,
@@ -23,8 +22,6 @@ from tutorsim.records import (
     Proposal,
     ReviewRecord,
     Turn,
-    odd_stops,
-    stop_counts,
 )
 
 # --- Episode of a page ---------------------------------------------------------------------------
@@ -265,11 +262,7 @@ def _special(episode: EpisodeRecord, turns: list[dict[str, object]]) -> Iterator
     silent = sum(int(str(turn["abstained"])) for turn in turns)
     if silent:
         yield f"{silent} abstained"
-    ends = Counter[str]()
-    for count in odd_stops(stop_counts([episode])):
-        ends[count.words] += count.calls
-    for words, replies in ends.items():
-        yield f"{counted(replies, 'reply', plural='replies')} {words}"
+    yield from odd_replies(episode)
 
 
 def _listed(turns: list[object]) -> str:

@@ -57,7 +57,7 @@ def test_every_so_many_requests_counts_new_ones_only():
 def test_sending_again_helps_unless_the_fault_lasts_or_is_a_reply(kind, persist):
     faults = Faults([Fault(kind, share=1.0, persist=persist)], seed=0)
     assert faults.meets("request", 0) is not None
-    lasts = persist or kind in ("refusal", "truncated")
+    lasts = persist or kind in ("refusal", "empty", "truncated")
     assert (faults.meets("request", 1) is not None) == lasts
 
 

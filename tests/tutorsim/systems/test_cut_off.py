@@ -1,13 +1,17 @@
 """A reply that was cut off, or is empty, is asked for once more, in every system."""
 
+import json
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from tutorsim.kernel.flow import PersonInput, Round, drive, scripted
 from tutorsim.kernel.load_study_file import load_study, system_named
 from tutorsim.kernel.study import shipped_studies
 from tutorsim.kernel.system import CUT_OFF_REMINDER, Chance
+from tutorsim.model import CALL_HEADER
+from tutorsim.standin import StandIn
 from tutorsim.standin.messages_api import think
 from tutorsim.system_registry import system_names
 
@@ -104,3 +108,59 @@ def test_a_recording_whose_wordings_lack_the_reminder_asks_as_it_did(system):
     [spec, *_] = one_of_each_condition(study)
     assert not asks_again(system, study, spec)
     assert study.wordings() == before.wordings()
+
+
+# --- Recorded ------------------------------------------------------------------------------------
+
+SMALL = {
+    "panel": ("demo", "benchmarks.sciq.limit=1", 'personas=["help_avoidant"]', "max_turns=1"),
+    "debate": ("debate-demo", "benchmarks.strategyqa.limit=1", 'conditions=["simple", "full"]'),
+    "oversight": ("oversight", "benchmarks.mrbench.sample=1"),
+    "group": ("lessons", "benchmarks.lesson.limit=1", "group.max_events=12"),
+}
+
+
+def replies_of(cassettes):
+    """Call header → text of every reply, of the recording's raw JSON."""
+    paths = [path for path in cassettes.glob("*.*.json") if not path.name.startswith("tasks.")]
+    for path in paths:
+        for one in json.loads(path.read_text())["interactions"]:
+            [call] = one["request"]["headers"][CALL_HEADER]
+            blocks = json.loads(one["response"]["body"]["string"])["content"]
+            yield call, "".join(block["text"] for block in blocks)
+
+
+@pytest.mark.loopback
+@pytest.mark.costly
+@pytest.mark.parametrize("system", system_names())
+def test_empty_replies_are_recorded_told_and_played(system, shell, tmp_path, monkeypatch):
+    study, *settings = SMALL[system]
+    given = [part for setting in settings for part in ("--set", setting)]
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
+    log, cassettes, batch = (tmp_path / name for name in ("log", "cassettes", "batch"))
+    with StandIn(seed=3, faults=["empty:0.2"]) as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        said = shell("run", study, *given, "--log-dir", log, "--cassette-dir", cassettes)
+        other = tmp_path / "other"
+        shell("run", study, *given, "--batch", "--log-dir", batch, "--cassette-dir", other)
+    replies = dict(replies_of(cassettes))
+    empty = {call for call, text in replies.items() if not text}
+    assert len(empty) > 5
+    for call in empty:
+        if call.endswith("/1"):
+            assert f"{call[:-1]}2" in replies
+    assert f"Warning: {len(empty)} replies were without text" in said.err
+    assert f"not {len(empty)} of {len(replies)} replies" in shell("summary", log).out
+    listed = json.loads(shell("show", log, "--json").out)["episodes"]
+    assert sum(
+        int(words.split()[0])
+        for row in listed
+        for words in row["special"]
+        if words.endswith(" without text")
+    ) == len(empty)
+    tables = tmp_path / "tables"
+    shell("export", log, "-o", tables)
+    assert pl.read_parquet(tables / "calls.parquet")["without_text"].sum() == len(empty)
+    assert (batch / "episodes.jsonl").read_bytes() == (log / "episodes.jsonl").read_bytes()
+    assert shell("verify", cassettes).code == 0
+    assert shell("verify", other).code == 0

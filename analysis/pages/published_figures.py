@@ -135,16 +135,3 @@ def read_printed(path: Path) -> tuple[Printed, ...]:
                 hint=f"Known: {', '.join(QUANTITIES)}.",
             )
     return found
-
-
-def value_printed(data: str, quantity: str, *where: str, **cell: Any) -> float | None:
-    """The first figure of exactly this cell in any of these places; `None` if none is printed."""
-    return next(
-        (
-            figure.value
-            for place in where
-            for figure in figures_in(data)
-            if (figure.quantity, figure.where, figure.cell) == (quantity, place, cell)
-        ),
-        None,
-    )

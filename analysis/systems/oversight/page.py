@@ -17,7 +17,7 @@ from tutorsim.analysis.pages.declared_tables_and_charts import (
     table,
 )
 from tutorsim.analysis.pages.document import Answer, Document, Fact
-from tutorsim.analysis.pages.published_figures import value_printed
+from tutorsim.analysis.pages.published_figures import printed_in
 from tutorsim.analysis.pages.words import counted, listed
 from tutorsim.analysis.runs.run_tables import Parts, real, table_of, text, whole, yes
 from tutorsim.analysis.runs.run_tables import Table as RunTable
@@ -73,9 +73,6 @@ from tutorsim.errors import UsageError
 from tutorsim.records import SystemSettings
 from tutorsim.records.oversight import LABELS, LabelName, Labels, OversightRecord, gold_labels
 from tutorsim.vocabularies import READINGS, Reading
-
-PUBLISHED: Final = "tutorsim.analysis:data/oversight.toml"
-
 
 Rows = Iterator[Row]
 
@@ -162,20 +159,22 @@ _OFFICIAL: Final = {
 """Label and setting of the shared task → our scores of it."""
 
 
-@table("official", "Official settings of the shared task")
+@table(
+    "official",
+    "Official settings of the shared task",
+    best=lambda of: " The best results are of other test data." if of.beside else "",
+)
+@printed_in("best_accuracy", "best_macro_f1")
 def official(of: Evidence) -> Rows:
     """Maps: mistake lenient, guidance plain, whatever the study's. Lenient guidance takes partial
-    and effective together. Exact scores of the mistake are not printed: its labels are binary,
-    and a binary prediction cannot be one of three classes. The best results are of other test
-    data."""
+    and effective together. Exact scores of the mistake are left out: its labels are binary, and a
+    binary prediction cannot be one of three classes.{best}"""
     groups = {name: judged(rs, gold=_official_gold) for name, rs in of.conditions.items()}
     found = evaluate(groups, over=of.over)
     for (label, setting), ours in _OFFICIAL.items():
         cell = {"label": label, "setting": setting, "system": "bea_best"}
         best = {
-            f"best_{s}": value_printed(
-                PUBLISHED, s, "BEA 2025 shared task, best of all teams", **cell
-            )
+            f"best_{s}": of.printed(s, "BEA 2025 shared task, best of all teams", **cell)
             for s in ("accuracy", "macro_f1")
         }
         for condition, one in found.items():
@@ -225,22 +224,27 @@ _ABLATED: Final = {**_ABLATION, "hpo": "no_tuning"}
 """Condition → its name in the printed table of parts taken away."""
 
 
-@table("ablation", "Parts of the debate taken away")
+def _printed_ablation(of: Evidence) -> str:
+    return (
+        " Printed: Table 2 of the oversight study, whose data and models are others; its row of "
+        "multi-turn debate stands beside `no_debate`."
+        if of.beside
+        else ""
+    )
+
+
+@table("ablation", "Parts of the debate taken away", printed=_printed_ablation)
+@printed_in("printed")
 def ablation(of: Evidence) -> Rows:
-    """The whole debate without one part. Printed: Table 2 of the oversight study, whose data and
-    models are others; its row of multi-turn debate stands beside `no_debate`."""
+    """The whole debate without one part.{printed}"""
     if "hpo" in of.scores and _ABLATION.keys() & of.scores.keys():
         for condition, name in _ABLATED.items():
             if condition in of.scores:
                 yield {
                     "condition": condition,
                     "headline": number(of.scores[condition].metrics["headline"]),
-                    "printed": _printed("macro_f1", "Table 2", label="both", system=name),
+                    "printed": of.printed("macro_f1", "Table 2", label="both", system=name),
                 }
-
-
-def _printed(quantity: str, *where: str, **cell: str) -> float | None:
-    return value_printed(PUBLISHED, quantity, *where, **cell)
 
 
 _PRINTED: Final = (
@@ -260,7 +264,7 @@ def printed(of: Evidence) -> Rows:
     its gold labels are of, it does not say."""
     for condition, found in of.scores.items():
         for label, quantity, ours in _PRINTED:
-            value = _printed(quantity, "Table 1", "Table 4", label=label, system=condition)
+            value = of.printed(quantity, "Table 1", "Table 4", label=label, system=condition)
             if value is not None:
                 scored = found.metrics["headline"] if label == "both" else found.labels[label]
                 yield {

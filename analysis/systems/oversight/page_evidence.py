@@ -7,8 +7,9 @@ reader cannot would have been asked for again; nobody recorded that, so it has n
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
+from tutorsim.analysis.pages.published_figures import printed
 from tutorsim.analysis.systems.oversight.audits_of_runs import (
     Predicted,
     audited_turns,
@@ -59,6 +60,8 @@ from tutorsim.systems.oversight.reply_reading import (
 from tutorsim.vocabularies import Reading
 from tutorsim.voting import decide
 
+PUBLISHED: Final = "tutorsim.analysis:data/oversight.toml"
+
 
 class Evidence:
     """A run's items, and what is counted of them once and shown in several places.
@@ -72,6 +75,8 @@ class Evidence:
         study = run.head.study
         assert isinstance(study, SystemSettings)
         self.run, self.over, self.seed = run, over, study.seed
+        self.beside = printed(PUBLISHED, run.head)
+        """Printed figures to stand beside the run's."""
         self.settings: Mapping[str, Any] = study.settings.get("oversight", {})
         self.records = by_text(run.episodes)
         if reading != "standard":
@@ -79,6 +84,19 @@ class Evidence:
         self.conditions = by_condition(complete(self.records))
         self.judged = {name: judged(records) for name, records in self.conditions.items()}
         self.has_gold = any(self.judged.values())
+
+    def printed(self, quantity: str, *where: str, **cell: str) -> float | None:
+        """The first figure of exactly this cell in any of these places; `None` if none stands
+        beside the run's."""
+        return next(
+            (
+                figure.value
+                for place in where
+                for figure in self.beside
+                if (figure.quantity, figure.where, figure.cell) == (quantity, place, cell)
+            ),
+            None,
+        )
 
     @cached_property
     def scores(self) -> dict[str, Evaluation]:

@@ -1,9 +1,11 @@
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
+from tests.analysis.made import answered_by
 from tests.analysis.systems.oversight.conftest import make_run
 from tutorsim.analysis.pages.document_as_json import to_value
 from tutorsim.analysis.pages.html import to_html
@@ -25,6 +27,12 @@ def report(played):
     return document(played, False)
 
 
+@pytest.fixture(scope="module")
+def beside(played):
+    """The report as if a relay had answered."""
+    return document(replace(played, head=answered_by(played.head, "relay")), False)
+
+
 def tables(found):
     return {table.name: table.data for section in found.sections for table in section.tables}
 
@@ -43,7 +51,7 @@ def unlabelled():
 
 def test_a_report_has_every_table_and_a_summary_only_what_a_terminal_needs(played, report):
     assert set(tables(report)) == {
-        *("items", "scores", "differences", "official", "printed", "ablation", "confusion"),
+        *("items", "scores", "differences", "official", "ablation", "confusion"),
         *("aggregation", "adaptive", "diagnostics", "calibration", "cost"),
     }
     assert set(tables(document(played, True))) == {"items", "scores", "cost"}
@@ -89,12 +97,19 @@ def test_the_confusion_matrix_counts_every_item(played, report):
     assert counts.sum() == 16
 
 
-def test_printed_figures_stand_beside_conditions_of_their_name_only(report):
-    printed = tables(report)["printed"]
+def test_nothing_is_said_of_the_study_beside_a_stand_in(report, beside):
+    words = ("Printed", "printed", "oversight study", "best accuracy", "best results")
+    said, told = to_markdown(report), to_markdown(beside)
+    assert [word for word in words if word in told] == list(words)
+    assert not [word for word in words if word in said]
+
+
+def test_printed_figures_stand_beside_conditions_of_their_name_only(beside):
+    printed = tables(beside)["printed"]
     value = printed.filter(condition="hpo", score="guidance accuracy")["printed"].item()
     assert value == 0.87
     assert "no_debate" not in printed["condition"].to_list()
-    ablation = dict(tables(report)["ablation"].select("condition", "printed").iter_rows())
+    ablation = dict(tables(beside)["ablation"].select("condition", "printed").iter_rows())
     assert ablation == {
         "no_briefing": 0.762,
         "no_advocate": 0.803,
@@ -147,8 +162,6 @@ def test_a_recount_can_draw_items_and_says_that_this_is_too_narrow(played):
 
 
 def test_nothing_at_all_has_a_document(played):
-    from dataclasses import replace
-
     for brief in (True, False):
         found = document(replace(played, episodes=()), brief)
         assert tables(found) == {}

@@ -1,13 +1,96 @@
-"""What a recount says first: a sentence and a row for every rule that was asked."""
+"""What a recount says first: what was read, then a sentence and a row for every rule asked."""
 
 from collections.abc import Sequence
+from typing import Final
 
+import polars as pl
+
+from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.pages.cells import DASH, Table, table
-from tutorsim.analysis.pages.words import counted, share
+from tutorsim.analysis.pages.words import counted, listed, share
 from tutorsim.analysis.recount import RecountResult, RuleRow
 from tutorsim.analysis.recount.tables import HELD
 from tutorsim.vocabularies import PROTOCOLS
+
+# --- What was read ------------------------------------------------------------------------------
+
+_NAMED: Final = 8
+"""Candidates that are named."""
+_BEST: Final = {
+    "ranked": "A ranking is read best first",
+    "cumulative": "The most points are the best",
+    "score": "The highest score is the best",
+}
+_BALLOT: Final = ("episode_id", "turn", "stage", "voter")
+
+
+def read_words(source: Source, found: RecountResult) -> tuple[str, ...]:
+    """Of ballots from elsewhere: votes, voters and candidates, which end is best, and who won.
+
+    No sentence has more than two numbers. Of a run, without a vote, and where `found` lacks
+    the table `orders`, nothing is said.
+    """
+    if source.run is not None or not found.turns or not found.orders:
+        return ()
+    names = sorted(source.order)
+    some = [*names[:_NAMED], f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else names
+    forms = [row.protocol for row in found.orders if row.protocol]
+    rows = source.ballots if source.batches is None else None
+    return (
+        f"{counted(found.turns, 'vote')} {_voters(source, found.turns)}, {listed(forms)} ballots"
+        f"{_abstentions(rows)}. Candidates: {listed(some)}.",
+        *(f"{_BEST[form]}{_put_first(rows, form)}." for form in forms if form in _BEST),
+        _wins(found, forms),
+    )
+
+
+def _voters(source: Source, votes: int) -> str:
+    """`of 12 voters`, `of 3 voters each`, or `of up to 3 voters each`."""
+    if source.batches is not None:
+        return f"by {counted(len(source.batches.voters), 'voter')}"
+    final = source.ballots.filter(pl.col("stage") == "vote_final")
+    each = final.group_by("episode_id", "turn").agg(pl.col("voter").n_unique())["voter"].to_list()
+    most = "of " if min(each) == max(each) else "of up to "
+    return f"{most}{counted(max(each), 'voter')}{' each' if votes > 1 else ''}"
+
+
+def _abstentions(rows: pl.DataFrame | None) -> str:
+    empty = pl.col("mass").is_null().all().over(_BALLOT)
+    n = 0 if rows is None else rows.filter(empty).select(_BALLOT).unique().height
+    return f". {counted(n, 'ballot')} {'is' if n == 1 else 'are'} without a mark" if n else ""
+
+
+def _put_first(rows: pl.DataFrame | None, form: str) -> str:
+    """Whom a ballot of a form puts first and last: the first ballot that puts one there each."""
+    if rows is None:
+        return ""
+    mass = pl.col("mass")
+    ends = (mass == mass.max().over(_BALLOT), mass == mass.min().over(_BALLOT))
+    one_each = pl.all_horizontal(end.sum().over(_BALLOT) == 1 for end in ends)
+    marked = rows.filter(pl.col("protocol") == form).filter(one_each)
+    ballot = marked.join(marked.head(1).select(_BALLOT), on=_BALLOT).sort("mass", nulls_last=True)
+    if ballot.height < 2:
+        return ""
+    last, *_, first = ballot.drop_nulls("mass").get_column("candidate")
+    return f": voter {ballot['voter'][0]} puts {first} first and {last} last"
+
+
+def _wins(found: RecountResult, forms: Sequence[str]) -> str:
+    """Who won a single vote, or who won most often."""
+    every = found.orders[0]
+    wins = {c.candidate: c.least if c.logged is None else c.logged for c in every.candidates}
+    open_ties = 0 if every.logged_order else every.decided_by_order
+    led = sorted((name for name, n in wins.items() if n), key=lambda name: (-wins[name], name))
+    if every.turns == 1:
+        tied = [c.candidate for c in every.candidates if c.most]
+        by = ", by Borda points" if "ranked" in forms else ""
+        return f"Winner{by}: {led[0]}." if led else f"Tied for the win{by}: {listed(tied)}."
+    most = ", ".join(f"{name} in {wins[name]:,}" for name in led[:2])
+    others = f"; {counted(len(led) - 2, 'other candidate')} won too" if len(led) > 2 else ""
+    ties = f" {counted(open_ties, 'vote')} ended in a tie." if led and open_ties else ""
+    return f"Won most often: {most}{others}.{ties}" if led else "Every vote ended in a tie."
+
 
 # --- Verdicts -----------------------------------------------------------------------------------
 

@@ -14,6 +14,8 @@ from tutorsim.analysis.ballots.ballot_formats import WITH_BUDGET
 from tutorsim.analysis.ballots.recount_source import order_words, reading_of
 from tutorsim.analysis.pages.cells import Table
 from tutorsim.analysis.pages.words import counted
+from tutorsim.analysis.recount import recount
+from tutorsim.analysis.recount.first_screen import read_words
 from tutorsim.analysis.systems.summary_and_report import document_of
 from tutorsim.analysis.systems.system_view import Ballots, Opened, SystemRun, opened
 from tutorsim.cli.ballot_options import ballot_options
@@ -81,13 +83,17 @@ def _told(found: Opened) -> Table | None:
 
 def _shown(found: Opened, value: dict[str, Any], told: Table | None) -> Iterator[RenderableType]:
     source, names = found.source, value["candidates"]
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    yield from source_shown(source)
-    yield Prose(
-        f"{counted(value['episodes'], 'episode')}, {counted(value['turns'], 'turn')}, "
-        f"{counted(value['voters'], 'voter')}; "
-        f"candidates {listing(names[:_LISTED]) if not more else ', '.join(names[:_LISTED])}{more}."
-    )
+    if isinstance(found, Ballots):
+        orders = recount(source, targets=(), tables=("orders",))
+        yield from source_shown(source, read_words(source, orders))
+    else:
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        some = ", ".join(names[:_LISTED]) if more else listing(names)
+        yield from source_shown(source)
+        yield Prose(
+            f"{counted(value['episodes'], 'episode')}, {counted(value['turns'], 'turn')}, "
+            f"{counted(value['voters'], 'voter')}; candidates {some}{more}."
+        )
     for file in source.files:
         named = ", ".join(f"{ours} = “{theirs}”" for ours, theirs in file.columns.items())
         called = f"; columns {named}" if named else ""

@@ -20,7 +20,12 @@ from tutorsim.analysis.pages.document import Document, section_ids
 from tutorsim.analysis.pages.document_as_json import to_value
 from tutorsim.analysis.recount import NO_ORDER, TABLES, RecountResult, RecountTable
 from tutorsim.analysis.recount import recount as recount_source
-from tutorsim.analysis.recount.first_screen import recount_verdict, told_rules, verdict_table
+from tutorsim.analysis.recount.first_screen import (
+    read_words,
+    recount_verdict,
+    told_rules,
+    verdict_table,
+)
 from tutorsim.analysis.recount.other_student_score_thresholds import (
     AtThreshold,
     at_threshold,
@@ -484,7 +489,7 @@ def _shown(
     at: Mapping[float, Sequence[AtThreshold]],
     formats: FormatInvariance | NotEstimable,
 ) -> Iterator[RenderableType]:
-    yield from source_shown(source)
+    yield from source_shown(source, read_words(source, found))
     yield Text()
     for sentence in recount_verdict(found):
         yield Prose(sentence)

@@ -126,9 +126,10 @@ def from_here(point: BranchPoint, branch: Branch | None, *, turn: int) -> str:
 # --- Source head ---------------------------------------------------------------------------------
 
 
-def source_shown(source: "Source") -> Iterator[Prose]:
-    """What is looked at, and what answered its calls: the head of every view."""
+def source_shown(source: "Source", read: Sequence[str] = ()) -> Iterator[Prose]:
+    """What is looked at, what was `read` of it, and what answered its calls: the head of a view."""
     yield heading(source.name)
+    yield from map(Prose, read)
     if source.run is None:
         yield elsewhere(source.stated, source.kinds)
     else:

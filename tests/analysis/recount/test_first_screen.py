@@ -76,7 +76,8 @@ def test_the_table_has_both_readings_of_a_tie(tmp_path):
     [
         (
             "judge,ann,ben\nv,6,1\nw,2,9\nu,,\n",
-            "1 vote of 3 voters, score ballots. 1 ballot is without a mark. Candidates: ann and ben.|"
+            "1 vote of 3 voters, score ballots. 1 ballot is without a mark. Candidates: ann and "
+            "ben.|"
             "The highest score is the best: voter v puts ann first and ben last.|Winner: ben.",
         ),
         (

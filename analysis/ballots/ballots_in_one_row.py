@@ -13,9 +13,9 @@ import polars as pl
 from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, refuse
 from tutorsim.analysis.ballots.ballot_formats import FORMATS
 from tutorsim.analysis.ballots.reading_options import (
-    ABSTENTIONS,
     Hints,
     plain,
+    says_nobody,
     spellings,
     stage_named,
 )
@@ -114,12 +114,6 @@ _WORDS: Final = {
 }
 _DASHES: Final = ["-", "–", "—", "--"]
 """No beside words, and no number beside numbers."""
-_NOTHING: Final = [
-    word
-    for said in ("n/a", "na", "nan", "null", "none", "abstain")
-    for word in (said, said.upper())
-] + ["None", "NaN", "Abstain", "N/a"]
-"""Cells in place of a number that say that there is none."""
 _DIGITS: Final = 4
 """Digits behind the point that points may have."""
 
@@ -152,7 +146,17 @@ def as_numbers(column: pl.Series) -> pl.Series | None:
 def _said(column: pl.Series) -> pl.Series:
     """Cells as texts, null where they say that there is nothing."""
     text = column.cast(pl.String).str.strip_chars().replace("", None)
-    return text.replace(_NOTHING, [None] * len(_NOTHING))
+    words = _nobody(text)
+    return text.replace(words, [None] * len(words))
+
+
+def _nobody(text: pl.Series) -> list[str]:
+    """Different texts that say that there is none; dashes and question marks do not."""
+    return [
+        cell
+        for cell in text.drop_nulls().unique()
+        if cell not in (*_DASHES, "?") and says_nobody(cell)
+    ]
 
 
 def _as_written(text: pl.Series) -> pl.Series:
@@ -455,20 +459,20 @@ def _several(rows: Rows) -> bool:
 
 def _without_abstentions(rows: Rows, columns: Sequence[str]) -> Rows:
     """Cells that name nobody as empty ones, and what is told of them."""
-    said = set(map(plain, rows.hints.candidates))
-    words = [word for word in ABSTENTIONS if word not in said]
+    standing = set(map(plain, rows.hints.candidates))
     found: list[str] = []
     for name in columns:
         column = rows.frame.get_column(name)
         if column.dtype != pl.String:
             continue
-        nobody = (
-            column.map_elements(plain, pl.String, skip_nulls=True).is_in(words)
-            | column.str.strip_chars().is_in(words)
-        ).fill_null(False)
+        cells = column.str.strip_chars()
+        said = [
+            c for c in cells.drop_nulls().unique() if says_nobody(c) and plain(c) not in standing
+        ]
+        nobody = cells.is_in(said).fill_null(False)
         found += column.filter(nobody).to_list()
-        cells = pl.Series(name, column.zip_with(~nobody, pl.Series([None], dtype=pl.String)))
-        rows = rows.with_frame(rows.frame.with_columns(cells))
+        kept = pl.Series(name, column.zip_with(~nobody, pl.Series([None], dtype=pl.String)))
+        rows = rows.with_frame(rows.frame.with_columns(kept))
     return rows.note(f"abstentions by their words: {_counted(found)}") if found else rows
 
 
@@ -490,6 +494,7 @@ def lists_in(column: pl.Series, sign: str | None = None) -> tuple[pl.Series, str
         except pl.exceptions.PolarsError:
             _refuse_ties([cell for cell in text.drop_nulls() if "[" in cell[1:]])
     separator = sign or _list_separator(text)
+    text = text.str.strip_chars_end(f"{separator} ")
     names = text.str.split(separator).list.eval(pl.element().str.strip_chars())
     if separator == ">":
         single = set(names.explode())
@@ -585,7 +590,7 @@ def _of_lists(rows: Rows, protocol: str) -> Rows:
 def _refuse_nobody(rows: Rows, lists: Sequence[Sequence[str]]) -> None:
     """A word for nobody beside names, which may be a candidate's."""
     for row, names in zip(rows.frame.get_column("row").to_list(), lists, strict=True):
-        words = [name for name in names if plain(name) in ABSTENTIONS]
+        words = [name for name in names if says_nobody(name)]
         if words and len(names) > 1 and words[0] not in rows.hints.candidates:
             refuse(
                 rows.frame,
@@ -639,7 +644,9 @@ def refuse_strange(rows: Rows, name: str) -> None:
 def _words_for_nothing(rows: Rows, candidates: Sequence[str]) -> Rows:
     """How many cells beside numbers or marks say in words that there is none."""
     every = [rows.frame.get_column(name).cast(pl.String).str.strip_chars() for name in candidates]
-    found = [cell for cells in every for cell in cells.filter(cells.is_in(_NOTHING)).to_list()]
+    found = [
+        cell for cells in every for cell in cells.filter(cells.is_in(_nobody(cells))).to_list()
+    ]
     said = f"cells that give nothing by their words: {_counted(found)}"
     return rows.note(said) if found else rows
 

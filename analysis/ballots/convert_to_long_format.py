@@ -70,6 +70,7 @@ from tutorsim.analysis.ballots.reading_options import (
     EVERY_VOTE,
     NO_HINTS,
     Hints,
+    bare,
     column_named,
     plain,
     spellings,
@@ -215,7 +216,8 @@ def _with_weights(rows: Rows) -> Rows:
             lambda row: (
                 f"the weight {row['weight']!r} may have a sign that parts thousands, or decimals"
             ),
-            hint="Write 1200, or 1.2000 where it has decimals; no other row was used.",
+            hint="Write 1200 for a thousand and two hundred, 1.2 for one and a fifth; no other row "
+            "was used.",
         )
     if weight is None:
         weight = pl.Series("weight", [None] * rows.frame.height, dtype=pl.Float64)
@@ -347,9 +349,11 @@ def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
     others = [name for name in theirs if name != "task"]
     if "task" in exact and "episode_id" not in found and not column_named("episode_id", others):
         exact.remove("task")  # where nothing else names the vote, that is the task
+    unnamed = [name for name in theirs if _names_nobody(cells.frame.get_column(name))]
     found |= {name: name for name in exact if name not in found and name not in found.values()}
     for name in _wanted(found):
-        free = [column for column in theirs if column not in found.values()]
+        taken = [*found.values(), *(unnamed if name == "voter" else ())]
+        free = [column for column in theirs if column not in taken]
         column = column_named(name, free)
         if name not in found and column is not None and _has_place(name, found):
             found[name] = column
@@ -362,6 +366,13 @@ def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
 
 
 _OPTIONAL: Final = ("candidates",)
+_UNNAMED: Final = {None, "", "anonymous", "anonym", "anonyme", "anonimo", "guest"}
+
+
+def _names_nobody(column: pl.Series) -> bool:
+    """Whether a column, as of voters, is empty, or says of all that they have no name."""
+    one = column.cast(pl.String).unique().to_list() if column.dtype == pl.String else ["?"]
+    return len(one) == 1 and (one[0] if one[0] is None else bare(one[0])) in _UNNAMED
 
 
 def _wanted(found: Mapping[str, str]) -> Sequence[str]:

@@ -19,7 +19,7 @@ from tutorsim.analysis.ballots.ballots_in_one_row import (
     nearly_numbers,
     refuse_strange,
 )
-from tutorsim.analysis.ballots.reading_options import ABSTENTIONS, COLUMN_WORDS, plain
+from tutorsim.analysis.ballots.reading_options import COLUMN_WORDS, plain, says_nobody
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
 
@@ -133,7 +133,7 @@ def _refuse_words(
 def refuse_words_for_nobody(rows: Rows) -> None:
     """A column or row of numbers for “abstain”, who may be a candidate."""
     names = rows.frame.get_column("candidate").cast(pl.String).drop_nulls().unique()
-    words = [n for n in names if plain(n) in ABSTENTIONS and n not in rows.hints.candidates]
+    words = [n for n in names if says_nobody(n) and n not in rows.hints.candidates]
     refuse(
         rows.frame,
         pl.col("candidate").is_in(words),
@@ -191,7 +191,7 @@ def refuse_tallies(rows: Rows, candidates: Sequence[str]) -> None:
         return
     numbers = [as_numbers(rows.frame.get_column(name)) for name in candidates]
     counts = any((column > 1).any() for column in numbers if column is not None)
-    if counts and _TALLIED.issuperset(set(map(plain, candidates)) - ABSTENTIONS):
+    if counts and all(plain(name) in _TALLIED or says_nobody(name) for name in candidates):
         raise BallotFileError(
             f"{rows.file}: {', '.join(candidates)} count voters, and are no ballots.",
             why="A recount asks what each voter wanted.",

@@ -161,6 +161,7 @@ def _csv_as_it_stands(file: Path) -> Raw:
 
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _COMMENT: Final = re.compile(rb"^#|\Asep=.\s|\A\xef\xbb\xbfsep=.\s", re.MULTILINE)
+_IS_COMMENT: Final = re.compile(r"#(?![,;|\t])")
 _SAID: Final = re.compile(r"\Asep=(.)[ \t]*\r?\n")
 """The line in which a spreadsheet says what parts cells."""
 
@@ -194,13 +195,15 @@ def _decoded(data: bytes, file: Path) -> tuple[str, tuple[str, ...]]:
 
 
 def _without_comments(text: str) -> tuple[str, tuple[str, ...]]:
-    """The text without lines of comment: those before the heading, and later ones of no cells."""
+    """The text without lines of comment, which begin with “#” and a blank, or stand before the
+    heading, or have no cells. A line of cells of which the first begins with “#” is none."""
     lines = text.splitlines(keepends=True)
-    start = next((i for i, s in enumerate(lines) if s.strip() and not s.startswith("#")), 0)
+    start = next((i for i, s in enumerate(lines) if s.strip() and not _IS_COMMENT.match(s)), 0)
     heading = lines[start] if lines else ""
     sign = _separator(heading)
     told = [
-        line.startswith("#") and (i < start or line.count(sign) != heading.count(sign))
+        bool(_IS_COMMENT.match(line))
+        and (i < start or line[1:2].isspace() or line.count(sign) != heading.count(sign))
         for i, line in enumerate(lines)
     ]
     comments = tuple(line.strip() for line, one in zip(lines, told, strict=True) if one)

@@ -1,5 +1,6 @@
 """What a user says of a file of ballots, and the names that people give to its columns."""
 
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -98,32 +99,44 @@ _STAGES: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 ABSTENTIONS: Final = frozenset(
-    {"abstain", "abstains", "abstained", "abstention", "none", "nobody", "no_one", "no_vote"}
-    | {"no_answer", "no_preference", "n/a", "na", "nan", "null", "skip", "skipped", "-", "–", "—"}
-    | {
-        "?",
-        "blank",
-        "blanco",
-        "en_blanco",
-        "nulo",
-        "leer",
-        "astenuto",
-        "i_abstain",
-        "enthaltung",
-        "stimmenthaltung",
-        "ungültig",
-        "vote_blanc",
-        "bulletin_blanc",
-        "vote_nul",
-    }
-    | {"bulletin_nul", "undervote", "overvote", "spoiled", "spoilt", "棄権"}
+    (
+        *("abstain", "abstains", "abstained", "abstaining", "abstention", "i_abstain", "none"),
+        *("nobody", "no_one", "no_vote", "no_answer", "no_preference", "no_opinion"),
+        *("no_response", "not_voting", "did_not_vote", "undecided", "unsure", "dont_know"),
+        *("do_not_know", "absent", "recused", "n/a", "na", "nan", "null", "skip", "skipped", "?"),
+        *("blank", "spoiled", "spoilt", "invalid", "undervote", "overvote", "tie", "enthaltung"),
+        *("stimmenthaltung", "enthalten", "enthalt", "enthalt_sich", "enthielt_sich", "ungultig"),
+        *("leer", "keine_angabe", "k_a", "ka", "keine_stimme", "keine_meinung"),
+        *("nicht_abgestimmt", "abwesend", "weiss_nicht", "unentschieden", "vote_blanc"),
+        *("bulletin_blanc", "blanc", "vote_nul", "bulletin_nul", "nul", "abstenu", "abstient"),
+        *("sabstient", "sans_avis", "sans_opinion", "nsp", "ns/nc", "ne_se_prononce_pas"),
+        *("ne_sait_pas", "nspp", "absente", "ausente", "abstencion", "me_abstengo", "se_abstiene"),
+        *("en_blanco", "voto_en_blanco", "blanco", "nulo", "voto_nulo", "no_vota", "no_voto"),
+        *("no_sabe", "astenuto", "astenuta", "astensione", "astiene", "scheda_bianca", "bianca"),
+        *("nulla", "assente", "abstencao", "em_branco", "branco", "onthouding", "onthouden"),
+        *("blanco_stem", "ongeldig", "afwezig", "geen_mening", "geen_stem", "棄権", "白票"),
+        *("–", "—", ""),
+        *(""),
+    )
 )
-"""Words in place of a candidate that say that nobody was voted for, as `plain` writes them."""
+"""Words in place of a candidate that say that nobody was voted for, as `bare` writes them;
+of hyphens it leaves nothing."""
 
 
 def plain(word: str) -> str:
     """A word in lower case, with one underscore for blanks and hyphens."""
     return "_".join(word.strip().casefold().replace("-", " ").replace("_", " ").split())
+
+
+def bare(word: str) -> str:
+    """A word as `plain` writes it, without accents, full stops and apostrophes."""
+    letters = unicodedata.normalize("NFD", plain(re.sub(r"[.'’()]", "", word)))
+    return "".join(char for char in letters if not unicodedata.combining(char))
+
+
+def says_nobody(word: str) -> bool:
+    """Whether a word in place of a candidate, or of a number, says that there is none."""
+    return bare(word) in ABSTENTIONS
 
 
 def spellings(names: Iterable[str], what: str, spelling: str | None) -> dict[str, str]:

@@ -616,6 +616,18 @@ def test_ballots_as_people_have_them_are_read_right_or_asked_about(tmp_path, cas
 
 # file, text, and what is read of it: the protocol and the first ballot, or what is asked back
 FOUND = [
+    *(
+        ("b.csv", f"voter,choice\nv,{word}\nw,ann\nu,ben\n", f"1 of “{word}”")
+        for word in ("Abstención", "No vota", "k. A.", "weiß nicht", "Ne se prononce pas", "absent")
+    ),
+    ("b.csv", "voter,ann,ben\nv,7,k. A.\nw,5,9\n", "cells that give nothing by their words: 1 of"),
+    ("b.csv", "# May\nvoter,choice\nv,a\n# w,b  <- left\nu,a\n", "in 2 of the lines; one choice"),
+    ("b.csv", "#,Name,Vote\n1,Al,a\n2,Bo,b\n", "voter in “Name”, choice in “Vote”"),
+    (
+        "b.csv",
+        "Email,choices\nanonymous,a;b;\nanonymous,b;c;\n",
+        "a=1 b=1 c=0 b.csv was read as: approvals in “choices”",
+    ),
     ("b.json", '{"i": {"v": {"a": 3, "b": 5}, "w": {"a": 4, "b": 0}}}', "score i v a=3 b=5"),
     ("b.json", '[{"question": "q", "ballots": [{"voter": "v", "choice": "a"}]}]', "simple q v a=1"),
     ("b.json", '{"polls": [{"id": "p", "votes": {"v": "a", "w": "b"}}]}', "simple p v a=1 b=0"),

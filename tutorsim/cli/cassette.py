@@ -13,6 +13,7 @@ from tutorsim.errors import CheckFailed, MissingCallError, TutorsimError
 from tutorsim.replay import MANIFEST_FILE, Cassette, Manifest, read_cassette, read_manifest
 from tutorsim.replay.cassette_file import CASSETTE_FORMS, CassetteForm
 from tutorsim.replay.list_and_check_recordings import (
+    JOURNAL_SUFFIX,
     Orphans,
     Recording,
     Retest,
@@ -132,8 +133,8 @@ def _recording_value(recording: Recording) -> dict[str, Any]:
         "failed": _failed(manifest) if manifest else None,
         "calls": _calls(manifest) if manifest else _loose_calls(recording.loose),
         "cassettes": len(recording.cassettes),
-        "own_panel": bool(recording.loose),
-        "half_recorded": len(recording.journals),
+        "own_panel": bool(recording.loose or recording.loose_journals),
+        "half_recorded": len(recording.journals) + len(recording.loose_journals),
         "bytes": recording.size,
         "retest": _retest_value(recording.retest) if recording.retest else None,
         "problem": recording.problem,
@@ -180,15 +181,26 @@ def _show_recordings(found: Sequence[Recording]) -> None:
     headers = ("folder", "study", "answered by", "episodes", "failed", "calls", "MB", "retest")
     rows = [_recording_row(recording) for recording in found]
     out().print(table(headers, rows, left=3) if rows else "No recordings here.")
+    for recording in found:
+        if recording.journals:
+            tell(f"{recording.folder} is half recorded: the command that recorded it goes on.")
+        for name in recording.loose_journals:
+            tell(
+                f"{recording.folder / name}{JOURNAL_SUFFIX} holds what an interrupted recording "
+                'paid for: the same program goes on from it with mode "new", and begins again '
+                'with mode "all".'
+            )
 
 
 def _recording_row(recording: Recording) -> tuple[str, ...]:
     manifest = recording.manifest
     folder, megabytes = str(recording.folder), f"{recording.size / 1e6:.1f}"
-    if recording.loose:
+    if recording.loose or recording.loose_journals:
         kinds = ", ".join(sorted({one.kind for one in recording.loose}))
-        calls = f"{_loose_calls(recording.loose):,}"
-        return (folder, "(own panel)", kinds, f"{len(recording.loose):,}", "", calls, megabytes, "")
+        half = f" + {len(recording.loose_journals)} half" if recording.loose_journals else ""
+        cassettes = f"{len(recording.loose):,}{half}"
+        calls = f"{_loose_calls(recording.loose) or 0:,}"
+        return (folder, "(own panel)", kinds, cassettes, "", calls, megabytes, "")
     if manifest is None:
         half = f"{len(recording.cassettes)} + {len(recording.journals)} half"
         damaged = (recording.folder / MANIFEST_FILE).exists()

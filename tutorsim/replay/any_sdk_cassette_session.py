@@ -166,8 +166,8 @@ class Session:
         """The key of a request; side by side, calls that are counted come in any order.
 
         One that failed before has its key again. Else it has the key of a recorded call of the
-        same agent that asked the same, while replaying the next one otherwise, and the next
-        number where there is none.
+        same agent that asked the same, while replaying the next one otherwise, of the same method
+        and path if there is one, and the next number where there is none.
         """
         if not _ASKED.fullmatch(named):
             try:
@@ -185,8 +185,16 @@ class Session:
         same = (key for key in self._by_question[named, asked] if key not in self._asked)
         key = next(same, None)
         if key is None and self._tape is None:
-            key = next((one for one in self.unused() if _is_of(one, named)), None)
+            left = [one for one in self.unused() if _is_of(one, named)]
+            at = _endpoint(request.method, str(request.url))
+            key = next(
+                (one for one in left if self._endpoint_of(one) == at), next(iter(left), None)
+            )
         return Claim(self._next_number(named) if key is None else key, named)
+
+    def _endpoint_of(self, key: str) -> tuple[str, str]:
+        one = self._recorded[key]
+        return _endpoint(one.method, one.uri)
 
     def _next_number(self, named: str) -> str:
         stage, _, agent = named.partition("/")
@@ -300,6 +308,10 @@ def _is_of(key: str, named: str) -> bool:
     return key.split("/", 1)[1] == f"{named}/1"
 
 
+def _endpoint(method: str, uri: str) -> tuple[str, str]:
+    return method, httpx2.URL(uri).path
+
+
 def _question(method: str, uri: str, body: str | bytes) -> str:
     """What a request asks, whatever its host and the spelling of its JSON."""
     url = httpx2.URL(uri)
@@ -323,11 +335,11 @@ def _check_recordable(request: httpx2.Request) -> None:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        kind = request.headers.get("content-type", "none").partition(";")[0]
+        kind = request.headers.get("content-type", "").partition(";")[0]
         raise UsageError(
             f"The {request.method} request to {request.url.path} is not kept in a cassette.",
-            why=f"Its body is of the type {kind}; a cassette holds requests whose body is a JSON "
-            "object, or that have none.",
+            why=f"Its body, of {f'the type {kind}' if kind else 'no stated type'}, is no JSON "
+            "object; a cassette holds requests whose body is one, or that have none.",
             hint="Send it with a client of its own.",
         )
 

@@ -44,7 +44,7 @@ _BEGINNING: Final = b'{\n "version": 1,\n "interactions": ['
 """Of every cassette's text."""
 _LARGEST: Final = 1 << 30
 """Bytes of text that a compressed file may hold: a frame says so before it is unpacked."""
-_RESTORE: Final = "Restore the file from version control, or record the study into a new folder."
+_RESTORE: Final = "Restore the file from version control, or record again into a new folder."
 
 
 def cassette_file(folder: Path, episode_id: str, form: CassetteForm) -> Path:
@@ -222,7 +222,6 @@ _INDENT: Final = re.compile(r"\n +")
 _ESCAPED: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _SUCCESS: Final = range(200, 300)
 _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
-_RERECORD: Final = "Restore the file from version control, or record the study into a new folder."
 
 
 class RecordedBy(NamedTuple):
@@ -264,7 +263,7 @@ class Cassette:
             return requests_digest((i.key, i.request) for i in self.interactions.values())
         except ValueError as error:
             raise RecordingError(
-                f"{self.name} holds a request that is no JSON.", why=str(error), hint=_RERECORD
+                f"{self.name} holds a request that is no JSON.", why=str(error), hint=_RESTORE
             ) from error
 
 
@@ -375,7 +374,7 @@ def parse_cassette(data: bytes, episode_id: str) -> Cassette:
         )
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         raise RecordingError(
-            f"{name} is not a whole cassette.", why=_why(error), hint=_RERECORD
+            f"{name} is not a whole cassette.", why=_why(error), hint=_RESTORE
         ) from error
 
 
@@ -547,5 +546,5 @@ def unreadable_reply(cassette: str, key: str, error: Exception) -> RecordingErro
     return RecordingError(
         f"{cassette}: the reply to call {key} cannot be read.",
         why=str(error),
-        hint="Restore the file from version control, or record the study into a new folder.",
+        hint=_RESTORE,
     )

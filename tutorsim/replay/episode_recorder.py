@@ -600,7 +600,11 @@ def _whole(
             json_value(body)
         return redacted(body.decode(), secrets)
     except ValueError as error:
-        raise NotAMessage(body, kind, request) from error
+        raise httpx2.RemoteProtocolError(
+            f"The reply to {request.method} {request.url.path}, of the type {kind or 'none'}, is "
+            "no JSON; a cassette holds replies that are JSON or an event stream.",
+            request=request,
+        ) from error
 
 
 def recorded_uri(request: httpx2.Request) -> str:

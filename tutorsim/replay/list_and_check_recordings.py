@@ -45,6 +45,8 @@ from tutorsim.replay.recorded_call import (
 )
 
 JOURNAL_SUFFIX = ".journal.jsonl"
+_LONGEST_HEAD: Final = 4096
+"""Bytes of the first line of a journal that are read."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ class Recording:
     """`None` where it has none."""
     loose: tuple[Cassette, ...] = ()
     """Cassettes of a panel of one's own, which stand for themselves, without a manifest."""
+    loose_journals: tuple[str, ...] = ()
+    """Names of such cassettes whose recording was interrupted, sorted."""
 
 
 @dataclass(frozen=True)
@@ -259,8 +263,9 @@ def _folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
         if MANIFEST_FILE in names and RETEST_FOLDER in below:
             below.remove(RETEST_FOLDER)
         here = {MANIFEST_FILE, SESSION_FILE} & set(names) or any(map(_is_journal, names))
-        if here or any(cassettes_by_content(Path(folder), names)):
-            yield Path(folder), sorted(names)
+        path = Path(folder)
+        if here or any(cassettes_by_content(path, names)) or _loose_journals(path, names):
+            yield path, sorted(names)
 
 
 def _recording(folder: Path, names: list[str]) -> Recording:
@@ -270,6 +275,7 @@ def _recording(folder: Path, names: list[str]) -> Recording:
     except RecordingError as error:
         problem = f"{error.what} {error.why}"
     loose, _ = _loose(folder, names)
+    loose_journals = _loose_journals(folder, names)
     files = [*(cassettes_by_content(folder, names) if loose else cassette_files(names))]
     cassettes = dict(files)
     if manifest is not None and cassettes:
@@ -277,12 +283,13 @@ def _recording(folder: Path, names: list[str]) -> Recording:
     return Recording(
         folder=folder,
         manifest=manifest,
-        problem=None if loose else problem,
+        problem=None if loose or loose_journals else problem,
         cassettes=tuple(cassettes),
-        journals=_journals(names),
+        journals=tuple(name for name in _journals(names) if name not in loose_journals),
         size=sum(cassette_file(folder, *one).lstat().st_size for one in files),
         retest=_retest(folder),
         loose=loose,
+        loose_journals=loose_journals,
     )
 
 
@@ -322,6 +329,23 @@ def _journals(names: list[str]) -> tuple[str, ...]:
 
 def _is_journal(name: str) -> bool:
     return name.endswith(JOURNAL_SUFFIX) and is_episode_id(name.removesuffix(JOURNAL_SUFFIX))
+
+
+def _loose_journals(folder: Path, names: list[str]) -> tuple[str, ...]:
+    journals = [name for name in names if name.endswith(JOURNAL_SUFFIX)]
+    return tuple(
+        name.removesuffix(JOURNAL_SUFFIX) for name in journals if _is_of_no_study(folder / name)
+    )
+
+
+def _is_of_no_study(journal: Path) -> bool:
+    try:
+        check_inside(journal)
+        with journal.open("rb") as file:
+            head = json_value(file.readline(_LONGEST_HEAD))
+    except (RecordingError, OSError, ValueError):
+        return False
+    return isinstance(head, dict) and head.get("study_digest") == ""
 
 
 def _summaries(cassette: Cassette) -> Iterator[CallSummary]:

@@ -276,7 +276,7 @@ def request_value(cassette: str, one: Interaction) -> dict[str, Any]:
         raise RecordingError(
             f"{cassette}: the request of call {one.key} is no JSON object.",
             why=str(error),
-            hint="Restore the file from version control, or record the study into a new folder.",
+            hint="Restore the file from version control, or record again into a new folder.",
         ) from error
 
 

@@ -208,6 +208,39 @@ def test_cassettes_of_a_panel_of_one_s_own_are_listed_shown_and_verified(ending,
     assert "can be read and holds no key" in shell("cassette", "verify", own_panel).out
 
 
+@pytest.mark.loopback
+@pytest.mark.parametrize("recorded_before", [False, True])
+def test_an_interrupted_recording_of_a_panel_of_one_s_own_is_listed(
+    recorded_before, shell, tmp_path, monkeypatch
+):
+    path = tmp_path / "release.json"
+
+    def ask(*questions, mode):
+        with tutorsim.recorded(path, mode=mode) as client:
+            for text in questions:
+                asked = [{"role": "user", "content": text}]
+                client.messages.create(model="m", max_tokens=9, messages=asked)
+            if "two" in questions:
+                raise KeyboardInterrupt
+
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
+    with StandIn() as server:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        if recorded_before:
+            ask("one", mode="once")
+        with pytest.raises(KeyboardInterrupt):
+            ask("one", "two", mode="new")
+    (tmp_path / "other.journal.jsonl").write_text("[]\n")
+    said = shell("cassette", "list", tmp_path)
+    assert f"{int(recorded_before)} + 1 half" in said.out
+    assert "(own panel)" in said.out
+    [told] = said.err.splitlines()
+    assert told.startswith(f"{tmp_path}/release.journal.jsonl holds what an interrupted recording")
+    assert 'goes on from it with mode "new"' in told
+    [value] = json.loads(shell("cassette", "list", tmp_path, "--json").out)
+    assert (value["own_panel"], value["half_recorded"], value["problem"]) == (True, 1, None)
+
+
 def test_what_is_wrong_with_cassettes_of_one_s_own_is_named(own_panel, shell):
     path = own_panel / "release-note.json"
     whole = path.read_text()

@@ -323,14 +323,22 @@ def test_what_is_no_text_is_refused_and_paths_and_methods_count(tmp_path, server
     path = tmp_path / "c.json"
     server.respond = respond
     with tutorsim.recorded_http(path, mode="once") as http:
-        for body in ({"content": b"\xff\x00"}, {"files": {"f": b"one"}}, {"json": [1]}):
-            with pytest.raises(UsageError, match="is not kept in a cassette"):
+        for body, why in (
+            ({"content": b"\xff\x00"}, "of no stated type"),
+            ({"files": {"f": b"one"}}, "of the type multipart/form-data"),
+            ({"json": [1]}, "of the type application/json"),
+        ):
+            with pytest.raises(UsageError, match="is not kept in a cassette") as refused:
                 http.post(server.url + "/v1/files", **body)  # type: ignore[arg-type]
+            assert f"Its body, {why}, is no JSON object" in refused.value.why
         assert server.seen == []
         assert http.get(f"{server.url}/v1/models?limit=2").json()["object"] == "list"
         server.respond = lambda body: (200, {"content-type": "audio/mpeg"}, b"\xff\xfb")
         with pytest.raises(RecordingRefused, match="is of the type audio/mpeg"):
             http.post(server.url + "/v1/audio/speech", json={"input": "one"})
+        server.respond = lambda body: (200, {"content-type": "text/html"}, b"<html>")
+        with pytest.raises(httpx2.RemoteProtocolError, match="to GET /v1/login, of the type text"):
+            http.get(server.url + "/v1/login")
     for method, target in (("GET", "/v1/models?limit=3"), ("GET", "/v1/x"), ("POST", "/v1/models")):
         with (
             pytest.raises(ChangedCallError, match="1/call/agent/1"),
@@ -339,6 +347,23 @@ def test_what_is_no_text_is_refused_and_paths_and_methods_count(tmp_path, server
             http.request(method, server.url + target)
     with pytest.raises(UnusedCallError), tutorsim.recorded_http(path):
         pass
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize("asked", ["/v1/chat", "/v1/embed"])
+def test_a_call_that_changed_is_held_against_one_of_its_own_endpoint(tmp_path, server, asked):
+    """Whichever of the two was recorded first; without one, the next call that is left."""
+    path = tmp_path / "c.json"
+    server.respond = lambda body: {"ok": 1}
+    with tutorsim.recorded_http(path, mode="once") as http:
+        for recorded in ("/v1/chat", "/v1/embed"):
+            http.post(server.url + recorded, json={"text": "one"})
+    with tutorsim.recorded_http(path, partial=True) as http:
+        with pytest.raises(ChangedCallError) as changed:
+            http.post(server.url + asked, json={"text": "two"})
+        assert "recorded 'one', now 'two'" in changed.value.why
+        with pytest.raises(ChangedCallError, match="path differs"):
+            http.post(server.url + "/v1/other", json={"text": "one"})
 
 
 @pytest.mark.loopback

@@ -403,9 +403,10 @@ def of_one_cell(rows: Rows, name: str, hint: str | None) -> Rows:
     listed = rows.frame.with_columns(parts.alias("_listed"))
     if name == "list" and hint is None:
         raise BallotFileError(
-            f"{rows.file}: a voter's list may be an order or a set.",
+            f"{rows.file}: a voter's list may be an order or a set, or list who chose an option.",
             why="Nothing says which.",
-            hint="Use --protocol ranked or --protocol approval.",
+            hint="Use --protocol ranked or --protocol approval; if each list has an option's voters"
+            ": --map candidate=voter --map voter=list",
         )
     listed_as = FORMATS[protocol].listed
     if listed_as is None:

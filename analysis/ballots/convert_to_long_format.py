@@ -69,6 +69,8 @@ from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, Cells, read_cell
 from tutorsim.analysis.ballots.reading_options import (
     EVERY_VOTE,
     NO_HINTS,
+    OPTION_WORDS,
+    WHO_CHOSE,
     Hints,
     bare,
     column_named,
@@ -121,6 +123,7 @@ def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
         frame=_decimal_commas(rows.frame),
         comments=cells.comments,
     )
+    rows = _each_who_chose(rows)
     refuse_headings(rows)
     shape, laid = _shaped(rows)
     refuse_totals(laid, rows, shape)
@@ -221,6 +224,8 @@ def _with_weights(rows: Rows) -> Rows:
         )
     if weight is None:
         weight = pl.Series("weight", [None] * rows.frame.height, dtype=pl.Float64)
+    if rows.file.suffix.lower() in (".json", ".jsonl") and weight.count():
+        weight = weight.fill_null(1.0)
     of = pl.col("weight").n_unique().over(_BALLOT) > 1
     frame = rows.frame.with_columns(weight.alias("weight"))
     bad = pl.col("weight").is_null() | (pl.col("weight") < 0) | of
@@ -264,7 +269,7 @@ def _with_unused(laid: Rows, file: Rows, shape: str) -> Rows:
         *spare,
         *(file.columns.get(name, name) for name in spare),
     }
-    used |= {*laid.used, *filter(None, [file.hints.own]), "row", "provenance"}
+    used |= {*laid.used, *filter(None, [file.hints.own]), "row", "provenance", "candidates"}
     unused = [
         file.columns.get(n, n) or "one without a name" for n in file.frame.columns if n not in used
     ]
@@ -349,13 +354,15 @@ def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
     others = [name for name in theirs if name != "task"]
     if "task" in exact and "episode_id" not in found and not column_named("episode_id", others):
         exact.remove("task")  # where nothing else names the vote, that is the task
+    found |= _options_with_voters(cells.frame, found)
     unnamed = [name for name in theirs if _names_nobody(cells.frame.get_column(name))]
     found |= {name: name for name in exact if name not in found and name not in found.values()}
     for name in _wanted(found):
         taken = [*found.values(), *(unnamed if name == "voter" else ())]
         free = [column for column in theirs if column not in taken]
         column = column_named(name, free)
-        if name not in found and column is not None and _has_place(name, found):
+        counted = name in ("mass", "rank", "weight") and _lists(cells.frame, found.get("voter"))
+        if name not in found and column is not None and _has_place(name, found) and not counted:
             found[name] = column
     if "candidate" not in found and plain(found.get("mass", "")) == "votes":
         found.setdefault("weight", found.pop("mass"))  # how many voters gave a ballot
@@ -366,6 +373,38 @@ def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
 
 
 _OPTIONAL: Final = ("candidates",)
+
+
+def _lists(frame: pl.DataFrame, name: str | None) -> bool:
+    """Whether the cells of a column, if there is one, are JSON's lists."""
+    if name is None or frame.schema[name] != pl.String:
+        return False
+    cells = frame.get_column(name).drop_nulls()
+    return len(cells) > 0 and cells.str.contains(r"^\[.*\]$").all()
+
+
+def _options_with_voters(frame: pl.DataFrame, found: Mapping[str, str]) -> dict[str, str]:
+    """The columns of options, and of the lists of voters who chose each, where there are such."""
+    by_word = {plain(name): name for name in frame.columns if name not in found.values()}
+    who = next((by_word[w] for w in WHO_CHOSE if _lists(frame, by_word.get(w))), None)
+    option = next((by_word[word] for word in OPTION_WORDS if word in by_word), None)
+    return {} if who is None or option is None else {"candidate": option, "voter": who, **found}
+
+
+def _each_who_chose(rows: Rows) -> Rows:
+    """One row for each voter of an option, where a cell lists them; an option of none stands."""
+    if not rows.has("candidate", "voter") or not _lists(rows.frame, "voter"):
+        return rows
+    options = pl.col("candidate").unique(maintain_order=True).implode()
+    vote = [name for name in ("episode_id",) if rows.has(name)]
+    standing = options.over(vote) if vote else options.first()
+    every = rows.frame.with_columns(
+        candidates=standing, voter=pl.col("voter").str.json_decode(pl.List(pl.String))
+    )
+    listed = every.explode("voter").filter(pl.col("voter").is_not_null())
+    return rows.with_frame(listed, "a list of voters for each option")
+
+
 _UNNAMED: Final = {None, "", "anonymous", "anonym", "anonyme", "anonimo", "guest"}
 
 
@@ -408,6 +447,7 @@ def _shaped(rows: Rows) -> tuple[str, Rows]:
             refuse_other_ballots(rows, name)
             hint = _protocol_hint(rows) or _single_protocol(rows)
             return "one cell", of_one_cell(rows, name, hint)
+    refuse_comparisons(rows)
     wide = _number_columns(rows)
     refuse_nearly_numbers(rows, wide)
     if len(wide) > 1:
@@ -415,7 +455,6 @@ def _shaped(rows: Rows) -> tuple[str, Rows]:
         refuse_judges(rows, wide)
         refuse_answers_beside_numbers(rows, wide)
         return "wide", of_wide(rows, wide)
-    refuse_comparisons(rows)
     refuse_grades(rows, alike_columns(rows))
     voters = _voter_columns(rows)
     if voters:

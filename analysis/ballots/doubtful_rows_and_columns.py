@@ -271,14 +271,25 @@ def refuse_codes(rows: Rows, numbers: pl.Series) -> None:
 
 
 def refuse_comparisons(rows: Rows) -> None:
-    """A column that names others of its row, as the winner of a pair does; where several do,
-    voters choose among themselves."""
-    names = set(other_columns(rows)) | set(rows.columns.values())
+    """A column that names others of its row, as the winner of a pair does, or what stands in them;
+    where several name columns, voters choose among themselves."""
+    others = [n for n in other_columns(rows) if as_numbers(rows.frame.get_column(n)) is None]
+    names = {*other_columns(rows), *rows.columns.values()}
     found: dict[str, set[str]] = {}
-    for name in other_columns(rows):
-        cells = set(rows.frame[name].cast(pl.String).drop_nulls())
-        if cells & names and cells - names <= {"tie", "both", "draw", "none"}:
+    texts = rows.frame.select(pl.col(others).cast(pl.String))
+    for name in others:
+        cells = set(texts[name].drop_nulls())
+        if cells & names and all(cell in names or cell in _NO_WINNER for cell in cells):
             found[name] = cells & names
+        elif re.search("winner|preferred|better|gewinner|sieger|gagnant", name, re.IGNORECASE):
+            pairs = texts.drop(name).rows()
+            beside = [cell in pair for cell, pair in zip(texts[name], pairs, strict=True) if cell]
+            if beside and sum(beside) + sum(map(_NO_WINNER.count, texts[name])) >= len(beside):
+                raise BallotFileError(
+                    f"{rows.file}: “{name}” names what stands in another column of its row.",
+                    why="Each row compares some, and says nothing of the others.",
+                    hint=f"To count a row as a ballot for its winner: --map 'choice={name}'.",
+                )
     if len(found) == 1:
         [(name, named)] = found.items()
         raise BallotFileError(
@@ -287,6 +298,9 @@ def refuse_comparisons(rows: Rows) -> None:
             hint="Write the winner's own name in a column choice, and all that are compared in "
             "a column candidates.",
         )
+
+
+_NO_WINNER: Final = ("tie", "both", "draw", "none")
 
 
 def refuse_numbered(rows: Rows, columns: Sequence[str]) -> None:

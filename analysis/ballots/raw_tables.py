@@ -18,7 +18,7 @@ import orjson
 import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import unreadable
-from tutorsim.analysis.ballots.reading_options import COLUMN_WORDS, column_named, plain
+from tutorsim.analysis.ballots.reading_options import COLUMN_WORDS, WHO_CHOSE, column_named, plain
 from tutorsim.errors import BallotFileError
 from tutorsim.files_given_by_user import open_named, read_named
 
@@ -251,10 +251,24 @@ def _read_json(file: Path) -> Raw:
 
 _GATHER: Final = (
     *("votes", "ballots", "rankings", "scores", "ratings", "preferences", "choices", "approvals"),
-    *("points", "answers", "results", "data", "items", "questions", "polls", "tasks", "rounds"),
+    *(
+        "points",
+        "answers",
+        "options",
+        "reactions",
+        "results",
+        "data",
+        "items",
+        "questions",
+        "polls",
+        "tasks",
+        "rounds",
+    ),
 )
 """Keys that ballots stand under."""
 _COLUMNS: Final = frozenset(word for name, words in COLUMN_WORDS.items() for word in (name, *words))
+_ROW_KEY: Final = re.compile(rf"_id$|winner|^({'|'.join(WHO_CHOSE)})$")
+"""Keys of an object that is a row, beside words for our columns."""
 
 
 def _rows_in(value: object, around: Mapping[str, Any], key: str = "") -> Iterator[dict[str, Any]]:
@@ -263,6 +277,10 @@ def _rows_in(value: object, around: Mapping[str, Any], key: str = "") -> Iterato
         for one in value:
             yield from _rows_in(_of_its_kind(one, key), around)
     elif isinstance(value, dict):
+        names = value.get("candidates")
+        if isinstance(names, dict) and all(isinstance(name, str) for name in names.values()):
+            rest = {name: held for name, held in value.items() if name != "candidates"}
+            value = {"candidates": [*names.values()], **_called(rest, names)}
         inside = {name: held for name, held in value.items() if _holds_objects(held)}
         bare = {name: held for name, held in value.items() if name not in inside}
         if not inside:
@@ -274,15 +292,29 @@ def _rows_in(value: object, around: Mapping[str, Any], key: str = "") -> Iterato
                 if isinstance(held, dict)
             }
             yield {**around, **bare, **named}
-        elif bare or any(name in _GATHER for name in inside):
+        elif bare or any(name in _GATHER or _are_voters(name) for name in inside):
             holder = next((name for name in _GATHER if name in inside), next(iter(inside)))
             rest = {name: held for name, held in inside.items() if name != holder}
             yield from _rows_in(inside[holder], {**around, **bare, **rest}, holder)
         else:
             numbers = all(map(_are_numbers, inside.values())) and not _names_voter(around)
-            kind = "voter" if numbers else "episode_id"
+            kind = "voter" if numbers or _are_voters(key) else "episode_id"
             for name, held in inside.items():
                 yield from _rows_in(held, {**around, kind: name}, key)
+
+
+def _are_voters(key: str) -> bool:
+    """Whether a key says that those below it are voters, as “judges” does."""
+    return key.endswith("s") and column_named("voter", [key.removesuffix("s")]) is not None
+
+
+def _called(value: Any, names: Mapping[str, str]) -> Any:
+    """Ballots with the candidates' names in place of what the file calls them."""
+    if isinstance(value, dict):
+        return {names.get(key, key): _called(held, names) for key, held in value.items()}
+    if isinstance(value, list):
+        return [_called(held, names) for held in value]
+    return names.get(value, value) if isinstance(value, str) else value
 
 
 def _of_its_kind(value: object, key: str) -> object:
@@ -302,7 +334,7 @@ def _of_plain(
         for order, voters in held.items():
             yield {**around, "ranking": order, "weight": voters}
         return
-    known = not key and any(plain(name) in _COLUMNS for name in held)
+    known = not key and any(plain(n) in _COLUMNS or _ROW_KEY.search(plain(n)) for n in held)
     if known or not held or _names_voter(around) or _are_numbers(held):
         yield {**around, **held}
         return

@@ -91,6 +91,11 @@ COLUMN_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Column of the reader → other names for it, the likeliest first."""
 
+WHO_CHOSE: Final = ("voters", "users", "people", "who", "members", "participants", "supporters")
+"""Columns that may list the voters of an option."""
+OPTION_WORDS: Final = ("name", "text", "option", "label", "title", "emoji", "answer", "choice")
+"""Columns that say which option that is."""
+
 _STAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "vote_initial": ("initial", "first", "before", "pre", "initial_vote", "first_vote"),
     "vote_final": ("final", "last", "after", "post", "final_vote", "revote", "second_vote"),

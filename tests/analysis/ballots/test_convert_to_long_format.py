@@ -616,6 +616,30 @@ def test_ballots_as_people_have_them_are_read_right_or_asked_about(tmp_path, cas
 
 # file, text, and what is read of it: the protocol and the first ballot, or what is asked back
 FOUND = [
+    (
+        "b.json",
+        '{"text": "?", "reactions": [{"name": "a", "count": 2, "users": ["v", "w"]}, '
+        '{"name": "b", "count": 1, "users": ["w"]}, {"name": "c", "users": []}]}',
+        "approval b v a=1 b=0 c=0",
+    ),
+    (
+        "b.json",
+        '{"judges": {"v": {"scores": {"a": 7, "b": 2}}, "w": {"scores": {"a": 6, "b": 3}}}}',
+        "cumulative b v a=7 b=2",
+    ),
+    (
+        "b.json",
+        '{"candidates": {"A": "ann", "B": "ben"}, "ballots": '
+        '[{"voter": "v", "ranking": ["B", "A"], "weight": 2}, {"voter": "w", "ranking": ["B"]}]}',
+        "ranked b v (1 of 2) ann=0 ben=1",
+    ),
+    ("b.json", '{"a": ["v", "w"], "b": []}', "--map candidate=voter --map voter=list"),
+    (
+        "b.jsonl",
+        '{"pair_id": 1, "option_a": "a", "option_b": "b", "winner": "b"}\n'
+        '{"pair_id": 2, "option_a": "c", "option_b": "b", "winner": "tie"}\n',
+        "To count a row as a ballot for its winner: --map 'choice=winner'.",
+    ),
     *(
         ("b.csv", f"voter,choice\nv,{word}\nw,ann\nu,ben\n", f"1 of “{word}”")
         for word in ("Abstención", "No vota", "k. A.", "weiß nicht", "Ne se prononce pas", "absent")

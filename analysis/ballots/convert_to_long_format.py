@@ -48,21 +48,26 @@ from tutorsim.analysis.ballots.doubtful_rows_and_columns import (
     ONE_CELL,
     alike_columns,
     counts_or_names,
+    motion_columns,
+    names_rows,
     other_columns,
     proposal,
     refuse_answers_beside_numbers,
     refuse_codes,
     refuse_comments,
     refuse_comparisons,
+    refuse_early_totals,
     refuse_grades,
     refuse_headings,
     refuse_judges,
+    refuse_motions_or_voters,
     refuse_nearly_numbers,
     refuse_numbered,
     refuse_other_ballots,
     refuse_shared_places,
     refuse_tallies,
     refuse_totals,
+    refuse_weights,
     refuse_words_for_nobody,
 )
 from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, Cells, read_cells
@@ -334,7 +339,7 @@ def _stated(frame: pl.DataFrame) -> tuple[str, ...]:
 def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
     """The file's columns under our names: by hint, by name, then by another word for it."""
     theirs = [name for name in cells.frame.columns if name != "row"]
-    absent = [name for name in hints.columns.values() if name not in theirs]
+    absent = [name for name in (*hints.columns.values(), *hints.votes) if name not in theirs]
     if absent:
         raise UsageError(
             f"{file} has no column {absent[0]!r}, which --map names.",
@@ -344,6 +349,7 @@ def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
     found = dict(hints.columns)
     if len(hints.candidates) == 1 and hints.candidates[0] in theirs:
         found["candidates"], hints = hints.candidates[0], replace(hints, candidates=())
+    theirs = [name for name in theirs if name not in hints.votes]
     exact = [name for name in (*BALLOTS_SCHEMA, *ALSO) if name in theirs]
     if "mass" not in exact and "candidate" not in exact and "approved" in exact:
         exact.remove("approved")  # a list of those approved: only long rows say true or false
@@ -364,6 +370,9 @@ def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
         counted = name in ("mass", "rank", "weight") and _lists(cells.frame, found.get("voter"))
         if name not in found and column is not None and _has_place(name, found) and not counted:
             found[name] = column
+    rows_named = names_rows(cells.frame, [name for name in theirs if name not in found.values()])
+    if "voter" not in found and rows_named is not None:
+        found["voter"] = rows_named
     if "candidate" not in found and plain(found.get("mass", "")) == "votes":
         found.setdefault("weight", found.pop("mass"))  # how many voters gave a ballot
     renamed = cells.frame.rename({theirs: ours for ours, theirs in found.items()})
@@ -433,6 +442,9 @@ def _decimal_commas(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _shaped(rows: Rows) -> tuple[str, Rows]:
+    refuse_early_totals(rows)
+    if rows.hints.votes:
+        return "votes", _of_votes(rows, rows.hints.votes)
     if rows.has("candidate") and (rows.has("mass") or rows.has("rank")):
         return "long", _long(rows)
     if rows.has("reply"):
@@ -445,9 +457,14 @@ def _shaped(rows: Rows) -> tuple[str, Rows]:
     for name in ONE_CELL:
         if rows.has(name):
             refuse_other_ballots(rows, name)
+            refuse_weights(rows, name)
             hint = _protocol_hint(rows) or _single_protocol(rows)
             return "one cell", of_one_cell(rows, name, hint)
     refuse_comparisons(rows)
+    motions = motion_columns(rows)
+    if motions and (rows.has("voter") or not rows.has("episode_id")):
+        refuse_motions_or_voters(rows, motions)
+        return "votes", _of_votes(rows, motions)
     wide = _number_columns(rows)
     refuse_nearly_numbers(rows, wide)
     if len(wide) > 1:
@@ -463,6 +480,20 @@ def _shaped(rows: Rows) -> tuple[str, Rows]:
     missed = [name for name in ("voter", "candidate", "mass", "protocol") if not rows.has(name)]
     theirs = [rows.columns.get(n, n) for n in rows.frame.columns if n != "row"]
     raise columns_missed(rows.file, missed, theirs, proposal(rows))
+
+
+def _of_votes(rows: Rows, votes: Sequence[str]) -> Rows:
+    """One choice for each row and column, each column a vote; in rows of a vote, beside it."""
+    if not rows.has("voter"):
+        rows = rows.with_frame(rows.frame.with_columns(voter=pl.col("row").cast(pl.String)))
+    kept = [name for name in rows.frame.columns if name not in votes]
+    long = rows.frame.unpivot(on=votes, index=kept, variable_name="_vote", value_name="choice")
+    vote = pl.format("{} {}", "episode_id", "_vote") if rows.has("episode_id") else pl.col("_vote")
+    told = f"one column a vote ({', '.join(votes)})" if len(votes) > 1 else f"votes in “{votes[0]}”"
+    rows = replace(rows, used=tuple(votes))
+    named = long.with_columns(vote.alias("episode_id")).drop("_vote")
+    every = rows.with_frame(named.sort("row", maintain_order=True), told)
+    return of_one_cell(every, "choice", _protocol_hint(rows))
 
 
 def _number_columns(rows: Rows) -> list[str]:

@@ -19,7 +19,7 @@ from tutorsim.analysis.ballots.ballots_in_one_row import (
     nearly_numbers,
     refuse_strange,
 )
-from tutorsim.analysis.ballots.reading_options import COLUMN_WORDS, plain, says_nobody
+from tutorsim.analysis.ballots.reading_options import COLUMN_WORDS, bare, plain, says_nobody
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
 
@@ -58,6 +58,33 @@ _BESIDE: Final = frozenset(
 """Words beside those."""
 
 
+_ROW_WORDS: Final = frozenset(
+    {"ballot", "paper", "form", "entry", "member", "membership", "pupil", "student", "elector"}
+    | {"delegate", "shareholder", "respondent", "electeur", "jure", "votant", "votante", "vecino"}
+    | {"wahler", "mitglied", "gutachter", "schuler", "stimmzettel", "elettore", "socio", "kiezer"}
+)
+"""Words of columns that name or number who filled in a row, as `bare` writes them."""
+
+
+def names_rows(frame: pl.DataFrame, names: Sequence[str]) -> str | None:
+    """The first column that names or numbers who filled in its row; `None` without one.
+
+    No two of its cells are equal, and its heading says so: in a word that no other has, or by “#”.
+    One without a heading holds words, and stands first.
+    """
+    words = {n: set(re.findall(r"\w+", bare(n).replace("_", " "))) & _ROW_WORDS for n in names}
+    for name in names:
+        once = not any(words[name] & words[other] for other in names if other != name)
+        said = name.strip() == "#" or (words[name] and once and not re.search(r"\d", name))
+        if not said and (name.strip() or name != frame.columns[1]):
+            continue
+        cells = frame.get_column(name).cast(pl.String).drop_nulls()
+        named = said or cells.str.contains(r"\p{L}").any()
+        if named and len(cells) > 1 and cells.is_unique().all():
+            return name
+    return None
+
+
 def alike_columns(rows: Rows) -> list[str]:
     """Columns that have a cell in common with another, and do not count or name rows."""
     names = [name for name in other_columns(rows) if not counts_or_names(name)]
@@ -94,6 +121,16 @@ _NOTES: Final = (
 )
 
 
+def refuse_early_totals(rows: Rows) -> None:
+    """The same, before a shape is looked for: in the first column of words, below other rows."""
+    name = rows.frame.columns[1] if rows.frame.width > 1 else "row"
+    ours = rows.columns.get(name) is not None and name != "voter"
+    if rows.frame.schema[name] == pl.String and not ours and rows.frame.height > 1:
+        _refuse_words(rows.frame, name, _NOTES, rows.file, "a note below the ballots")
+        last = rows.frame.filter(pl.col(name).is_unique()).tail(1)
+        _refuse_words(last, name, (*_TOTALS, "count", "anzahl"), rows.file)
+
+
 def refuse_totals(laid: Rows, file: Rows, shape: str) -> None:
     """A row that sums the others up, which is no voter's.
 
@@ -104,7 +141,8 @@ def refuse_totals(laid: Rows, file: Rows, shape: str) -> None:
         _refuse_words(laid.frame, "voter", _ALL, file.file)
         _refuse_words(laid.frame, "voter", _NOTES, file.file, "a note below the ballots")
     if shape == "one cell" and laid.has("weight"):
-        _refuse_words(laid.frame, "candidate", _TOTALS, file.file)
+        given = laid.frame.filter(pl.col("mass") > 0)  # every row has every candidate
+        _refuse_words(given, "candidate", _TOTALS, file.file)
     for name in file.frame.columns if shape == "wide" else ():
         cells = file.frame.get_column(name)
         if cells.dtype == pl.String and name not in laid.used and not cells.is_duplicated().any():
@@ -156,6 +194,51 @@ def refuse_other_ballots(rows: Rows, name: str) -> None:
                 f"“{said(name, name)}” is empty and “{said(other, other)}” is not",
                 hint="Give ballots of one format each a file of its own, or take a column out.",
             )
+
+
+# --- Columns of one vote each --------------------------------------------------------------------
+
+
+def motion_columns(rows: Rows) -> list[str]:
+    """Columns of for and against, or of yes and no with abstentions said in words: a vote each."""
+    if rows.hints.candidates or rows.hints.protocol or rows.has("reply"):
+        return []
+    found: dict[str, set[str]] = {}
+    for name in other_columns(rows):
+        cells = rows.frame.get_column(name).cast(pl.String).drop_nulls().str.strip_chars().unique()
+        words = {cell for cell in cells if not says_nobody(cell)}
+        if words and all(plain(cell) in _TALLIED for cell in words):
+            found[name] = {plain(cell) for cell in cells}
+    said = set().union(*found.values())
+    clear = said & _FOR_OR_AGAINST or any(says_nobody(w) and w not in _BARE_NOTHING for w in said)
+    return [*found] if clear else []
+
+
+_FOR_OR_AGAINST: Final = frozenset(
+    ("for", "against", "in_favour", "in_favor", "aye", "nay", "dafür", "dagegen", "pour", "contre")
+)
+_BARE_NOTHING: Final = ("", "–", "—", "?", "n/a", "na", "nan", "null", "none", "blank")
+"""Words for nothing that stand beside yes and no of one approval ballot, too."""
+
+
+def refuse_motions_or_voters(rows: Rows, columns: Sequence[str]) -> None:
+    """Columns of for and against where nothing says whether they are votes or voters."""
+    called = [re.search(_MOTIONS, name, re.IGNORECASE) for name in columns]
+    if rows.has("voter") or len(columns) == 1 or all(called):
+        return
+    votes = " ".join(f"--map 'choice={name}'" for name in columns)
+    raise BallotFileError(
+        f"{rows.file}: {', '.join(columns)} hold votes for and against.",
+        why="A column may be a vote, and a row a voter, or the other way round.",
+        hint=f"If columns are votes: {votes}; if they are voters, name the column of the vote: "
+        "--map episode_id=NAME, or call it motion.",
+    )
+
+
+_MOTIONS: Final = (
+    "motion|proposal|resolution|question|item|amendment|article|budget|antrag|beschluss|frage|"
+    "punkt|top |vorschlag|résolution|proposition|moción|propuesta|mozione|voorstel|\\?$"
+)
 
 
 # --- Columns of numbers and marks ----------------------------------------------------------------
@@ -265,6 +348,27 @@ def refuse_codes(rows: Rows, numbers: pl.Series) -> None:
                 hint=f"If it stands for none, empty those cells; else give the scale, such as "
                 f"--scale {min(*given, 0.0):g},{max(given):g}.",
             )
+
+
+def refuse_weights(rows: Rows, name: str) -> None:
+    """A column of numbers beside a choice that may say how often a ballot counts."""
+    if rows.has("weight") or name in rows.hints.columns:
+        return
+    for other in other_columns(rows):
+        if re.search(_WEIGHTS, other, re.IGNORECASE) and as_numbers(rows.frame[other]) is not None:
+            said = rows.columns.get(name, name)
+            raise BallotFileError(
+                f"{rows.file}: “{other}” may say how often a ballot counts.",
+                why=f"It has a number beside each choice in “{said}”.",
+                hint=f"If it does: --map 'weight={other}', with a voter's own vote counted in; if "
+                f"each ballot counts once: --map '{name}={said}'.",
+            )
+
+
+_WEIGHTS: Final = (
+    "prox|weight|gewicht|stimmen|shares|aktien|anteile|vollmacht|procuration|pouvoir|poids|"
+    "acciones|peso|deleg|units|votes held|voting (right|power)"
+)
 
 
 # --- Columns of names and words ------------------------------------------------------------------

@@ -23,6 +23,8 @@ class Hints:
 
     columns: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     """Column of the ballots table → name of that column in the file."""
+    votes: tuple[str, ...] = ()
+    """Columns of the file that hold the choices of one vote each."""
     stages: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     """`initial`, `final` or `tie` → name of that stage in the file."""
     protocol: str | None = None
@@ -141,7 +143,7 @@ def bare(word: str) -> str:
 
 def says_nobody(word: str) -> bool:
     """Whether a word in place of a candidate, or of a number, says that there is none."""
-    return bare(word) in ABSTENTIONS
+    return bool(word.strip()) and bare(word) in ABSTENTIONS
 
 
 def spellings(names: Iterable[str], what: str, spelling: str | None) -> dict[str, str]:

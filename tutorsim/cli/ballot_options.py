@@ -46,7 +46,8 @@ _OPTIONS: Final = (
         "columns",
         multiple=True,
         metavar="OURS=THEIRS",
-        help="Ballots from elsewhere: what a column is called there, as in voter=Wähler.",
+        help="Ballots from elsewhere: what a column is called there, as in voter=Wähler. Several "
+        "choice=… are votes of their own.",
     ),
     click.option(
         "--stage",
@@ -114,7 +115,7 @@ def ballot_options(command: Callable[..., None]) -> Callable[..., None]:
         **rest: Any,
     ) -> None:
         hints = Hints(
-            columns=_pairs("--map", columns, tuple(COLUMN_WORDS)),
+            **_columns(columns),
             stages=_pairs("--stage", stages, _STAGES),
             protocol=protocol,
             **_standing(candidates or ()),
@@ -131,6 +132,15 @@ def ballot_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in reversed(_OPTIONS):
         found = option(found)
     return found
+
+
+def _columns(given: tuple[str, ...]) -> dict[str, Any]:
+    """What columns are called; several that hold choices are a vote each."""
+    votes = tuple(pair.partition("=")[2] for pair in given if pair.startswith("choice="))
+    several = len(votes) > 1
+    pairs = tuple(pair for pair in given if not (several and pair.startswith("choice=")))
+    found = _pairs("--map", pairs, tuple(COLUMN_WORDS))
+    return {"columns": found, "votes": votes if several else ()}
 
 
 def _standing(given: tuple[str, ...]) -> dict[str, Any]:

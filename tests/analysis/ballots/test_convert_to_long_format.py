@@ -617,6 +617,18 @@ def test_ballots_as_people_have_them_are_read_right_or_asked_about(tmp_path, cas
 # file, text, and what is read of it: the protocol and the first ballot, or what is asked back
 FOUND = [
     (
+        "b.csv",
+        "Mitglied;Antrag 1;Antrag 2\nv;Ja;Nein\nw;Enthaltung;Ja\nu;Ja;abwesend\n",
+        "simple Antrag 1 u Ja=1 b.csv",
+    ),
+    ("b.csv", "Member no.,Parks,Roads\n4,For,For\n7,Against,Abstain\n", "one column a vote (Parks"),
+    ("b.csv", "Day,Parks,Roads\n1,For,For\n1,Against,Abstain\n", "--map 'choice=Parks' --map"),
+    ("b.csv", "Ballot,a,b,c\n1,1,2,3\n2,2,1,\n3,1,,2\n", "ranked b 1 a=2 b=1 c=0"),
+    ("b.csv", ",Mon,Tue\nAl,OK,\nBo,OK,OK\nCount,2,1\n", "'Count' may be a voter, or what all"),
+    ("b.csv", "Member,a,b,Remarks\nv,x,,late\nw,x,x,\nTOTAL,2,1,\n", "'TOTAL' may be a voter, or"),
+    ("b.csv", "Option,Count\nJazz,17\nTotal,17\n", "b.csv, row 2: 'Total' may be a"),
+    ("b.csv", "Who,Proxies held,Choice\nv,0,a\nw,3,b\n", "--map 'weight=Proxies held', with a"),
+    (
         "b.json",
         '{"text": "?", "reactions": [{"name": "a", "count": 2, "users": ["v", "w"]}, '
         '{"name": "b", "count": 1, "users": ["w"]}, {"name": "c", "users": []}]}',
@@ -833,6 +845,13 @@ def reading_of(file, hints=NO_HINTS):
     own = frame.filter(episode_id=episode, voter=voter).sort("candidate")
     masses = [f"{c}={mass}" for c, mass in own.select("candidate", "mass").rows()]
     return " ".join((frame["protocol"][0], episode, voter, *masses, *source.notes))
+
+
+def test_several_columns_of_choices_are_a_vote_each_where_somebody_says_so(tmp_path):
+    file = written(tmp_path, "b.csv", "Name,Chair,Vote\nv,ann,cid\nw,ben,\n")
+    votes = open_source(file, hints=Hints(votes=("Chair", "Vote"))).ballots
+    assert votes["episode_id"].unique().sort().to_list() == ["Chair", "Vote"]
+    assert votes.filter(episode_id="Vote", candidate="cid")["mass"].to_list() == [1, None]
 
 
 def test_numbers_from_zero_are_read_as_borda_points_where_somebody_says_so(tmp_path):

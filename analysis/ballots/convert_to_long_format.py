@@ -595,7 +595,7 @@ def _with_keys(rows: Rows, shape: str) -> Rows:
         rows = rows.with_frame(named, "every row a voter")
     stem = rows.file.stem
     lacking: Mapping[str, tuple[pl.Expr, str]] = {
-        "episode_id": (pl.lit(stem), f"one episode, {stem}"),
+        "episode_id": (pl.lit(stem), f"all of one vote, {stem}"),
         "turn": (pl.lit(1, pl.Int64), "one vote each"),
         "stage": (pl.lit("vote_final"), "all final votes"),
     }

@@ -97,6 +97,8 @@ class Document:
     """Name → value: settings, digests, versions of the recording."""
     episodes: Episodes = field(default=NO_EPISODES, repr=False)
     """The episodes, message by message."""
+    unit: str = "episode"
+    """What an episode is called."""
     without_episodes: str = "No episode is shown here; see `tutorsim show`."
     """Why there is none, where there is none."""
     told_of: str = "What answered the calls"

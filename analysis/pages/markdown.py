@@ -36,7 +36,7 @@ def _blocks(document: Document) -> Iterator[str]:
     for section in document.sections:
         yield from _section(section, document)
     if document.episodes or document.without_episodes:
-        yield "## Episodes"
+        yield f"## {document.unit.capitalize()}s"
     if not document.episodes and document.without_episodes:
         yield _plain(document.without_episodes)
     for episode in document.episodes.told():  # the page has the others too

@@ -222,20 +222,20 @@ def verdict_table(found: RecountResult) -> Table | None:
         "Votes with a logged winner, logged under another rule. Open: the ballots allow both."
         + (" In the last column the fallback order decides ties." if ordered else "")
         + f" {HELD}",
-        ["rule", "turns", "surely kept", "surely changed", "open", *last],
+        ["rule", "surely kept", "surely changed", "open", "turns", *last],
         [row if ordered else row[:-1] for row in cells],
     )
 
 
 def _kept(every: Sequence[RuleRow]) -> tuple[object, ...] | None:
-    """Turns, and of them surely kept, changed, open, and kept with ties to the order."""
+    """Surely kept, surely changed, open, of so many turns, and kept with ties to the order."""
     rows = [row for row in every if row.reading == "set"]
     turns = _turns(rows)
     if not turns or rows[0].point_only:
         return None
     keeps, changes = sum(r.agreement.lower for r in rows), sum(r.changes for r in rows)
     by_order = [row.agreement.lower for row in every if row.reading == "fallback"]
-    return (turns, keeps, changes, turns - keeps - changes, sum(by_order) if by_order else DASH)
+    return (keeps, changes, turns - keeps - changes, turns, sum(by_order) if by_order else DASH)
 
 
 # --- What it assumes -----------------------------------------------------------------------------

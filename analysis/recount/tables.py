@@ -340,13 +340,13 @@ def approvals_table(found: RecountResult) -> Table | None:
         "assumption of its own. A range may split equal candidates; any number never does, so it "
         f"is no larger range. {_approved_words(found)}{HELD}",
         [
-            *("ballots", "each approves of", "turns", "surely kept", "surely changed", "open"),
+            *("ballots", "each approves of", "surely kept", "surely changed", "open", "turns"),
             *(("logged ballots",) if ballots else ()),
         ],
         [
             (
-                *(row.logged_protocol, number.words, kept_of(row), row.agreement.lower),
-                *(row.changes, kept_of(row) - row.agreement.lower - row.changes),
+                *(row.logged_protocol, number.words, row.agreement.lower, row.changes),
+                *(kept_of(row) - row.agreement.lower - row.changes, kept_of(row)),
                 *((part_of(_within(found, number), ballots),) if ballots else ()),
             )
             for row in rows

@@ -248,6 +248,7 @@ def framed(
     answers: tuple[Answer, ...],
     sections: Sequence[Section],
     episodes: Episodes = NO_EPISODES,
+    unit: str = "episode",
     lead: str = "",
     facts: tuple[Fact, ...] = (),
     brief: tuple[PageTable, ...] = (),
@@ -255,7 +256,8 @@ def framed(
 ) -> Document:
     """A document with the run's provenance, its warning and its record around a system's parts.
 
-    `summary`: what was run, in one sentence. `lead`: name of the chart that answers the title.
+    `summary`: what was run, in one sentence. `unit`: what an episode is called.
+    `lead`: name of the chart that answers the title.
     `facts`: settings of the system, name → value.
     """
     head = run.head
@@ -289,6 +291,7 @@ def framed(
             *((f"Package {name}", version) for name, version in head.packages.items()),
         ),
         episodes=episodes,
+        unit=unit,
         lead=lead,
         digest=head.recording_digest,
         brief=brief,

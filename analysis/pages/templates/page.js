@@ -99,7 +99,7 @@ const scrolled = (inside, label) => {
       }
       for (const part of parts) episode.append(kinds[part[0]](part));
     } catch (error) {
-      episode.append(made("p", "absent", `This browser cannot unpack episodes (${error}); tutorsim show RUN ${episode.id.slice(2)} prints this one.`));
+      episode.append(made("p", "absent", `This browser cannot unpack what was said (${error}); tutorsim show RUN ${episode.id.slice(2)} prints this one.`));
     }
   };
   list.addEventListener("toggle", (event) => {
@@ -113,7 +113,7 @@ const scrolled = (inside, label) => {
     } catch { /* a lone % stands for itself */ }
     const wanted = document.getElementById(name);
     if (!wanted && name.startsWith("e-")) {
-      document.querySelector(".filters output").value = `no episode ${name.slice(2)} on this page`;
+      document.querySelector(".filters output").value = `no ${list.dataset.unit} ${name.slice(2)} on this page`;
       list.parentElement.scrollIntoView();
     }
     if (!wanted || wanted.parentElement !== list) return;
@@ -155,7 +155,7 @@ const scrolled = (inside, label) => {
       fits.push(fit);
     }
     episodes.forEach((episode, at) => { episode.hidden = !fits[at]; });
-    shown.value = `${fits.filter(Boolean).length} of ${episodes.length} episodes`;
+    shown.value = `${fits.filter(Boolean).length} of ${episodes.length} ${list.dataset.unit}s`;
   };
   form.hidden = episodes.length < 2;
   form.addEventListener("input", apply);

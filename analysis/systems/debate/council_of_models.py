@@ -242,6 +242,11 @@ _NOBODY: Final = frozenset({NOBODY_NAME})
 _VOTES_OVER: Final = {"members": "rankings of answers", "answers": "votes over answers"}
 
 
+def _ballots(of: Councils, over: str) -> Row:
+    """What a row's votes are over, where there are votes of both kinds."""
+    return {"ballots": _VOTES_OVER[over]} if len(of.kinds) > 1 else {}
+
+
 @table("rules", "The same ballots under other rules")
 def rules(of: Councils) -> Rows:
     """Keeps, changes, open: votes in which every completion and every sincere ballot of the other
@@ -252,7 +257,7 @@ def rules(of: Councils) -> Rows:
     for over in of.kinds:
         for kept in _kept(of, over):
             yield {
-                "ballots": _VOTES_OVER[over],
+                **_ballots(of, over),
                 "rule": kept.rule,
                 "votes": kept.votes,
                 "keeps": kept.keeps,
@@ -270,7 +275,7 @@ def approvals(of: Councils) -> Rows:
     for over in of.kinds:
         for number, kept in _kept_along(of, over).items():
             yield {
-                "ballots": _VOTES_OVER[over],
+                **_ballots(of, over),
                 "each_approves_of": number.words,
                 "votes": kept.votes,
                 "keeps": kept.keeps,
@@ -359,10 +364,10 @@ def own_answers(of: Councils) -> Rows:
     if found is None:
         return
     yield {
-        "rankings": found.rankings,
         "own_place": plain(found.own),
         "others_place": plain(found.others),
         "difference": estimate(found.difference, signed=True),
+        "rankings": found.rankings,
     }
 
 
@@ -374,7 +379,7 @@ def electorates(of: Councils) -> Rows:
     for over in of.kinds:
         for row in _electorates(of, over):
             yield {
-                "ballots": _VOTES_OVER[over],
+                **_ballots(of, over),
                 "without": row.voter or "votes for oneself",
                 "votes": row.compared if row.compared is not None else row.turns,
                 "changes": bounds_of(row.changed.lower, row.changed.upper),
@@ -402,7 +407,7 @@ def exempt(of: Councils) -> Rows:
         for row in of.found[over].rules:
             if row.reading == "set":
                 yield {
-                    "ballots": _VOTES_OVER[over],
+                    **_ballots(of, over),
                     "voters_exempt": row.exempt,
                     "votes": row.turns,
                     "one_possible_winner": row.identified,
@@ -451,7 +456,7 @@ def winner_right(of: Councils) -> Rows:
     for over in of.kinds:
         for row in _right(of, over):
             yield {
-                "ballots": _VOTES_OVER[over],
+                **_ballots(of, over),
                 "rule": row.rule,
                 "votes": row.votes,
                 "right": bounds_of(row.least, row.most),
@@ -549,6 +554,7 @@ def council_document(run: SystemRun, brief: bool) -> Document:
         sections=_sections(of, ("rules", "told")) if brief else _with_chart(of),
         lead="kept",
         episodes=episodes_of(run, TELLING),
+        unit="council",
         facts=(("Members", listed(_members(of))),),
     )
 

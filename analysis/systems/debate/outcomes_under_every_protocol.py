@@ -22,6 +22,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     PermutationTest,
     corrected,
     flips_by_task,
+    mean_over_tasks,
     share_over_tasks,
 )
 from tutorsim.records import BallotRecord
@@ -338,6 +339,8 @@ class Contrast:
     second: Rule
     test: PermutationTest | NotEstimable
     """Of the difference in percent, first minus second."""
+    difference: Estimate | NotEstimable
+    """The difference itself, with its interval over tasks."""
     p_holm: float | None = None
     """The p-value after Holm's correction over all pairs shown."""
     benchmark: str = ""
@@ -457,6 +460,8 @@ def contrasts(
         both = [(one[RULES.index(first)], one[RULES.index(second)]) for one in debates]
         known = [(a, b) for a, b in both if a.certainty == b.certainty == "exact"]
         differences = [a.low - b.low for a, b in known]
-        test = flips_by_task(differences, [a.task for a, _ in known], seed=seed)
-        found.append(Contrast(first, second, test))
+        tasks = [a.task for a, _ in known]
+        test = flips_by_task(differences, tasks, seed=seed)
+        mean_difference = mean_over_tasks(differences, tasks, ends=(-100, 100))
+        found.append(Contrast(first, second, test, mean_difference))
     return corrected(found)

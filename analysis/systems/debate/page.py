@@ -232,8 +232,8 @@ def _slope_rows(slopes: Sequence[Slope]) -> Rows:
     for one in slopes:
         yield {
             "condition": one.name,
-            **{str(place): number(one.points.get(place)) for place in places},
             "slope": estimate(one.slope, signed=True),
+            **{str(place): number(one.points.get(place)) for place in places},
             "tasks": one.tasks,
         }
 
@@ -439,10 +439,10 @@ def document(run: SystemRun, brief: bool) -> Document:
         overview.note(record)
     middle = (_COST,) if brief else (*_EXPERIMENTS, _COST)
     sections = [*sections_there(of, (_PERFORMANCE, _TURNS, *middle))]
-    if of.debates:
-        whole = () if brief else (_charts().protocols(of),)
-        declared = OF_VARIANTS[:1] if brief else OF_VARIANTS
-        sections.append(protocols_section(of.variants, declared, whole))
+    if of.debates and brief:
+        sections.append(protocols_section(of.variants))
+    elif of.debates:  # what the page's first answer and chart rest on
+        sections.insert(0, protocols_section(of.variants, OF_VARIANTS, (_charts().protocols(of),)))
     if not brief:
         sections += sections_there(of, (_DECIDING,))
     noise = noise_section(run, lambda vote: vote.form)

@@ -143,13 +143,14 @@ def percent(share: float | None) -> Written:
     return written_number(None if share is None else 100 * share, digits=0, unit=" %")
 
 
-def percent_estimate(found: Estimate | NotEstimable) -> Written:
+def percent_estimate(found: Estimate | NotEstimable, *, signed: bool = False) -> Written:
     """A mean in percent with its interval."""
     if isinstance(found, NotEstimable):
         return Written("–", found)
-    text = f"{found.value:.1f}"
+    sign = "+" if signed else ""
+    text = f"{found.value:{sign}.1f}"
     if found.low is not None and found.high is not None:
-        text += f" [{found.low:.0f}, {found.high:.0f}]"
+        text += f" [{found.low:{sign}.0f}, {found.high:{sign}.0f}]"
     return Written(text.replace("-", "−"), found)
 
 

@@ -7,7 +7,6 @@ from itertools import product
 from typing import Any, Final
 
 from tutorsim.analysis.pages.cells import Written, bounds, p_value
-from tutorsim.analysis.pages.cells import number as signed
 from tutorsim.analysis.pages.declared_tables_and_charts import DeclaredTable, Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words import counted, listed
@@ -169,16 +168,17 @@ def _told(row: Contrast) -> str:
 
 @table("contrasts", "paired differences", chance=protocol_chance)
 def differences(of: Variant) -> Rows:
-    """In points, on debates whose outcome is exact under both. p by flipping the signs of tasks,
-    all debates of a task together, then Holm's correction over all pairs of the table. {chance}"""
+    """In points, on debates whose outcome is exact under both, with 95 % intervals over tasks.
+    p by flipping the signs of tasks, all debates of a task together, then Holm's correction over
+    all pairs of the table. {chance}"""
     for one in of.contrasts:
         if isinstance(one.test, PermutationTest) and one.p_holm is not None:
             yield {
                 "pair": f"{one.first} − {one.second}",
-                "tasks": one.test.tasks,
-                "difference": signed(one.test.difference, digits=1, signed=True),
-                "p": p_value(one.test.p_value),
+                "difference": percent_estimate(one.difference, signed=True),
                 "p (Holm)": p_value(one.p_holm),
+                "p": p_value(one.test.p_value),
+                "tasks": one.test.tasks,
             }
 
 
@@ -245,8 +245,8 @@ def deciding(of: Evidence) -> Rows:
             }
 
 
-OF_VARIANTS: Final = (protocols, differing, differences, other_settings)
-"""Tables of each variant; a summary and a recount have the first alone."""
+OF_VARIANTS: Final = (differences, protocols, differing, other_settings)
+"""Tables of each variant; a summary and a recount have `protocols` alone."""
 
 
 def protocols_section(

@@ -73,7 +73,8 @@ def _facts(record: DebateRecord) -> Iterator[tuple[str, str]]:
     if record.ended_by is not None:
         decided = {True: ", decided", False: ", undecided", None: ", nothing to decide"}
         how = "" if record.council else decided[record.decided]
-        yield "Ended by", f"{record.ended_by} in turn {record.turns_taken}{how}"
+        when = "" if record.council else f" in turn {record.turns_taken}"
+        yield "Ended by", f"{record.ended_by}{when}{how}"
     if record.answer is not None:
         unread = "" if record.readable or record.council else ", could not be read as an option"
         whose = record.answer_of or "nobody that the log names"
@@ -91,9 +92,10 @@ def _messages(record: DebateRecord) -> Iterator[Said]:
     for place, text in enumerate(record.solo):
         yield Said("baseline", text, "solution" if place == 0 else f"refinement {place}")
     for turn in record.turns:
+        when = "" if record.council else f", turn {turn.turn}"  # a council votes once
         for message in turn.messages:
-            yield _said(turn.turn, message)
-        yield from _end_of(turn, record)
+            yield _said(when, message)
+        yield from _end_of(turn, when)
     for one in record.challenges:
         judged = {True: "DISAGREE", False: "AGREE", None: "(neither)"}[one.challenged]
         counter = "" if one.counter is None else f"; own answer: {one.counter}"
@@ -101,30 +103,30 @@ def _messages(record: DebateRecord) -> Iterator[Said]:
         yield Said(one.agent, text, f"challenge {one.setting}", quiet=True)
 
 
-def _said(turn: int, message: Message) -> Said:
+def _said(when: str, message: Message) -> Said:
     shown = ", ".join(f"#{number}" for number in message.shown) or "nothing"
     round_ = f", round {message.round}" if message.round else ""
     proposed = "" if message.solution is None else f", proposes {message.solution!r}"
     agreement = "" if message.agreement == "none" else f", {message.agreement}"
-    note = f"#{message.number}, turn {turn}{round_}, saw {shown}{agreement}{proposed}"
+    note = f"#{message.number}{when}{round_}, saw {shown}{agreement}{proposed}"
     status = "" if message.status == "valid" else f" [{message.status}]"
     return Said(message.agent, message.text or "(no text)", note + status)
 
 
-def _end_of(turn: DebateTurn, record: DebateRecord) -> Iterator[Said]:
+def _end_of(turn: DebateTurn, when: str) -> Iterator[Said]:
     for agent, answer in turn.answers.items():
         sure = "" if answer.confidence is None else f", confidence {answer.confidence}"
-        yield Said(agent, answer.text, f"final answer, turn {turn.turn}{sure}", quiet=True)
+        yield Said(agent, answer.text, f"final answer{when}{sure}", quiet=True)
     if turn.ballots_final:
-        yield from _ballots(turn.ballots_final, f"ballot, turn {turn.turn}")
+        yield from _ballots(turn.ballots_final, f"ballot{when}")
     if turn.held is not None:
-        yield from _ballots(turn.held_ballots, f"ballot, turn {turn.turn}")
-        yield Said("vote", f"tied: {_tally(turn.held.tallies)}", f"turn {turn.turn}", quiet=True)
+        yield from _ballots(turn.held_ballots, f"ballot{when}")
+        yield Said("vote", f"tied: {_tally(turn.held.tallies)}", f"undecided{when}", quiet=True)
     for form, ballots in turn.ballots_as.items():
-        yield from _ballots(ballots, f"{form} ballot, turn {turn.turn}")
+        yield from _ballots(ballots, f"{form} ballot{when}")
     if turn.decision is not None:
         told = f"{turn.decision.winner}: {_tally(turn.decision.tallies)}"
-        yield Said("vote", told, f"turn {turn.turn}, by {turn.decision.decided_by}", quiet=True)
+        yield Said("vote", told, f"by {turn.decision.decided_by}{when}", quiet=True)
 
 
 def _ballots(ballots: Sequence[BallotRecord], note: str) -> Iterator[Said]:

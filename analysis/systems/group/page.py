@@ -303,12 +303,12 @@ def balance(of: Evidence) -> Rows:
             assert isinstance(change, Estimate)
             yield {
                 "condition": condition,
-                "lessons": len(slopes),
-                "task_share_first": _mean([values[0] for _, values in whole]),
-                "task_share_last": _mean([values[-1] for _, values in whole]),
                 "change": _mean(slopes),
                 "low": change.low,
                 "high": change.high,
+                "task_share_first": _mean([values[0] for _, values in whole]),
+                "task_share_last": _mean([values[-1] for _, values in whole]),
+                "lessons": len(slopes),
             }
 
 

@@ -210,12 +210,11 @@ def paired(of: Evidence) -> Rows:
     for row in of.differences:
         if isinstance(row.test, PermutationTest):
             yield {
-                "first": row.first,
-                "second": row.second,
-                "items": row.items,
+                "pair": f"{row.first} − {row.second}",
                 "difference": row.test.difference,
-                "p": p_value(row.test.p_value),
                 "p (Holm)": p_value(row.p_holm or 0),
+                "p": p_value(row.test.p_value),
+                "items": row.items,
             }
 
 
@@ -428,9 +427,9 @@ def delivered(of: Evidence) -> Rows:
                 "labelled_by": condition,
                 "by": found.grouping,
                 "group": found.group,
+                **{name: number(share) for name, share in found.shares.items()},
                 "replies": found.replies,
                 "unjudged": found.unjudged,
-                **{name: number(share) for name, share in found.shares.items()},
             }
 
 
@@ -467,8 +466,8 @@ def followed(of: Evidence) -> Rows:
                 yield {
                     "labelled_by": condition,
                     "guidance": guidance,
-                    "replies": change.n,
                     "next_score_minus_this": number(change),
+                    "replies": change.n,
                 }
 
 
@@ -511,12 +510,12 @@ _BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
 """Sections of the summary."""
 _WHOLE: Final[tuple[DeclaredSection[Evidence], ...]] = (
     section(
-        *("scores", "Scores", _scores_lead, chart(_charts, "accuracy"), chart(_charts, "scores")),
-        *(items, scores, paired, official, printed, ablation, confusion),
-    ),
-    section(
         *("audit", "What the audited run delivered", _AUDIT),
         *(chart(_charts, "delivered"), chart(_charts, "rules"), delivered, other_rules, followed),
+    ),
+    section(
+        *("scores", "Scores", _scores_lead, chart(_charts, "accuracy"), chart(_charts, "scores")),
+        *(paired, scores, official, printed, ablation, confusion, items),
     ),
     section(*_AGGREGATION, chart(_charts, "adaptive"), aggregation, adaptive),
     section(

@@ -454,8 +454,8 @@ _PAIR_TIPS: Final = ("logged:N=logged", "row:N=counted as", "turns:Q")
     without=lambda of: f"{of.no_winner}, so no rule can agree with another.",
     method="A ballot fixes only part of what its voter would have cast in another format. The "
     "lower end counts those where every completion elects the logged winner, the upper end those "
-    "where some completion does. A tie under the other rule was never put to a tie round, so both "
-    "readings of it are drawn. Assumes that a voter's preference is the same in every format.",
+    "where some completion does. Nobody voted on a tie under the other rule, so both readings are "
+    "drawn. Assumes that a voter's preference is the same in every format.",
     alternative=lambda data, of: "; ".join(
         f"{r['logged']} counted as {r['target']}: {percent(r['lower'])} to {percent(r['upper'])}"
         for r in data.iter_rows(named=True)

@@ -52,8 +52,11 @@ _STEP_NAMES: Final = {
     "open": "left tied",
 }
 """Step → its name; `open` stands for `fallback` where no order is logged."""
-_ONCE: Final = {**_STEP_NAMES, "vote": "the vote"}
-"""The same where there is no other vote and no tie round."""
+
+
+def _said(of: Evidence) -> dict[str, str]:
+    """The same, with one name less to tell apart where there is one vote."""
+    return {**_STEP_NAMES, "vote": "the vote"} if of.once else _STEP_NAMES
 
 
 def _is_open(data: pl.DataFrame) -> bool:
@@ -81,8 +84,8 @@ def _decided_finding(data: pl.DataFrame, of: Evidence) -> str:
 @unchecked
 def _decided(data: pl.DataFrame, of: Evidence) -> Drawing:
     last = "open" if _is_open(data) else "fallback"
-    steps = [s for s in ("vote", "tie_round", last) if s != "tie_round" or not of.once]
-    said = _ONCE if of.once else _STEP_NAMES
+    steps = [s for s in ("vote", "tie_round", last) if s != "tie_round" or of.tie_rounds]
+    said = _said(of)
     names = [said[step] for step in steps]
     protocols = names_in(data, "protocol")
     data = data.with_columns(
@@ -115,15 +118,15 @@ def _decided(data: pl.DataFrame, of: Evidence) -> Drawing:
     without="Nothing was put to a vote, so no step decided it.",
     method=lambda data, of: (
         (
-            "What is tied "
-            if of.once
-            else "A tie in the final vote goes to a tie round among the tied candidates; what is "
+            "A tie in the final vote goes to a tie round among the tied candidates; what is "
             "tied then "
+            if of.tie_rounds
+            else "What is tied "
         )
         + ("stays tied." if _is_open(data) else "goes to the first in the fallback order.")
     ),
     alternative=lambda data, of: "; ".join(
-        f"{protocol}, {_STEP_NAMES.get(step, step)}: {n}" for protocol, step, n in data.iter_rows()
+        f"{protocol}, {_said(of).get(step, step)}: {n}" for protocol, step, n in data.iter_rows()
     ),
     draw=_decided,
     n=_n,
@@ -132,7 +135,7 @@ def decided_figure(of: Evidence) -> Iterator[Row]:
     """By the step that left one winner; n = {n}. {held}"""
     for row in of.diagnostics:
         for step, n in row.decided_by.items():
-            if step != "tie_round" or not of.once:
+            if step != "tie_round" or of.tie_rounds:
                 yield {"protocol": row.protocol, "decided_by": step, "turns": n}
 
 

@@ -383,6 +383,18 @@ def _mixed_words(evidence: Evidence) -> str:
     )
 
 
+def _policies(evidence: Evidence) -> Table | None:
+    """Other ways to break ties that the votes had; a lot alone says no more than any order does."""
+    if evidence.tie_rounds:
+        return policies_table(evidence.recount.policies)
+    if evidence.unordered:
+        return None
+    return policies_table([r for r in evidence.recount.policies if r.policy not in _OF_TIE_ROUNDS])
+
+
+_OF_TIE_ROUNDS: Final = ("no_tie_round", "random_no_tie_round")
+
+
 def _electorates(evidence: Evidence) -> Table | None:
     return electorates_table(evidence.recount.electorates)
 
@@ -451,7 +463,7 @@ ORDERS: Final = section(
     "often each set of candidates was tied says what every order would have done.",
     _figure("orders"),
     _figure("wins"),
-    lambda of: policies_table(of.recount.policies),
+    _policies,
 )
 RULES: Final = section(
     "rules",

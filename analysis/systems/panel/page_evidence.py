@@ -275,6 +275,12 @@ class Evidence:
         return self.source.run is None and not again
 
     @property
+    def tie_rounds(self) -> bool:
+        """Whether a tie may have gone to a round of its own; in a file there are some, or none."""
+        held = any(len(part.turn) for part in self.source.votes.tie)
+        return self.source.run is not None or held
+
+    @property
     def as_logged(self) -> str:
         """What the figures are of; a branch's are not all logged."""
         run = self.source.run

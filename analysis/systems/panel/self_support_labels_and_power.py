@@ -617,7 +617,7 @@ _SIMILARITY: Final = (
 )
 
 
-@table("panel", "How many votes the panel is worth", similarity=_equal_votes)
+@table("panel", "How many votes the voters are worth", similarity=_equal_votes)
 def panel_table(of: Any) -> Iterator[Row]:
     """Effective votes: n / (1 + (n − 1) ρ) with ρ the mean correlation of two voters' final
     ballots; four voters who think alike are not four votes.{similarity}"""

@@ -539,11 +539,10 @@ def chance_table(of: Any) -> Iterator[Row]:
 @table(
     "winners",
     "Who won, and the step that made them win",
-    steps=lambda of: "" if of.once else "; in brackets by final vote + tie round",
-    order=lambda of: "" if of.unordered or of.once else " + fallback order",
+    steps=lambda of: f"; in brackets by {' + '.join(_steps(of).values())}" if _steps(of) else "",
 )
 def winners_table(of: Any) -> Iterator[Row]:
-    """Wins. {as_logged}{steps}{order}."""
+    """Wins. {as_logged}{steps}."""
     cells = {(row["role"], row["protocol"]): row for row in of.winners.iter_rows(named=True)}
     protocols = [row.protocol for row in of.diagnostics]
     for role in (*of.candidates, LEFT_TIED):
@@ -556,12 +555,21 @@ def winners_table(of: Any) -> Iterator[Row]:
             }
 
 
+def _steps(of: Any) -> dict[str, str]:
+    """Column → name of each step that may make a winner; none where there is one alone."""
+    steps = {"by_vote": "final vote"}
+    if of.tie_rounds:
+        steps["by_tie_round"] = "tie round"
+    if not of.unordered and not of.once:
+        steps["by_fallback"] = "fallback order"
+    return steps if len(steps) > 1 else {}
+
+
 def _wins(cell: Mapping[str, int] | None, of: Any) -> str | Written:
     if cell is None:
         return "no candidate"
-    by = ("by_vote", "by_tie_round", *(() if of.unordered else ("by_fallback",)))
-    steps = {step: cell[step] for step in by}
-    if of.once or not any(steps.values()):
+    steps = {step: cell[step] for step in _steps(of)}
+    if not any(steps.values()):
         return Written(str(cell["wins"]), {"wins": cell["wins"]})
     text = f"{cell['wins']} ({'+'.join(map(str, steps.values()))})"
     return Written(text, {"wins": cell["wins"], **steps})

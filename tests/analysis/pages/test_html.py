@@ -48,6 +48,19 @@ class Page(HTMLParser):
         return " ".join("".join(self.words).split())
 
 
+FOREIGN = re.compile(
+    r"\b(students?|tutors?|turns?|episodes?|panels?|tie rounds?|roles?|priority|lots?)\b", re.I
+)
+
+
+def foreign_words(text):
+    """Words of a tutors' panel that a reader of a page meets, commands left out."""
+    shown = re.sub(r"<(script|style|code)\b.*?</\1>", "", text, flags=re.DOTALL)
+    page = Page(shown)
+    labels = [attrs.get("aria-label", "") for _, attrs in page.tags]
+    return FOREIGN.findall(" ".join((page.text, *labels)))
+
+
 def with_hostile_text(source):
     """The source with hostile text wherever a model or a stranger wrote."""
     episodes = []
@@ -248,6 +261,38 @@ def test_ballots_from_elsewhere_have_no_part_of_what_they_cannot_hold(tmp_path):
     assert all(figure.chart is not None for figure in document.figures())
     assert not {"movement", "labels", "orders"} & {f.name for f in document.figures()}
     assert "What became of the students" not in page.text
+
+
+def of_stages(*stages):
+    """A file of two votes, the second tied, in each of the stages."""
+    cast = [("e1", v, "a") for v in "wxyz"] + [
+        ("e2", v, c) for v, c in zip("wxyz", "abab", strict=True)
+    ]
+    return pl.DataFrame(
+        [
+            (vote, 1, stage, voter, name, int(name == choice), "simple")
+            for vote, voter, choice in cast
+            for stage in stages
+            for name in "abc"
+        ],
+        schema=["episode_id", "turn", "stage", "voter", "candidate", "mass", "protocol"],
+        orient="row",
+    )
+
+
+FILES = {
+    "choices": "motion,delegate,choice\nroof,ann,yes\nroof,ben,no\npool,ann,yes\npool,ben,yes\n",
+    "ranks": "ann,ben,cem\n1,2,3\n2,1,3\n1,3,2\n",
+    "one vote": of_stages("final").write_csv(),
+    "two votes": of_stages("initial", "final").write_csv(),
+}
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("file", FILES.values(), ids=FILES)
+def test_a_page_of_ballots_from_elsewhere_has_no_word_of_tutors(tmp_path, file):
+    (tmp_path / "votes.csv").write_text(file, encoding="utf-8")
+    assert foreign_words(to_html(report_of(open_source(tmp_path / "votes.csv")))) == []
 
 
 def test_a_run_without_episodes_is_not_estimable_and_says_so():

@@ -6,6 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.analysis.pages.test_html import FOREIGN, foreign_words, packed
+from tutorsim.analysis.pages.html import to_html
 from tutorsim.analysis.systems.debate import VIEW
 from tutorsim.analysis.systems.debate.council_of_models import (
     Councils,
@@ -70,6 +72,16 @@ def rows(document, name):
         if one.name == name
         for row in one.data.to_dicts()
     ]
+
+
+@pytest.mark.costly
+def test_a_page_of_councils_has_no_word_of_tutors(bundled):
+    page = to_html(council_document(bundled, False))
+    assert "12 councils" in page
+    assert foreign_words(page) == []
+    notes = [part[2] for one in packed(page) for part in one[1:]]
+    assert notes
+    assert not any(map(FOREIGN.search, notes))
 
 
 def test_six_questions_are_answered_without_an_option(bundled):

@@ -108,8 +108,8 @@ def test_a_column_of_printed_figures_is_there_where_one_is_printed():
 def test_a_report_has_every_section_of_its_run_and_a_page(bundled):
     made = document(bundled, False)
     assert [section.id for section in made.sections] == [
-        *("performance", "turns", "rounds", "similarity", "answerable"),
-        *("cost", "protocols", "deciding"),
+        *("protocols", "performance", "turns", "rounds", "similarity", "answerable"),
+        *("cost", "deciding"),
     ]
     assert made.episodes
     page = to_html(made)
@@ -255,7 +255,7 @@ def test_protocols_that_differ_beyond_chance_are_named_with_points():
 
     def contrast(second, difference, p):
         test = PermutationTest(difference, p, 20, exact=True, tasks=20)
-        return Contrast("approval", second, test, p_holm=p)
+        return Contrast("approval", second, test, NotEstimable("not asked"), p_holm=p)
 
     rows = [contrast("ranked", 4.0, 0.5), contrast("simple", 9.0, 0.02)]
     words = protocol_chance(SimpleNamespace(contrasts=[*rows, contrast("majority", -12.25, 0.01)]))

@@ -51,7 +51,9 @@ def drawn_of(declared, rows, of=None):
 
 HELD = "As logged; nothing is recounted."
 NO_WINNER = "Nothing was put to a vote"
-OF = SimpleNamespace(held=HELD, unordered=False, no_winner=NO_WINNER, unit="turn", once=False)
+OF = SimpleNamespace(
+    held=HELD, unordered=False, no_winner=NO_WINNER, unit="turn", once=False, tie_rounds=True
+)
 
 
 def spans(*rows, turns=30):

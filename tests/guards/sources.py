@@ -1,6 +1,7 @@
 """What the guards look at: runs built from canned replies, and files of drawn ballots."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from random import Random
 from typing import Any, Final
 
@@ -79,7 +80,7 @@ def _asked_again(run):
         for turn in episode.turns:
             first = turn.ballots_initial
             moved = tuple(
-                a.model_copy(update={"parsed": b.parsed, "mass": b.mass})
+                replace(a, parsed=b.parsed, mass=b.mass)
                 for a, b in zip(first, (*first[1:], *first[:1]), strict=True)
             )
             if moved:

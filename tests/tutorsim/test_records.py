@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+from dataclasses import FrozenInstanceError
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from tutorsim.errors import LogError
 from tutorsim.records import (
@@ -90,12 +92,21 @@ def test_a_line_is_one_line_of_plain_json(played):
     assert to_line(EpisodeRecord.model_validate_json(line)) == line
 
 
+def test_what_a_log_has_most_of_is_small_and_frozen(folder):
+    """Ballots and calls hold no dictionary each: many thousand records fit into memory."""
+    [record, *_] = read_episodes(folder)
+    for part in (record.calls[0], record.turns[0].ballots_final[0]):
+        assert not hasattr(part, "__dict__")
+        with pytest.raises(FrozenInstanceError):
+            part.stage = part.raw = "other"
+
+
 @given(st.text(), st.sampled_from([None, (), ("a", "b"), "a", {"a": 3, "b": 22}]))
 def test_any_reply_and_any_choice_survive_the_log(raw, parsed):
     ballot = BallotRecord(
         voter="a", protocol="simple", labels={"A": "a"}, raw=raw, parsed=parsed, mass={"a": 1}
     )
-    assert BallotRecord.model_validate_json(to_line(ballot)) == ballot
+    assert TypeAdapter(BallotRecord).validate_json(to_line(ballot)) == ballot
 
 
 def test_the_skeleton_of_the_contract_is_there(played):

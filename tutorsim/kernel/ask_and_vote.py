@@ -6,6 +6,7 @@ labels, and answers become logged ballots, here and nowhere else.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from hashlib import sha256
 from itertools import product
@@ -146,11 +147,10 @@ def counted_as(ballot: BallotRecord, rule: VoteProtocol) -> BallotRecord | None:
         cast = cast_as(ballot.parsed, form=ballot.protocol, protocol=rule)
         if cast is None:
             return None
-    return ballot.model_copy(
-        update={
-            "counted_as": None if ballot.protocol == rule else rule,
-            "mass": masses_of(cast, tuple(ballot.mass), protocol=rule),
-        }
+    return replace(
+        ballot,
+        counted_as=None if ballot.protocol == rule else rule,
+        mass=masses_of(cast, tuple(ballot.mass), protocol=rule),
     )
 
 

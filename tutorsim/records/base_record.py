@@ -5,10 +5,11 @@ import json
 import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, cast, dataclass_transform
 
 import orjson
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic.dataclasses import dataclass
 
 SCHEMA_VERSION = 1
 SMALL = re.compile(r"e-[0-9]")
@@ -19,6 +20,20 @@ class Record(BaseModel):
     """A frozen model; fields that it does not know are ignored."""
 
     model_config = ConfigDict(defer_build=True, frozen=True, extra="ignore", allow_inf_nan=False)
+
+
+T = TypeVar("T")
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def part_of_record(declared: type[T]) -> type[T]:
+    """Declare what a log has very many of: as frozen as a `Record`, in a tenth of its memory.
+
+    `dataclasses.replace` gives a copy with other values.
+    """
+    config = ConfigDict(defer_build=True, extra="ignore")
+    made: Any = dataclass(declared, frozen=True, slots=True, kw_only=True, config=config)
+    return cast(type[T], made)
 
 
 class LastingRecord(Record):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
-from tutorsim.records.base_record import Record
+from tutorsim.records.base_record import Record, part_of_record
 from tutorsim.records.episode import BallotRecord, BaseRecord, VotedTurn
 from tutorsim.tasks.task import AnswerScore, score_answer
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, AnswerKind, ReadStatus, Scoring
@@ -46,7 +46,8 @@ class PersonaRecord(Record):
     """0 for a persona that was given and not asked for."""
 
 
-class Message(Record):
+@part_of_record
+class Message:
     """What an agent said."""
 
     number: int
@@ -68,7 +69,8 @@ class Message(Record):
     attempts: int = 1
 
 
-class AnswerRecord(Record):
+@part_of_record
+class AnswerRecord:
     """An agent's final answer in a turn."""
 
     text: str

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
-from tutorsim.records.base_record import SCHEMA_VERSION, GrownRecord, Record
+from tutorsim.records.base_record import SCHEMA_VERSION, GrownRecord, Record, part_of_record
 from tutorsim.vocabularies import (
     BallotFormat,
     BallotStatus,
@@ -79,7 +79,8 @@ class ReviewRecord(Record):
     attempts: int = 1
 
 
-class BallotRecord(Record):
+@part_of_record
+class BallotRecord:
     """One voter's ballot."""
 
     voter: str
@@ -146,7 +147,8 @@ class Turn(Record):
         return {}
 
 
-class CallRecord(Record):
+@part_of_record
+class CallRecord:
     """One model call, in call order."""
 
     key: str

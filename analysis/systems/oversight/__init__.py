@@ -139,7 +139,6 @@ def _unread(head: RunRecord) -> frozenset[str]:
 
 
 _UNREAD_INSIDE: Final = {
-    "calls": "stage model stop_reason",
     "messages": "status attempts act turn thesis evidence",
     "judge": "status attempts first_shown winner why",
     "stress": "status attempts weakness severity",

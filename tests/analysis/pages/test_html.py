@@ -71,7 +71,7 @@ def with_hostile_text(source):
                 role: draft.model_copy(update={"text": HOSTILE, "rationale": HOSTILE})
                 for role, draft in turn.proposals_final.items()
             }
-            ballots = tuple(b.model_copy(update={"raw": HOSTILE}) for b in turn.ballots_final)
+            ballots = tuple(replace(b, raw=HOSTILE) for b in turn.ballots_final)
             turns.append(
                 turn.model_copy(
                     update={

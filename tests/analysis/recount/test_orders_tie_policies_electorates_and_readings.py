@@ -1,5 +1,6 @@
 """Every fallback order from counts of tied sets."""
 
+from dataclasses import replace
 from fractions import Fraction
 from random import Random
 
@@ -294,18 +295,16 @@ LABELS = dict(zip("ABCD", ROLES, strict=True))
 
 
 def replied(raw, *, first=None, protocol="simple"):
-    return BallotRecord.model_validate(
-        {
-            "voter": "v",
-            "protocol": protocol,
-            "labels": LABELS,
-            "raw": raw,
-            "parsed": None,
-            "mass": {},
-            "ballot_status": "abstained",
-            "attempts": 1 if first is None else 2,
-            "raw_first": first,
-        }
+    return BallotRecord(
+        voter="v",
+        protocol=protocol,
+        labels=LABELS,
+        raw=raw,
+        parsed=None,
+        mass={},
+        ballot_status="abstained",
+        attempts=1 if first is None else 2,
+        raw_first=first,
     )
 
 
@@ -345,7 +344,7 @@ def test_winners_that_another_reader_changes():
     s, m, v, c = ROLES
     turn = panel_turn("simple", {s: m, m: m, v: v, c: None})
     raws = {s: "B", m: "b.", v: "C", c: "my vote: C"}
-    ballots = tuple(b.model_copy(update={"raw": raws[b.voter]}) for b in turn.ballots_final)
+    ballots = tuple(replace(b, raw=raws[b.voter]) for b in turn.ballots_final)
     episode = panel_episode(turn.model_copy(update={"ballots_final": ballots}))
     result = recount(panel_source(episode), targets=[])
     rows = {row.reading: row for row in result.readings if row.protocol is None}
@@ -361,7 +360,7 @@ def test_winners_that_another_reader_changes():
 
 def test_turns_without_replies_are_counted_and_not_guessed():
     turn = panel_turn("simple", dict.fromkeys(ROLES, ROLES[0]))
-    silent = tuple(b.model_copy(update={"raw": ""}) for b in turn.ballots_final)
+    silent = tuple(replace(b, raw="") for b in turn.ballots_final)
     episode = panel_episode(turn.model_copy(update={"ballots_final": silent}))
     [row] = [
         r

@@ -4,6 +4,8 @@ Task a is covered. Turn 2 of task b is the first that the alternative decides, a
 wins it instead of scaffolding: its two continuations share turns 1 and 2.
 """
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
@@ -227,8 +229,8 @@ def test_rich_ballots_that_a_branch_counts_otherwise_have_no_first_vote():
 
     rich = RichBallot(points={S: 10, MI: 9, MO: 6, ME: 0}, order=(S, MI, MO, ME), approved=(S, MI))
     cast = panel_turn("cumulative", ALL(ROLES, dict(rich.points)))
-    plain = [b.model_copy(update={"protocol": "rich", "parsed": rich}) for b in cast.ballots_final]
-    as_points = [b.model_copy(update={"counted_as": "cumulative"}) for b in plain]
+    plain = [replace(b, protocol="rich", parsed=rich) for b in cast.ballots_final]
+    as_points = [replace(b, counted_as="cumulative") for b in plain]
     as_ranks = [counted_as(b, "ranked") for b in as_points]
 
     def turn(number, first, last):

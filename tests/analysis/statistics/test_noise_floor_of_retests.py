@@ -220,9 +220,7 @@ def test_a_floor_becomes_json(asked_again):
 
 
 def ballot(form, parsed):
-    return BallotRecord.model_validate(
-        {"voter": S, "protocol": form, "labels": {}, "parsed": parsed, "mass": {}}
-    )
+    return BallotRecord(voter=S, protocol=form, labels={}, parsed=parsed, mass={})
 
 
 def test_a_set_of_approved_has_no_order_and_a_ranking_has():

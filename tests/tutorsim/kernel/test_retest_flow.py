@@ -1,6 +1,7 @@
 """A retest asks the logged votes again and reads them as the run did."""
 
 import json
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -39,7 +40,7 @@ BODY = json.dumps(REQUEST.body())
 def said(form, *replies, repeats=1, stop="end_turn", **changes):
     """The calls that the last repeat of a ballot took, and what came of it."""
     logged = BallotRecord(voter="motivation", protocol=form, labels=LABELS, parsed=None, mass={})
-    logged = logged.model_copy(update=changes)
+    logged = replace(logged, **changes)
     one = vote_again(2, "vote_final", [logged], [KEY], ROLES, READING)
     calls: list[Call] = []
 
@@ -150,11 +151,11 @@ def test_a_ballot_that_a_branch_asked_for_in_another_format_is_asked_for_in_that
     record, _ = played
     [turn] = [turn for turn in record.turns if turn.turn == 2]
     ranked = {
-        name: tuple(b.model_copy(update={"protocol": "ranked"}) for b in getattr(turn, name))
+        name: tuple(replace(b, protocol="ranked") for b in getattr(turn, name))
         for name in ("ballots_initial", "ballots_final")
     }
     calls = tuple(
-        call.model_copy(update={"key": call.key.replace("2/vote_final", "2/vote_as_ranked")})
+        replace(call, key=call.key.replace("2/vote_final", "2/vote_as_ranked"))
         for call in record.calls
     )
     changed = record.model_copy(update={"turns": (turn.model_copy(update=ranked),), "calls": calls})

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, Final, Literal, NamedTuple, TypeVar
@@ -440,7 +440,7 @@ def _say(discussion: Discussion, turn: int, parts: Sequence[_Part]) -> Flow[None
     ]
     solved = yield from _solutions(discussion.context, turn, parts, said)
     for message, solution in zip(said, solved, strict=True):
-        discussion.add(turn, message.model_copy(update=solution))
+        discussion.add(turn, replace(message, **solution))
 
 
 def _asked(discussion: Discussion, turn: int, part: _Part, shown: Shown) -> Question[str]:

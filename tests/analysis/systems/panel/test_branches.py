@@ -278,7 +278,7 @@ S, MI = ROLES[:2]
 
 def call_of(key):
     call = {"key": key, "stage": key.split("/")[1], "model": "m", "stop_reason": "end_turn"}
-    return CallRecord.model_validate({**call, "input_tokens": 100, "output_tokens": 7})
+    return CallRecord(**call, input_tokens=100, output_tokens=7)
 
 
 def with_calls(episode, *keys, left=None, branched=True):
@@ -322,7 +322,7 @@ def test_costs_add_up():
     episode = panel_episode(panel_turn("simple", dict.fromkeys(ROLES, S)))
     parent = with_calls(episode, *START, branched=False)
     one, other = (with_calls(episode, *START, *END[:number]) for number in (1, 2))
-    calls = (*other.calls[:-1], other.calls[-1].model_copy(update={"model": "n"}))
+    calls = (*other.calls[:-1], replace(other.calls[-1], model="n"))
     other = other.model_copy(update={"calls": calls})
     assert paid_calls([(parent, one), (parent, other)]).to_json() == {
         "reused": 6,

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import anthropic
 import orjson
 import pytest
 
@@ -113,12 +114,23 @@ async def side_by_side_episodes(asked, play):
 
 
 async def alone(asked):
-    """The client's own calls; nothing is kept."""
-    async with SdkModel(max_connections=IN_FLIGHT) as model:
+    """The SDK's own client, called as people call it; nothing is kept."""
+    free = asyncio.Semaphore(IN_FLIGHT)
+    async with anthropic.AsyncAnthropic() as client:
+
+        async def reply(request):
+            async with free:
+                message = await client.messages.create(
+                    model=request.model,
+                    system=request.system,
+                    messages=[{"role": "user", "content": request.user}],
+                    max_tokens=request.max_tokens,
+                )
+            return message.content[0].text
 
         async def play(episode_id, rounds):
             for calls in rounds:
-                await asyncio.gather(*(model.reply(episode_id, call) for call in calls))
+                await asyncio.gather(*(reply(call.request) for call in calls))
 
         await side_by_side_episodes(asked, play)
 

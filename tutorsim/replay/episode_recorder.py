@@ -619,8 +619,11 @@ def recorded_uri(request: httpx2.Request) -> str:
 
 def _secrets_of(request: httpx2.Request, headers: Mapping[str, str]) -> list[str]:
     """The credentials of a request, in its headers and its query."""
-    asked = (request.url.params.get(field, "") for field in _SECRET_FIELDS)
-    return credentials_in(headers) + [one for one in asked if len(one) >= SECRET_LENGTH]
+    found = credentials_in(headers)
+    if request.url.query:
+        asked = (request.url.params.get(field, "") for field in _SECRET_FIELDS)
+        found += [one for one in asked if len(one) >= SECRET_LENGTH]
+    return found
 
 
 def _plain(headers: httpx2.Headers) -> dict[str, str]:

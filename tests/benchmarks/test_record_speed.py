@@ -163,6 +163,7 @@ async def recorded(asked, folder):
     ids=["at once", "after 50 ms", "after 50 ms, processor"],
     indirect=["server"],
 )
+@pytest.mark.filterwarnings("ignore:The model .* is deprecated:DeprecationWarning")
 @pytest.mark.usefixtures("server")
 def test_recording(side_by_side, asked, tmp_path, request, clock, target):
     folders = (tmp_path / str(number) for number in itertools.count())
@@ -174,7 +175,7 @@ def test_recording(side_by_side, asked, tmp_path, request, clock, target):
     )
     side_by_side.note(
         what=f"recording, {IN_FLIGHT} calls in flight, answered {request.node.callspec.id}",
-        reference="the SDK's async client alone, same calls and server",
+        reference="AsyncAnthropic().messages.create alone, same calls and server",
         target=target,
         ratio=measured.candidate / measured.reference,
         unit="× its time",

@@ -1,7 +1,7 @@
 """When a candidate can win, as questions about sums of votes or of pairwise margins."""
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -33,21 +33,35 @@ from tutorsim.analysis.statistics.array_types import Bools, Ints
 _FAR: Final = 1 << 20
 
 
-def _matrix(low: Ints, high: Ints, m: int) -> Ints:
-    """Highest margin of a over b, shape (rows, m, m); the diagonal is never the largest."""
-    most = np.full((len(low), m, m), -_FAR, dtype=np.int32)
-    a, b = np.array(pairs(m), dtype=np.int64).reshape(-1, 2).T
-    most[:, a, b] = high
-    most[:, b, a] = -low
-    return most
+def _matrix(margins: Ints, reversed_: Ints, m: int) -> Ints:
+    """Margins of a over b, shape (rows, m, m); the diagonal is never the largest.
+
+    `margins`: those of each pair's first over its second, in the order of `pairs`; `reversed_`:
+    those of its second over its first.
+    """
+    far = np.full((len(margins), 1), -_FAR, dtype=np.int32)
+    return np.asarray(np.concatenate([margins, reversed_, far], axis=1)[:, _cells(m)])
 
 
-def _transposed(most: Ints) -> Ints:
-    """Lowest margin of a over b from the highest ones of b over a."""
-    least = -most.transpose(0, 2, 1)
-    m = least.shape[1]
-    least[:, range(m), range(m)] = -_FAR
-    return least
+@cache
+def _cells(m: int) -> Ints:
+    """For each pair of candidates the column of its margin, shape (m, m): pairs, pairs reversed,
+    and one more for nobody against itself."""
+    listed = pairs(m)
+    cells = np.full((m, m), 2 * len(listed), dtype=np.int64)
+    for column, (a, b) in enumerate(listed):
+        cells[a, b], cells[b, a] = column, len(listed) + column
+    return cells
+
+
+def _highest(low: Ints, high: Ints, m: int) -> Ints:
+    """Highest margin of a over b."""
+    return _matrix(high, -low, m)
+
+
+def _lowest(low: Ints, high: Ints, m: int) -> Ints:
+    """Lowest margin of a over b."""
+    return _matrix(low, -high, m)
 
 
 def _strictly(ahead: Sequence[int], m: int) -> Ints:
@@ -67,15 +81,14 @@ def copeland_condition(c: int, ahead: Sequence[int], m: int) -> WinCondition:
         return np.asarray(won.sum(axis=2, dtype=np.int32))
 
     def open_(low: Ints, high: Ints) -> Bools:
-        most = _matrix(low, high, m)
-        best = scores(most)[:, c]
-        worst = scores(_transposed(most))[:, rivals]
+        best = scores(_highest(low, high, m))[:, c]
+        worst = scores(_lowest(low, high, m))[:, rivals]
         room = best[:, None] - strict[rivals]
         total = room.sum(axis=1) + best >= m * (m - 1)
         return np.asarray((worst <= room).all(axis=1) & total)
 
     def distance(doubled: Ints) -> Ints:
-        found = scores(_matrix(doubled, doubled, m))
+        found = scores(_matrix(doubled, -doubled, m))
         over = found + strict - found[:, [c]]
         over[:, c] = 0
         return np.asarray(np.maximum(over, 0).sum(axis=1, dtype=np.int32))
@@ -96,11 +109,11 @@ def minimax_condition(c: int, ahead: Sequence[int], m: int) -> WinCondition:
         return np.asarray(np.maximum(missing, 0))
 
     def open_(low: Ints, high: Ints) -> Bools:
-        most = _matrix(low, high, m)
-        return np.asarray((short(defeats(_transposed(most)), defeats(most), 1) == 0).all(axis=1))
+        least, most = defeats(_lowest(low, high, m)), defeats(_highest(low, high, m))
+        return np.asarray((short(least, most, 1) == 0).all(axis=1))
 
     def distance(doubled: Ints) -> Ints:
-        found = defeats(_matrix(doubled, doubled, m))
+        found = defeats(_matrix(doubled, -doubled, m))
         return np.asarray(short(found, found, 2).sum(axis=1, dtype=np.int32))
 
     return WinCondition(open_, distance, cost=2 * m * m // 3)
@@ -119,12 +132,11 @@ def schulze_condition(c: int, ahead: Sequence[int], m: int) -> WinCondition:
         return np.asarray(missing)
 
     def open_(low: Ints, high: Ints) -> Bools:
-        most = _matrix(low, high, m)
-        missing = short(_paths(most), _paths(_transposed(most)), 1)
+        missing = short(_paths(_highest(low, high, m)), _paths(_lowest(low, high, m)), 1)
         return np.asarray((missing == 0).all(axis=1))
 
     def distance(doubled: Ints) -> Ints:
-        paths = _paths(_matrix(doubled, doubled, m))
+        paths = _paths(_matrix(doubled, -doubled, m))
         return np.asarray(short(paths, paths, 2).sum(axis=1, dtype=np.int32))
 
     return WinCondition(open_, distance, cost=3 * m * m // 2 + m**3 // 4)
@@ -134,10 +146,10 @@ def nobody_condition(m: int) -> WinCondition:
     """No Condorcet winner: everybody is beaten or tied by somebody."""
 
     def open_(low: Ints, high: Ints) -> Bools:
-        return np.asarray((_matrix(low, high, m).max(axis=1) >= 0).all(axis=1))
+        return np.asarray((_highest(low, high, m).max(axis=1) >= 0).all(axis=1))
 
     def distance(doubled: Ints) -> Ints:
-        worst = _matrix(doubled, doubled, m).max(axis=1)
+        worst = _matrix(doubled, -doubled, m).max(axis=1)
         return np.asarray(np.maximum(-worst, 0).sum(axis=1, dtype=np.int32))
 
     return WinCondition(open_, distance, cost=2 * m * m // 3)

@@ -82,16 +82,16 @@ def sweep_orders(tied: TiedSets, *, order: Sequence[str]) -> Sweep:
 
     `order`: the logged order, of at most eight candidates.
     """
-    m = len(order)
     place = {c: i for i, c in enumerate(order)}
-    counts = np.zeros(1 << m, dtype=np.int64)
+    places = _places(len(order))
+    wins = np.zeros(places.shape, dtype=np.int64)
+    changed = np.zeros(len(places), dtype=np.int64)
     for undecided, n in _by_set(tied).items():
-        counts[sum(1 << place[c] for c in undecided)] += n
-    ranks, first = _orders(m)
-    wins = np.stack([(first == c) @ counts for c in range(m)], axis=1)
-    changed = (first != first[0]) @ counts
-    orders = tuple(tuple(order[c] for c in row) for row in ranks.tolist())
-    return Sweep(orders, tuple(order), wins, changed)
+        members = np.array([place[c] for c in undecided])
+        first = members[places[:, members].argmin(axis=1)]
+        wins[np.arange(len(places)), first] += n
+        changed += n * (first != first[0])
+    return Sweep(tuple(permutations(order)), tuple(order), wins, changed)
 
 
 def _by_set(tied: TiedSets) -> Counter[tuple[str, ...]]:
@@ -103,15 +103,10 @@ def _by_set(tied: TiedSets) -> Counter[tuple[str, ...]]:
 
 
 @cache
-def _orders(m: int) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """Every order of m candidates, and the member of each set of bits that is first in it."""
-    ranks = np.array(list(permutations(range(m))), dtype=np.int8)
-    sets = np.arange(1 << m)
-    first = np.full((len(ranks), len(sets)), -1, dtype=np.int8)
-    for place in reversed(range(m)):
-        candidate = ranks[:, [place]]
-        first = np.where(sets >> candidate & 1 == 1, candidate, first)
-    return ranks, first
+def _places(m: int) -> NDArray[np.int8]:
+    """The place of each of m candidates in every order, shape (orders, m)."""
+    orders = np.array(list(permutations(range(m))), dtype=np.int8)
+    return orders.argsort(axis=1).astype(np.int8)
 
 
 def order_table(

@@ -14,6 +14,7 @@ No socket can be opened while a recording is replayed; with the last two, during
 """
 
 import hashlib
+import os
 import re
 import socket
 from collections.abc import Callable, Iterator, Mapping
@@ -118,13 +119,22 @@ def _bound(bound: "Callable[..., B]", request: pytest.FixtureRequest) -> "Iterat
 
 def _cassette_of(request: pytest.FixtureRequest) -> Path:
     """The marker's file, or one named after the test."""
-    marker = request.node.get_closest_marker("tutorsim")
-    if marker and marker.args:
-        named: Path = request.config.rootpath / marker.args[0]
+    marked = _marked(request)
+    if marked:
+        named: Path = request.config.rootpath / marked
         return named
     name = re.sub(r"[^A-Za-z0-9_-]", _escaped, request.node.name)
     path: Path = request.node.path
     return path.parent / "cassettes" / f"{path.stem}.{name}.json"
+
+
+def _marked(request: pytest.FixtureRequest) -> str | os.PathLike[str] | None:
+    """What the test's marker names, by place or as `folder`; `None` where it names nothing."""
+    marker = request.node.get_closest_marker("tutorsim")
+    named = (*marker.args, marker.kwargs.get("folder"))[0] if marker else None
+    if named is None or isinstance(named, str | os.PathLike):
+        return named
+    pytest.fail(f"@pytest.mark.tutorsim names a file or folder, not {named!r}.", pytrace=False)
 
 
 def _escaped(found: re.Match[str]) -> str:
@@ -137,10 +147,7 @@ _STUDIES: pytest.StashKey[dict[Path, ReplayedStudy]] = pytest.StashKey()
 
 
 def _folder(request: pytest.FixtureRequest) -> Path:
-    marker = request.node.get_closest_marker("tutorsim")
-    named = (
-        marker.args[0] if marker and marker.args else request.config.getini("tutorsim_cassettes")
-    )
+    named = _marked(request) or request.config.getini("tutorsim_cassettes")
     if not named:
         pytest.fail(
             "No recording is named: set `tutorsim_cassettes` in the pytest configuration, or mark "
@@ -184,7 +191,7 @@ def _told_briefly() -> Iterator[None]:
     try:
         yield
     except TutorsimError as error:
-        pytest.fail(str(error), pytrace=False)
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 
 @contextmanager

@@ -76,6 +76,31 @@ def test_a_project_replays_its_recording_and_failures_are_clear(pytester, record
         assert said in text
 
 
+MARKED = """
+import pytest
+
+@pytest.mark.tutorsim(folder="there/own.json")
+def test_by_keyword(recorded):
+    assert recorded.path == __import__("pathlib").Path(__file__).parent / "there" / "own.json"
+
+@pytest.mark.tutorsim(folder="nowhere")
+def test_nowhere(replayed_study): ...
+
+@pytest.mark.tutorsim(3)
+def test_no_name(recorded): ...
+"""
+
+
+def test_a_marker_names_its_file_by_keyword_too_and_an_error_is_told_once(pytester):
+    pytester.makepyfile(MARKED)
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-q", "-n", "0")
+    result.assert_outcomes(passed=1, errors=2)
+    text = result.stdout.str()
+    assert text.count("It has no manifest.json.") == 1
+    assert "another exception" not in text
+    assert "@pytest.mark.tutorsim names a file or folder, not 3." in text
+
+
 @pytest.mark.slow
 def test_without_a_recording_named_the_fixture_says_how_to_name_one(pytester):
     pytester.makepyfile("def test_panel(replayed_study): ...")

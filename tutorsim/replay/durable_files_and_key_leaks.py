@@ -205,8 +205,8 @@ class FolderLock:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._handle is None:
-            return
+        if self._handle not in _held:
+            return  # never locked, or a forked child, whose parent holds the lock
         if _flock():  # before the lock goes, so that nobody waits for a file that will go too
             self._remove()
         _held.discard(self._handle)

@@ -67,20 +67,26 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from tutorsim.replay import FolderLock
+out, into = os.pipe()
 with FolderLock(Path(sys.argv[1])):
     if os.fork():
+        os.read(out, 1)  # the child is out of its fork
         os.kill(os.getpid(), signal.SIGKILL)
+    os.write(into, b"1")
     sys.stdin.read()
 """
 
 
 def test_a_child_that_outlives_a_killed_run_does_not_keep_its_folder(tmp_path):
     command = [sys.executable, "-c", KILLED, str(tmp_path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE) as killed:
+    pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as killed:
         killed.wait(timeout=60)
         assert (tmp_path / LOCK_FILE).exists()
         with FolderLock(tmp_path):
-            pass
+            _, told = killed.communicate()  # the child leaves its block, and ends
+            assert told == b""
+            assert (tmp_path / LOCK_FILE).exists()
 
 
 def test_a_lock_is_not_taken_on_a_file_that_its_last_holder_removed(tmp_path, monkeypatch):

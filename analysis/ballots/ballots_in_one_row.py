@@ -162,7 +162,7 @@ def _nobody(text: pl.Series) -> list[str]:
 def _as_written(text: pl.Series) -> pl.Series:
     """Texts as numbers, if any is one; else as yes and no; null for any other."""
     digits = text.str.replace(r"\s*%$", "").str.replace(r"^(-?\d+),(\d{1,2}|\d{4,})$", "$1.$2")
-    digits = digits.str.replace(r"^(\d+)(st|nd|rd|th)$", "$1")
+    digits = digits.str.replace(_PLACE_CELL, "$1$2")
     number = digits.cast(pl.Float64, strict=False).fill_nan(None)
     if number.is_not_null().any():
         return number
@@ -179,6 +179,11 @@ def _strange_cells(column: pl.Series) -> pl.Series:
     return found.is_null() & text.is_not_null() & ~dashes
 
 
+_PLACE_CELL: Final = (
+    r"(?i)^(?:(?:choice|rank|place|preference|platz|rang|choix)\s*(\d+)|(\d+)"
+    r"(?:st|nd|rd|th|\.|er|e|ère|ème|ª|º)?\s*(?:choice|place|rank|preference|wahl|platz|choix|opción)?)$"
+)
+"""A place in words, such as `1st choice`."""
 _AROUND: Final = "()?!*~ "
 """Signs around a mark or number that make it none."""
 
@@ -670,9 +675,18 @@ def _refuse_sums(rows: Rows, numbers: Mapping[str, pl.Series | None]) -> None:
     )
 
 
+def _in_brackets(names: Sequence[str]) -> list[str]:
+    """What stands in brackets behind one question, as in grids of forms; else the names."""
+    found = [re.fullmatch(r"(.*\S)\s*\[(.+)\]", name) for name in names]
+    whole = [part for part in found if part]
+    one = len(whole) == len(names) and len({part[1] for part in whole}) == 1
+    return [part[2].strip() for part in whole] if one else [*names]
+
+
 def of_wide(rows: Rows, candidates: Sequence[str]) -> Rows:
     """Rows with a number in a column for each candidate that somebody in the vote gives one."""
-    shown = ", ".join(candidates[:_MOST_NAMED]) + ", …" * (len(candidates) > _MOST_NAMED)
+    called = _in_brackets(candidates)
+    shown = ", ".join(called[:_MOST_NAMED]) + ", …" * (len(called) > _MOST_NAMED)
     numbers = {name: as_numbers(rows.frame.get_column(name)) for name in candidates}
     texts = [name for name in candidates if rows.frame.schema[name] == pl.String]
     if any(_said(rows.frame.get_column(n)).str.contains(r"\d").any() for n in texts):
@@ -690,7 +704,8 @@ def of_wide(rows: Rows, candidates: Sequence[str]) -> Rows:
     long = frame.unpivot(
         on=candidates, index=["row", *kept], variable_name="candidate", value_name="mass"
     )
-    named = rows.with_frame(long.sort("row", maintain_order=True))
+    every = long.with_columns(pl.col("candidate").replace(candidates, called))
+    named = rows.with_frame(every.sort("row", maintain_order=True))
     standing = named.frame.with_columns(pl.Series("_vote", list(map(repr, _votes(named)))))
     empty = pl.col("mass").is_null().all().over("_vote", "candidate")
     whole = pl.col("mass").is_null().all().over("_vote")

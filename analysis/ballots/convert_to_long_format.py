@@ -56,6 +56,7 @@ from tutorsim.analysis.ballots.doubtful_rows_and_columns import (
     refuse_codes,
     refuse_comments,
     refuse_comparisons,
+    refuse_directions,
     refuse_early_totals,
     refuse_grades,
     refuse_headings,
@@ -64,6 +65,7 @@ from tutorsim.analysis.ballots.doubtful_rows_and_columns import (
     refuse_nearly_numbers,
     refuse_numbered,
     refuse_other_ballots,
+    refuse_ranks_with_gaps,
     refuse_shared_places,
     refuse_tallies,
     refuse_totals,
@@ -164,7 +166,8 @@ def _on_scale(rows: Rows) -> tuple[Rows, int | None]:
         return rows, None
     seen = pl.Series([given.min(), given.max()], dtype=pl.Float64).to_list()
     exported = all(rows.columns.get(name) == name for name in ("episode_id", "stage", "protocol"))
-    low, high = rows.hints.scale or ((min(seen[0], 0.0), seen[1]) if exported else seen)
+    worst, best = rows.hints.scale or ((min(seen[0], 0.0), seen[1]) if exported else seen)
+    low, high = sorted((worst, best))
     frame = rows.frame.with_columns(numbers.alias("mass"))
     refuse(
         frame,
@@ -179,11 +182,13 @@ def _on_scale(rows: Rows) -> tuple[Rows, int | None]:
             why="Means are compared exactly, as whole numbers.",
             hint="Round them.",
         )
-    counted = ((pl.col("mass") - low) * times).round()
+    sign = 1 if worst <= best else -1
+    counted = ((pl.col("mass") - worst) * sign * times).round()
     frame = frame.with_columns(pl.when(scored).then(counted).otherwise("mass").alias("mass"))
     found = "" if rows.hints.scale else ", the smallest and the largest seen"
     finer = f", in steps of 1/{times}" if times != 1 else ""
-    note = f"a scale from {low:g} to {high:g}{found}, counted from 0{finer}"
+    end = ", the best" if best < worst else ""
+    note = f"a scale from {worst:g} to {best:g}{end}{found}, counted from 0{finer}"
     return rows.with_frame(frame, note), round((high - low) * times)
 
 
@@ -686,6 +691,9 @@ def _guessed(rows: Rows, shape: str) -> Rows:
             )
     if found is None and numbers is not None and shape == "wide":
         refuse_codes(rows, numbers)
+        refuse_ranks_with_gaps(rows.with_frame(rows.frame.with_columns(mass=numbers)), ballot)
+    if found is None and numbers is not None:
+        refuse_directions(rows, numbers)
     if found is None and numbers is not None:
         found = Guess(
             ON_A_SCALE[0], "the numbers are neither 0 and 1, nor an order, nor of one sum"

@@ -59,7 +59,8 @@ _BESIDE: Final = frozenset(
 
 
 _ROW_WORDS: Final = frozenset(
-    {"ballot", "paper", "form", "entry", "member", "membership", "pupil", "student", "elector"}
+    {"ballot", "paper", "email", "form", "entry", "member", "membership", "pupil", "student"}
+    | {"elector"}
     | {"delegate", "shareholder", "respondent", "electeur", "jure", "votant", "votante", "vecino"}
     | {"wahler", "mitglied", "gutachter", "schuler", "stimmzettel", "elettore", "socio", "kiezer"}
 )
@@ -127,7 +128,7 @@ def refuse_early_totals(rows: Rows) -> None:
     ours = rows.columns.get(name) is not None and name != "voter"
     if rows.frame.schema[name] == pl.String and not ours and rows.frame.height > 1:
         _refuse_words(rows.frame, name, _NOTES, rows.file, "a note below the ballots")
-        last = rows.frame.filter(pl.col(name).is_unique()).tail(1)
+        last = rows.frame.tail(1 if rows.frame.get_column(name).is_unique()[-1] else 0)
         _refuse_words(last, name, (*_TOTALS, "count", "anzahl"), rows.file)
 
 
@@ -330,6 +331,52 @@ def refuse_comments(rows: Rows) -> None:
         )
 
 
+_LOW_IS_BEST: Final = re.compile(
+    r"\b1\s*(=|:|is|ist|für)\s*(the |das )?(sehr gut|best|very good|excellent|sehr|highest|first)|"
+    r"schulnoten?\b|\bnoten\b|zensur|german grade|^(note|grade)s?$|"
+    r"(low|klein|niedrig)\w* .*(best|better|beste|besser)",
+    re.IGNORECASE,
+)
+"""What says, or makes it likely, that the lowest number is the best."""
+
+
+def refuse_directions(rows: Rows, numbers: pl.Series) -> None:
+    """Scores of which a heading, a comment, a voter or the file's name says that 1 may be best."""
+    if rows.hints.scale is not None or rows.hints.protocol is not None:
+        return
+    cells = rows.frame.get_column("voter").cast(pl.String).drop_nulls()
+    texts = (*rows.comments, *rows.columns.values(), rows.file.stem.replace("_", " "), *cells)
+    candidates = rows.frame.get_column("candidate").unique().drop_nulls().cast(pl.String)
+    said = next((text for text in (*texts, *candidates) if _LOW_IS_BEST.search(text)), None)
+    if said is not None:
+        least, most = float(numbers.min()), float(numbers.max())  # type: ignore[arg-type]
+        raise BallotFileError(
+            f"{rows.file} has scores of which the lowest may be the best: {said}",
+            why="Nothing else says which end of the scale is the best.",
+            hint=f"If the lowest is: --scale {max(most, 6.0):g},{min(least, 1.0):g} (worst, then "
+            "best); if the highest is: --protocol score.",
+        )
+
+
+def refuse_ranks_with_gaps(rows: Rows, ballot: Sequence[str]) -> None:
+    """Blanks beside whole numbers of which most ballots have each of 1, 2, … once."""
+    given = rows.frame.filter(pl.col("mass").is_not_null())
+    m = rows.frame.get_column("candidate").n_unique()
+    mass = pl.col("mass")
+    each = given.group_by(*ballot).agg(
+        once=(mass.n_unique() == pl.len()) & (mass.min() == 1),
+        whole=mass.n_unique().eq(pl.len()) & (mass.min() == 1) & (mass.max() == pl.len()),
+    )
+    fits = each.height and (2 * each["whole"].sum() > each.height) and each["once"].all()
+    if fits and given.height < rows.frame.height and given["mass"].max() == m:
+        raise BallotFileError(
+            f"{rows.file} has ranks from 1 with gaps, or scores.",
+            why="Most ballots have each of 1, 2, … once, and in some a number is left out.",
+            hint="If 1 is the best, close the gaps and say --protocol ranked; if the highest is: "
+            "--protocol score.",
+        )
+
+
 _CODES: Final = (99.0, 999.0, 9999.0, 98.0, 88.0, 77.0, -9.0, -99.0, -999.0, 9.0)
 """Numbers that surveys write for no answer; the last is a score, too."""
 
@@ -449,17 +496,18 @@ def proposal(rows: Rows) -> str:
     """How the file's own columns may be named, from what their cells hold."""
     texts: list[str] = []
     numbers: list[str] = []
+    votes: list[str] = []
     found = {name: rows.columns[name] for name in ("voter", "candidate") if rows.has(name)}
     for name in other_columns(rows):
         cells = rows.frame.get_column(name).cast(pl.String).drop_nulls()
-        other = re.search(r"last|worst|least|(\b|_)id$", name, re.IGNORECASE)
-        if cells.n_unique() < 2 or counts_or_names(name) or other:
+        if cells.n_unique() < 2 or counts_or_names(name) or _BESIDE_VOTES.search(name):
             continue
         parted = cells.unique().str.split(next((sign for sign in ">;|," if sign in cells[0]), ">"))
         parts = parted.explode().str.strip_chars()
         listed = parts.len() > cells.n_unique() and 2 * parts.is_duplicated().sum() > parts.len()
-        if as_numbers(cells) is not None:
-            numbers.append(name)
+        numeric = as_numbers(cells)
+        if numeric is not None:
+            numbers += [name] if _may_count(name, numeric) else []
         elif listed:
             ordered = ">" in cells[0] or re.search("rank|rang|order|prefer", name, re.IGNORECASE)
             found["ranking" if ordered else "approvals"] = name
@@ -475,21 +523,46 @@ def proposal(rows: Rows) -> str:
     elif texts and given and "voter" in found and not rows.frame["voter"].is_unique().all():
         found["candidate"] = texts[0]
     elif texts and not found.keys() & {"ranking", "approvals"}:
-        called = (name for name in texts if _CHOSEN.search(name))
-        found["choice"] = next(called, (alike or texts)[-1])
+        called = [name for name in texts if _CHOSEN.search(name)]
+        found["choice"] = next(iter(called), (alike or texts)[-1])
+        votes = [f"--map 'choice={name}'" for name in (called or alike)]
     alone = [name for name in texts if name not in (*alike, *found.values())]
     if "voter" not in found and alone:
         found["voter"] = alone[0]
     if numbers and not (found.keys() & {"mass", "rank"} or rows.has("mass") or rows.has("rank")):
         found["mass" if "candidate" in found else "weight"] = numbers[0]
     said = [f"--map '{o}={t}'" for o, t in found.items() if rows.columns.get(o) != t]
+    several = f"; where each is a vote: {' '.join(votes)}" if len(votes) > 1 else ""
     if said:
-        return f"Say what the columns hold, perhaps: {' '.join(said)}"
+        return f"Say what the columns hold, perhaps: {' '.join(said)}{several}"
     strange = (n for n in ("mass", "rank") if rows.has(n) and as_numbers(rows.frame[n]) is None)
     told = (f"“{rows.columns[n]}” holds {rows.frame[n].drop_nulls()[0]!r}" for n in strange)
     return next((f"{one}, which is no number." for one in told), "")
 
 
+_BESIDE_VOTES: Final = re.compile(
+    r"last|worst|least|(\b|_)(id|ts)$|remark|comment|note|reason|why|write.?in|specify|address|"
+    r"bemerk|komment|begründ|comentario|remarque|observa|url|link|hear about|stamp|zeitstempel|"
+    r"(start|completion|end|submit\w*)[ _]?(time|date)|^(date|time)$",
+    re.IGNORECASE,
+)
+"""Names of columns beside those of votes."""
+
+
+def _may_count(name: str, numbers: pl.Series) -> bool:
+    """Whether a column of numbers may be points, ranks or weights: its name says so, or they are
+    small and come several times, and do not number the rows."""
+    if re.search(f"{_WEIGHTS}|{_POINTS}", name, re.IGNORECASE):
+        return True
+    return bool(numbers.is_duplicated().any() and numbers.abs().max() <= 100)  # type: ignore[operator]
+
+
+_POINTS: Final = (
+    "point|score|rating|rank|mark|vote|count|punkt|note|stars|grade|place|platz|mass|zahl|nombre|"
+    "número|cantidad"
+)
 _CHOSEN: Final = re.compile(
-    "vote|choice|chos|pick|prefer|favo|winner|wahl|stimme|opci|keuze|scelta|choix", re.IGNORECASE
+    "vote|voto|choice|chos|pick|prefer|favo|winner|wahl|stimme|opci|keuze|scelta|choix|elecci|"
+    r"(which|who|what|where|when|welche|quel|qué|cuál|quale)\b.*\?$",
+    re.IGNORECASE,
 )

@@ -180,7 +180,7 @@ def _one_scale(read: Sequence[_Read]) -> int:
         raise BallotFileError(
             f"The scores of these files end at {sorted(tops)}.",
             why="One recount works with one scale, and none is stated.",
-            hint="Say which: --scale LEAST,LARGEST.",
+            hint="Say which: --scale WORST,BEST.",
         )
     return tops.pop() if tops else TOP_SCORE
 

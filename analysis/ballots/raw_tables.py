@@ -69,7 +69,20 @@ def read_cells(file: Path, frame: pl.DataFrame | None = None) -> Cells:
     if filled.height == 0:
         raise unreadable(file, "all of its rows are blank")
     rows, headings = _without_survey_headings(filled)
-    return Cells(rows, (*raw.notes, *headings), raw.comments)
+    rows, remarks = _without_remarks(rows)
+    told = tuple(f"a row that holds only the remark {text} was passed over" for text in remarks)
+    return Cells(rows, (*raw.notes, *headings, *told), (*raw.comments, *remarks))
+
+
+def _without_remarks(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Rows without those of one cell in round brackets, and these cells."""
+    texts = [name for name in frame.columns[1:] if frame.schema[name] == pl.String]
+    if len(texts) < 2 or len(texts) < frame.width - 1:
+        return frame, ()
+    alone = pl.sum_horizontal(pl.col(texts).is_not_null()) == 1
+    remark = alone & pl.any_horizontal(pl.col(texts).str.contains(r"^\(.*\)$").fill_null(False))
+    found = frame.filter(remark).select(pl.coalesce(texts)).to_series()
+    return (frame.filter(~remark), tuple(found)) if 0 < len(found) < frame.height else (frame, ())
 
 
 def _without_empty_columns(frame: pl.DataFrame, file: Path) -> pl.DataFrame:

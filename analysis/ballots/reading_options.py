@@ -44,7 +44,7 @@ class Hints:
     namesakes: bool = False
     """Whether several ballots under one name in one vote come from several voters."""
     scale: tuple[float, float] | None = None
-    """The least and the largest score; by default the smallest and the largest seen."""
+    """The worst and the best score; by default the smallest and the largest seen."""
     spelling: str | None = None
     """Whether names that differ in case, blanks or coding alone are `one`, or stand `apart`."""
     separator: str | None = None

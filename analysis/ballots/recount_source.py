@@ -81,6 +81,8 @@ class Source:
     """Vote → voter → the candidate that is its own; `None`: the one of its name."""
     top: int = TOP_SCORE
     """The end of the scale of scores, which begins at 0."""
+    low_is_best: bool = False
+    """Whether the smallest of the scores as they were written is the best."""
     stated: tuple[str, ...] = ()
     """What ballots from elsewhere say answered the calls, as `tutorsim export` wrote it."""
 
@@ -310,6 +312,7 @@ def _of_rows(name: str, rows: Callable[[], BallotsFound], hints: Hints) -> Sourc
         told=found.notes,
         own=found.own,
         top=found.top,
+        low_is_best=hints.scale is not None and hints.scale[0] > hints.scale[1],
         stated=found.provenance,
     )
 

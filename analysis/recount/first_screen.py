@@ -33,14 +33,15 @@ def read_words(source: Source, found: RecountResult) -> tuple[str, ...]:
     """
     if source.run is not None or not found.turns or not found.orders:
         return ()
-    names = sorted(source.order)
+    low = {"score": "The lowest score is the best"} if source.low_is_best else {}
+    names, best = sorted(source.order), {**_BEST, **low}
     some = [*names[:_NAMED], f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else names
     forms = [row.protocol for row in found.orders if row.protocol]
     rows = source.ballots if source.batches is None else None
     return (
         f"{counted(found.turns, 'vote')} {_voters(source, found.turns)}, {listed(forms)} ballots"
         f"{_abstentions(rows)}. Candidates: {listed(some)}.",
-        *(f"{_BEST[form]}{_put_first(rows, form)}." for form in forms if form in _BEST),
+        *(f"{best[form]}{_put_first(rows, form)}." for form in forms if form in best),
         _wins(found, forms),
     )
 

@@ -28,16 +28,16 @@ def _scale(_: click.Context, __: click.Parameter, text: str | None) -> tuple[flo
     if text is None:
         return None
     try:
-        low, high = map(float, text.split(","))
+        worst, best = map(float, text.split(","))
     except ValueError:
-        low, high = 0, 0
-    if not low < high:
+        worst, best = 0, 0
+    if worst == best:
         raise UsageError(
             f"--scale {text} is no scale.",
-            why="A scale is its least and its largest score.",
-            hint="For example --scale 1,10.",
+            why="A scale is its worst and its best score.",
+            hint="For example --scale 1,10; or --scale 6,1 where 1 is the best.",
         )
-    return low, high
+    return worst, best
 
 
 _OPTIONS: Final = (
@@ -87,9 +87,10 @@ _OPTIONS: Final = (
     ),
     click.option(
         "--scale",
-        metavar="LEAST,LARGEST",
+        metavar="WORST,BEST",
         callback=_scale,
-        help="The ends of the scale of scores. Default: the smallest and the largest seen.",
+        help="The ends of the scale of scores, such as 0,10, or 6,1 where 1 is the best. Default: "
+        "the smallest and the largest seen.",
     ),
     click.option("--separator", metavar="SIGN", help="What parts the names in a cell."),
     click.option("--budget", type=click.IntRange(min=1), help="Points of a cumulative ballot."),

@@ -618,6 +618,23 @@ def test_ballots_as_people_have_them_are_read_right_or_asked_about(tmp_path, cas
 FOUND = [
     (
         "b.csv",
+        "Timestamp,Rank [a],Rank [b]\n1,1st choice,2nd choice\n2,2nd choice,1st choice\n",
+        "ranked b 1 a=1 b=0",
+    ),
+    (
+        "b.csv",
+        "Name;a;b\n(Schulnoten: 1 = sehr gut);;\nv;1;4\nw;2;2\n",
+        "the lowest may be the best: (Schulnoten: 1 = sehr gut)",
+    ),
+    ("b.csv", "Name,a,b,c\nv,1,2,3\nw,2,1,\nu,1,3,\n", "has ranks from 1 with gaps, or scores"),
+    (
+        "b.csv",
+        "Membership no.,Chair,Clerk\n12,a,c\n13,a,d\n19,b,c\n",
+        "each is a vote: --map 'choice=Chair'",
+    ),
+    ("b.csv", "No.,Trip,Remarks\n1,Zoo,late\n2,Zoo,\n3,Sea,late\n", "perhaps: --map 'choice=Trip'"),
+    (
+        "b.csv",
         "Mitglied;Antrag 1;Antrag 2\nv;Ja;Nein\nw;Enthaltung;Ja\nu;Ja;abwesend\n",
         "simple Antrag 1 u Ja=1 b.csv",
     ),
@@ -689,7 +706,7 @@ FOUND = [
     (
         "b.csv",
         "Timestamp,Rank [a],Rank [b]\n1,1st,2nd\n2,2nd,1st\n",
-        "ranked b 1 Rank [a]=1 Rank [b]=0",
+        "ranked b 1 a=1 b=0",
     ),
     ("b.csv", "voter,a,b\nv,50%,50%\nw,100%,0%\n", "cumulative b v a=50 b=50"),
     ("b.csv", "voter;a;b\nv;33,3%;66,7%\n", "cumulative b v a=333 b=667"),
@@ -852,6 +869,14 @@ def test_several_columns_of_choices_are_a_vote_each_where_somebody_says_so(tmp_p
     votes = open_source(file, hints=Hints(votes=("Chair", "Vote"))).ballots
     assert votes["episode_id"].unique().sort().to_list() == ["Chair", "Vote"]
     assert votes.filter(episode_id="Vote", candidate="cid")["mass"].to_list() == [1, None]
+
+
+def test_scores_of_which_the_lowest_is_the_best_are_turned_round(tmp_path):
+    file = written(tmp_path, "b.csv", "voter,ann,ben\nv,1,4\nw,2,3\n")
+    source = open_source(file, hints=Hints(protocol="score", scale=(6, 1)))
+    assert masses(source) == {"v": {"ann": 5, "ben": 2}, "w": {"ann": 4, "ben": 3}}
+    assert source.low_is_best
+    assert "a scale from 6 to 1, the best, counted from 0" in source.notes[0]
 
 
 def test_numbers_from_zero_are_read_as_borda_points_where_somebody_says_so(tmp_path):

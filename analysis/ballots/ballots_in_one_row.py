@@ -406,6 +406,8 @@ def of_one_cell(rows: Rows, name: str, hint: str | None) -> Rows:
     protocol = hint or ("ranked" if name == "ranking" else "approval")
     parts, parted = lists_in(rows.frame.get_column(name), rows.hints.separator)
     listed = rows.frame.with_columns(parts.alias("_listed"))
+    if "','" in parted:
+        _refuse_one_name(rows, parts)
     if name == "list" and hint is None:
         raise BallotFileError(
             f"{rows.file}: a voter's list may be an order or a set, or list who chose an option.",
@@ -455,6 +457,24 @@ def _refuse_unparted(rows: Rows, name: str) -> None:
             f"{' '.join(_LIST_SEPARATORS)}",
             hint="Say what parts names: --separator /; if it is one name, use --protocol simple.",
         )
+
+
+def _refuse_one_name(rows: Rows, parts: pl.Series) -> None:
+    """A part in small letters that always follows one and the same part: one name with a comma."""
+    if rows.hints.separator is not None or rows.hints.candidates:
+        return
+    before: dict[str, set[str]] = {}
+    for names in parts.drop_nulls().to_list():
+        for first, name in zip(["", *names], names, strict=False):
+            before.setdefault(name, set()).add(first)
+    for name, found in before.items():
+        [first, *others] = found
+        if first and not others and name[:1].islower() and not first[:1].islower():
+            raise UsageError(
+                f"“{first}, {name}” is one name, or two.",
+                why=f"{name!r} always follows {first!r}.",
+                hint="If it is one, take the comma out of it; if they are two: --separator ','.",
+            )
 
 
 def _several(rows: Rows) -> bool:

@@ -13,6 +13,7 @@ two ways is asked about (`doubtful_rows_and_columns`), and what was assumed is s
 a file in the ballots table's own shape assumes nothing.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -463,6 +464,7 @@ def _shaped(rows: Rows) -> tuple[str, Rows]:
         if rows.has(name):
             refuse_other_ballots(rows, name)
             refuse_weights(rows, name)
+            rows = _with_write_ins(rows, name)
             hint = _protocol_hint(rows) or _single_protocol(rows)
             return "one cell", of_one_cell(rows, name, hint)
     refuse_comparisons(rows)
@@ -485,6 +487,30 @@ def _shaped(rows: Rows) -> tuple[str, Rows]:
     missed = [name for name in ("voter", "candidate", "mass", "protocol") if not rows.has(name)]
     theirs = [rows.columns.get(n, n) for n in rows.frame.columns if n != "row"]
     raise columns_missed(rows.file, missed, theirs, proposal(rows))
+
+
+def _with_write_ins(rows: Rows, name: str) -> Rows:
+    """A choice of “Other” as the name that the row's column of write-ins gives."""
+    cells = rows.frame.get_column(name).cast(pl.String)
+    other = cells.map_elements(bare, pl.String).is_in(_OTHER).fill_null(False)
+    for column in other_columns(rows) if other.any() else ():
+        filled = rows.frame.get_column(column).is_not_null()
+        if re.search("write|other|specif|sonst|ander|autre|otr", column, re.I) and (
+            filled.any() and not (filled & ~other).any()
+        ):
+            named = cells.zip_with(~(other & filled), rows.frame.get_column(column).cast(pl.String))
+            n = int((other & filled).sum())
+            return replace(
+                rows.with_frame(
+                    rows.frame.with_columns(named.alias(name)),
+                    f"{n} of the choices name others, in “{column}”",
+                ),
+                used=(*rows.used, column),
+            )
+    return rows
+
+
+_OTHER: Final = ("other", "others", "andere", "anderer", "sonstige", "sonstiges", "autre", "otro")
 
 
 def _of_votes(rows: Rows, votes: Sequence[str]) -> Rows:

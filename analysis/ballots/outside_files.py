@@ -101,6 +101,16 @@ BALLOT_SUFFIXES: Final = (*FILE_SUFFIXES, *PREFLIB_SUFFIXES)
 _WITH_POINTS: Final = ("cumulative", "rich")
 
 
+_TO_DO: Final = {
+    **dict.fromkeys((".xlsx", ".xls", ".ods", ".numbers"), "Save the sheet with the votes as CSV."),
+    ".md": "Copy the table into a .csv file, with a bar or comma between cells and no frame.",
+    ".txt": "If its first line is a heading, call it .csv. If each line is one ballot, do so too, "
+    "with a heading on top: ranking, where lines are orders such as a > b; voter,choice for “Ann, "
+    "red”; weight;ranking for “12; a > b”, cast 12 times.",
+}
+"""Ending → what to do with a file that has it."""
+
+
 class FileShape(NamedTuple):
     """How one file was read."""
 
@@ -249,7 +259,7 @@ def _read_file(file: Path, hints: Hints, rows: pl.DataFrame | None) -> _Read:
         raise BallotFileError(
             f"{file} is no file of ballots that can be read.",
             why=f"Its name ends in {suffix!r}; known are {', '.join(BALLOT_SUFFIXES)}.",
-            hint=f"Convert it to one of them. {EXAMPLE}",
+            hint=f"{_TO_DO.get(suffix, 'Convert it to one of them.')} {EXAMPLE}",
         )
     laid = read_laid(file, hints, rows)
     frame = typed_columns(laid.frame, file)

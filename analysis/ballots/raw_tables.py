@@ -11,6 +11,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -60,7 +61,8 @@ def read_cells(file: Path, frame: pl.DataFrame | None = None) -> Cells:
         raise unreadable(file, str(error).splitlines()[0]) from error
     if raw.frame.height == 0:
         raise unreadable(file, "it has no rows")
-    table = _without_empty_columns(raw.frame, file)
+    table, joined = _with_one_heading(raw.frame)
+    table = _without_empty_columns(table, file)
     doubled = [name.removesuffix(_TWICE) for name in table.columns if name.endswith(_TWICE)]
     if doubled:
         raise unreadable(file, f"it has the column {doubled[0]} more than once")
@@ -71,7 +73,7 @@ def read_cells(file: Path, frame: pl.DataFrame | None = None) -> Cells:
     rows, headings = _without_survey_headings(filled)
     rows, remarks = _without_remarks(rows)
     told = tuple(f"a row that holds only the remark {text} was passed over" for text in remarks)
-    return Cells(rows, (*raw.notes, *headings, *told), (*raw.comments, *remarks))
+    return Cells(rows, (*raw.notes, *joined, *headings, *told), (*raw.comments, *remarks))
 
 
 def _without_remarks(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
@@ -85,10 +87,34 @@ def _without_remarks(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]
     return (frame.filter(~remark), tuple(found)) if 0 < len(found) < frame.height else (frame, ())
 
 
+def _nameless(frame: pl.DataFrame) -> list[str]:
+    return [n for n in frame.columns if not n.strip() or re.fullmatch(r"_duplicated_\d+", n)]
+
+
+def _with_one_heading(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """A table whose second line names the options of questions in the first, with one column a
+    question: as surveys are exported in which each option has a column of its own."""
+    nameless, below = _nameless(frame), frame.row(0) if frame.height > 1 else ()
+    named = [cell for name, cell in zip(frame.columns, below, strict=False) if name not in nameless]
+    options = {n: c for n, c in zip(frame.columns, below, strict=False) if n in nameless}
+    if not options or None in options.values() or 2 * named.count(None) < len(named):
+        return frame, ()
+    questions: dict[str, list[str]] = {}
+    for name in frame.columns:
+        question = next(reversed(questions), name) if name in nameless else name
+        questions.setdefault(question, []).append(name)
+    cells = (
+        pl.concat_str(several, separator=";", ignore_nulls=True).replace("", None).alias(question)
+        for question, several in questions.items()
+    )
+    told = "a second line of headings was passed over, and the options of a question put together"
+    return frame.slice(1).select(cells), (told,)
+
+
 def _without_empty_columns(frame: pl.DataFrame, file: Path) -> pl.DataFrame:
     """Columns without a name and without cells go; one that has cells is refused, if the heading
     names fewer columns than it leaves out: it is a title."""
-    nameless = [n for n in frame.columns if not n.strip() or re.fullmatch(r"_duplicated_\d+", n)]
+    nameless = _nameless(frame)
     frame = frame.drop(n for n in nameless if frame.get_column(n).is_null().all())
     held = [name for name in nameless if name in frame.columns]
     if len(held) < 2:
@@ -151,6 +177,7 @@ def _csv_as_it_stands(file: Path) -> Raw:
     with open_named(file) as opened:
         head = opened.read(_HEAD)
     simple = not head.startswith(_UTF_16) and not _COMMENT.search(head)
+    _refuse_lines_above(head.decode("utf-8-sig", errors="replace") if simple else "", file)
     try:
         if simple:
             separator = _separator(head.decode("utf-8-sig", errors="replace"))
@@ -177,6 +204,23 @@ _COMMENT: Final = re.compile(rb"^#|\Asep=.\s|\A\xef\xbb\xbfsep=.\s", re.MULTILIN
 _IS_COMMENT: Final = re.compile(r"#(?![,;|\t])")
 _SAID: Final = re.compile(r"\Asep=(.)[ \t]*\r?\n")
 """The line in which a spreadsheet says what parts cells."""
+
+
+def _refuse_lines_above(text: str, file: Path) -> None:
+    """Two or more lines of one cell above a heading of several, as a title or a legend has."""
+    whole = text[: text.rfind("\n") + 1].splitlines()
+    lines = [(i, "".join(s.split('"')[::2])) for i, s in enumerate(whole, 1) if s.strip()]
+    sign = _separator(lines[-1][1] if lines else "")
+    width = lines[-1][1].count(sign) if lines else 0
+    start = next((i for i, s in lines if s.count(sign) == width), 1)
+    above = [s for i, s in lines if i < start]
+    if width and len(above) > 1 and not any(mark in s for s in above for mark in _SEPARATORS):
+        raise unreadable(
+            file,
+            f"its first line has one cell, {whole[0][:60]}, and line {start} has {width + 1}",
+            f"The heading is the first line: take out those above line {start}; if they say what "
+            "the cells stand for, write that into the cells.",
+        )
 
 
 def _uneven(file: Path) -> BallotFileError:
@@ -236,6 +280,36 @@ def _separator(head: str) -> str:
     heading = next((line for line in head.splitlines() if line.strip()), "")
     outside = "".join(heading.split('"')[::2])
     return max(_SEPARATORS, key=outside.count)
+
+
+def _read_blt(file: Path) -> Raw:
+    """Ballots of a single transferable vote: numbers of candidates in order, and how many cast it.
+
+    A candidate who withdrew is left out of every order, and told.
+    """
+    text, notes = _decoded(read_named(file), file)
+    lines = [line.split("#")[0].strip() for line in text.splitlines()]
+    head, *rest = [line for line in lines if line] or [""]
+    out = [line.split() for line in rest if line.startswith("-")]
+    ballots = list(takewhile(lambda line: line != "0", (x for x in rest if not x.startswith("-"))))
+    names = [line.strip('"') for line in rest if line.startswith('"')]
+    try:
+        m, gone = int(head.split()[0]), {-int(number) for one in out for number in one}
+        orders = [[int(number) for number in line.split()[1:-1]] for line in ballots]
+        called = [[names[number - 1] for number in order if number not in gone] for order in orders]
+    except (ValueError, IndexError) as error:
+        why = f"it is no BLT file whose ballots are strict orders: {error}"
+        raise unreadable(file, why) from error
+    if len(names) < m or any(not line.endswith(" 0") for line in ballots):
+        raise unreadable(file, "a ballot does not end in 0, or a candidate has no name")
+    if gone:
+        notes += (f"withdrawn and in no order: {', '.join(names[i - 1] for i in sorted(gone))}",)
+    standing = orjson.dumps([name for i, name in enumerate(names[:m], 1) if i not in gone]).decode()
+    rows = [
+        {"weight": line.split()[0], "ranking": orjson.dumps(order).decode(), "candidates": standing}
+        for line, order in zip(ballots, called, strict=True)
+    ]
+    return Raw(pl.DataFrame(rows), notes)
 
 
 def _read_json_lines(file: Path) -> Raw:
@@ -395,6 +469,7 @@ _READERS: Final[Mapping[str, Callable[[Path], Raw]]] = {
     ".tsv": _read_csv,
     ".jsonl": _read_json_lines,
     ".json": _read_json,
+    ".blt": _read_blt,
 }
 CELL_SUFFIXES: Final = tuple(_READERS)
 """Endings of the files that `read_cells` reads."""

@@ -617,6 +617,22 @@ def test_ballots_as_people_have_them_are_read_right_or_asked_about(tmp_path, cas
 # file, text, and what is read of it: the protocol and the first ballot, or what is asked back
 FOUND = [
     (
+        "b.blt",
+        '3 1\n-2\n2 1 3 2 0\n1 2 0\n0\n"ann"\n"ben"\n"cid"\n"Board"\n',
+        "ranked b 1 (1 of 2) ann=1 cid=0 b.blt was read as: withdrawn and in no order: ben",
+    ),
+    ("b.blt", '2 1\n2 1=2 0\n0\n"ann"\n"ben"\n', "no BLT file whose ballots are strict orders"),
+    (
+        "b.csv",
+        "Respondent ID,Start,Which logo?,,,Source\n,,heron,kite,Other,Open-Ended\n"
+        "101,9,heron,,,web\n102,10,,kite,,\n103,11,,,owl,web\n",
+        "--map 'choice=Which logo?'",
+    ),
+    ("b.csv", "1 = ann\n2 = ben\n\nNo.;Candidate\n1;2\n2;1\n", "take out those above line 4"),
+    ("b.csv", "choice,Other (write in)\nann,\nOther,cid\nOther,cid\n", "simple b 1 ann=1 cid=0"),
+    ("b.csv", 'choices\n"Heat, Amelie, or not"\nHeat\n"Amelie, or not"\n', "is one name, or two"),
+    ("b.xlsx", "", "Save the sheet with the votes as CSV"),
+    (
         "b.csv",
         "Timestamp,Rank [a],Rank [b]\n1,1st choice,2nd choice\n2,2nd choice,1st choice\n",
         "ranked b 1 a=1 b=0",

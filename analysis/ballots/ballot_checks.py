@@ -79,9 +79,15 @@ def refuse(
         text = reason if isinstance(reason, str) else reason(row)
         raise BallotFileError(
             f"{place}, row {number}: {text}.",
-            why="Rows count from 1 at the first one after the heading, if there is one.",
+            why=f"Rows count from 1 at the first one after the heading{_line(place, number)}",
             hint=hint,
         )
+
+
+def _line(file: Path, row: int) -> str:
+    if file.suffix.lower() not in (".csv", ".tsv"):
+        return ", if there is one."
+    return f". In a file that begins with the heading this is line {row + 1}."
 
 
 def columns_missed(

@@ -6,6 +6,7 @@ Shapes, in the order in which they are looked for:
 * *raw replies*: a row is one voter's reply, read as the study's ballots are;
 * *places*: columns rank1, rank2, … (or 1st, first choice, …) hold candidates;
 * *one cell*: a column holds one choice, all approved, or the whole order;
+* *votes*: columns of for and against, or those that the user names, are a vote each;
 * *wide*: every column that is none of ours is a candidate.
 
 A file that does not name its episode, turn, stage or protocol has one of each. What may be read in
@@ -97,7 +98,7 @@ class Laid(NamedTuple):
     frame: pl.DataFrame
     """As `row`, the first column, the file's own row; then columns of the ballots table."""
     shape: str
-    """`long`, `raw replies`, `places`, `one cell` or `wide`."""
+    """`long`, `raw replies`, `places`, `one cell`, `votes`, `voters` or `wide`."""
     columns: Mapping[str, str]
     """Our column → the file's, of those that it has."""
     assumed: tuple[str, ...]
@@ -373,6 +374,12 @@ def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
         taken = [*found.values(), *(unnamed if name == "voter" else ())]
         free = [column for column in theirs if column not in taken]
         column = column_named(name, free)
+        if (
+            name == "reply"
+            and column is not None
+            and _holds_choices(cells.frame.get_column(column))
+        ):
+            continue
         counted = name in ("mass", "rank", "weight") and _lists(cells.frame, found.get("voter"))
         if name not in found and column is not None and _has_place(name, found) and not counted:
             found[name] = column
@@ -418,6 +425,14 @@ def _each_who_chose(rows: Rows) -> Rows:
     )
     listed = every.explode("voter").filter(pl.col("voter").is_not_null())
     return rows.with_frame(listed, "a list of voters for each option")
+
+
+def _holds_choices(column: pl.Series) -> bool:
+    """Whether a column, as of answers, has few short texts again and again, and no raw replies."""
+    texts = column.cast(pl.String).drop_nulls()
+    return (
+        len(texts) > 3 and 2 * texts.n_unique() <= len(texts) and texts.str.len_chars().le(40).all()
+    )
 
 
 _UNNAMED: Final = {None, "", "anonymous", "anonym", "anonyme", "anonimo", "guest"}

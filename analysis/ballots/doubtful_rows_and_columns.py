@@ -98,8 +98,22 @@ def alike_columns(rows: Rows) -> list[str]:
 
 
 def refuse_headings(rows: Rows) -> None:
-    """The heading once more among the rows, as where files were put behind one another."""
+    """The heading once more among the rows, as where files were put behind one another; or a first
+    line that is a ballot like the others, and no heading."""
     names = [name for name in rows.frame.columns if name != "row"]
+    first = rows.columns.get(names[0], names[0])
+    cells = {n: rows.frame[n].drop_nulls() for n in names if rows.frame.schema[n] == pl.String}
+    alike = ("^.+>", r"^[^:]+: \S") if len(names) == len(cells) == 1 else ()
+    lines = any(re.match(p, first) and cells[names[0]].str.contains(p).all() for p in alike)
+    again = set().union(*(cells[n].unique() for n in cells if n.startswith(" ")))
+    if lines or again.intersection(names):
+        raise BallotFileError(
+            f"{rows.file}: the first line may be a ballot, and no heading: "
+            f"{','.join(rows.columns.get(n, n) for n in names)}",
+            why="The heading is the first line, with a name for each column.",
+            hint="Put one on top: ranking, if a line is an order such as a > b; voter,choice for "
+            "“Ann, red”; weight;ranking for “12; a > b”, cast 12 times.",
+        )
     if len(names) > 1 and all(rows.frame.schema[name] == pl.String for name in names):
         refuse(
             rows.frame,
@@ -407,8 +421,8 @@ def refuse_weights(rows: Rows, name: str) -> None:
             raise BallotFileError(
                 f"{rows.file}: “{other}” may say how often a ballot counts.",
                 why=f"It has a number beside each choice in “{said}”.",
-                hint=f"If it does: --map 'weight={other}', with a voter's own vote counted in; if "
-                f"each ballot counts once: --map '{name}={said}'.",
+                hint=f"If it does: --map 'weight={other}' (add 1 to each before, if a voter's own "
+                f"vote is not in it); if each ballot counts once: --map '{name}={said}'.",
             )
 
 
@@ -506,7 +520,7 @@ def proposal(rows: Rows) -> str:
         parts = parted.explode().str.strip_chars()
         listed = parts.len() > cells.n_unique() and 2 * parts.is_duplicated().sum() > parts.len()
         numeric = as_numbers(cells)
-        if numeric is not None:
+        if numeric is not None and cells.str.contains(r"\d").any():
             numbers += [name] if _may_count(name, numeric) else []
         elif listed:
             ordered = ">" in cells[0] or re.search("rank|rang|order|prefer", name, re.IGNORECASE)

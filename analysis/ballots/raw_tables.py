@@ -94,10 +94,12 @@ def _nameless(frame: pl.DataFrame) -> list[str]:
 def _with_one_heading(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """A table whose second line names the options of questions in the first, with one column a
     question: as surveys are exported in which each option has a column of its own."""
-    nameless, below = _nameless(frame), frame.row(0) if frame.height > 1 else ()
-    named = [cell for name, cell in zip(frame.columns, below, strict=False) if name not in nameless]
-    options = {n: c for n, c in zip(frame.columns, below, strict=False) if n in nameless}
-    if not options or None in options.values() or 2 * named.count(None) < len(named):
+    if frame.height < 2 or not all(kind == pl.String for kind in frame.dtypes):
+        return frame, ()
+    nameless, below = _nameless(frame), frame.row(0, named=True)
+    ticked = [n for n in frame.columns if below[n] and set(frame[n][1:]) == {below[n], None}]
+    whole = all(below[name] for name in nameless) and below[frame.columns[0]] is None
+    if not whole or len(ticked) < 2 or not set(nameless).intersection(ticked):
         return frame, ()
     questions: dict[str, list[str]] = {}
     for name in frame.columns:
@@ -229,11 +231,13 @@ def _uneven(file: Path) -> BallotFileError:
     lines = list(csv.reader(io.StringIO(text), delimiter=_separator(text[:_HEAD])))
     heading = next((line for line in lines if line), [])
     row = next((i for i, line in enumerate(lines, 1) if len(line) > len(heading)), 0)
+    alike = all(len(line) == len(lines[row - 1]) for line in lines[row - 1 :] if line)
+    more = "name every column in it, or " if alike and len(heading) > 1 else ""
     return unreadable(
         file,
         f"line {row} has {len(lines[row - 1])} cells, and the heading names {len(heading)}",
-        "The heading is the first line: take out a title above it; put quotation marks around a "
-        "cell that holds the sign between cells.",
+        f"The heading is the first line: {more}take out a title above it; put quotation marks "
+        "around a cell that holds the sign between cells.",
     )
 
 

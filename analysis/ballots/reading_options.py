@@ -147,7 +147,8 @@ def says_nobody(word: str) -> bool:
 
 
 def spellings(names: Iterable[str], what: str, spelling: str | None) -> dict[str, str]:
-    """Names that look the same but for case → the first of them by name, where they are one.
+    """Names that look the same but for case → one of them, where they are one: the first by name,
+    if it can be one of single blanks and small letters.
 
     They differ in case, blanks, characters without width or the coding of the same letters.
 
@@ -165,7 +166,10 @@ def spellings(names: Iterable[str], what: str, spelling: str | None) -> dict[str
             why="They may be one or several.",
             hint="Say which: --spelling one or --spelling apart.",
         )
-    return {} if spelling == "apart" else {name: found[0] for found in several for name in found}
+    if spelling == "apart":
+        return {}
+    tidy = [min(found, key=lambda n: (n != " ".join(n.split()), n.isupper())) for found in several]
+    return {name: one for one, found in zip(tidy, several, strict=True) for name in found}
 
 
 def _shown(name: str) -> str:

@@ -616,6 +616,10 @@ def test_ballots_as_people_have_them_are_read_right_or_asked_about(tmp_path, cas
 
 # file, text, and what is read of it: the protocol and the first ballot, or what is asked back
 FOUND = [
+    ("b.csv", ",Mon,Tue\nAl,OK,\nBo,OK,OK\n", "approval b Al Mon=1 Tue=0"),
+    ("b.csv", "Mango > Peach\nPeach > Mango\n", "the first line may be a ballot, and no heading"),
+    ("b.csv", "Ann: red\nBen: blue\n", "the first line may be a ballot, and no heading"),
+    ("b.csv", "No.,Answer\n1,Yes\n2,No\n3,Yes\n4,Yes\n", "--map 'choice=Answer'"),
     (
         "b.blt",
         '3 1\n-2\n2 1 3 2 0\n1 2 0\n0\n"ann"\n"ben"\n"cid"\n"Board"\n',
@@ -660,7 +664,7 @@ FOUND = [
     ("b.csv", ",Mon,Tue\nAl,OK,\nBo,OK,OK\nCount,2,1\n", "'Count' may be a voter, or what all"),
     ("b.csv", "Member,a,b,Remarks\nv,x,,late\nw,x,x,\nTOTAL,2,1,\n", "'TOTAL' may be a voter, or"),
     ("b.csv", "Option,Count\nJazz,17\nTotal,17\n", "b.csv, row 2: 'Total' may be a"),
-    ("b.csv", "Who,Proxies held,Choice\nv,0,a\nw,3,b\n", "--map 'weight=Proxies held', with a"),
+    ("b.csv", "Who,Proxies held,Choice\nv,0,a\nw,3,b\n", "--map 'weight=Proxies held' (add 1 to"),
     (
         "b.json",
         '{"text": "?", "reactions": [{"name": "a", "count": 2, "users": ["v", "w"]}, '

@@ -1,5 +1,7 @@
 """Speakers over arrays: held to the definition, and to lessons played under other settings."""
 
+import json
+from decimal import Decimal
 from fractions import Fraction
 
 import polars as pl
@@ -8,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.analysis.systems.group.conftest import RUN, thoughts
+from tests.reference.speaking import speaker
 from tests.tutorsim.systems.group.conftest import play, standin
 from tutorsim.analysis.systems.group import VIEW
 from tutorsim.analysis.systems.group.speakers import (
@@ -32,6 +35,7 @@ from tutorsim.records import (
     RetestReply,
     RunRecord,
     SystemSettings,
+    to_line,
 )
 from tutorsim.systems.group.settings import GroupSettings
 from tutorsim.systems.group.speaker_selection import CRITERIA, Bid, Moment, Rule, select_speaker
@@ -246,6 +250,28 @@ def test_each_event_has_its_speaker_under_each_setting(logged):
     assert frame.filter(pl.col("setting") == "threshold=5")["speaker"].null_count()
     with pytest.raises(UsageError, match="no setting 'colour'"):
         VIEW.outcomes_under({"colour": ("1",)})
+
+
+@pytest.mark.parametrize("silence", ["raise", "decay", "off"])
+def test_outcomes_are_those_of_the_plain_computation_from_the_log(logged, silence):
+    changes = {"threshold": ("2.5", "3.5", "4"), "interrupt_threshold": ("3", "4.2")}
+    made = VIEW.outcomes_under({**changes, "silence": (silence,)})
+    raw = {record.episode_id: json.loads(to_line(record)) for record in logged.values()}
+    cycles = {
+        (name, event["number"]): event["cycle"]
+        for name, lesson in raw.items()
+        for event in lesson["events"]
+    }
+    found = made.frame([*logged.values()], RUN).to_dicts()
+    assert len(found) > 100
+    for row in found:
+        given = dict(part.split("=") for part in row["setting"].split(", "))
+        assert given.pop("silence") == silence
+        settings = {name: Decimal(value) for name, value in given.items()}
+        cycle = cycles[row["episode_id"], row["event"]]
+        agents = raw[row["episode_id"]]["agents"]
+        assert row["speaker"] == speaker(cycle, agents, silence=silence, **settings), row
+        assert row["logged"] == cycle["chosen"]
 
 
 def test_the_first_five_settings_of_a_recount_are_answered(logged):

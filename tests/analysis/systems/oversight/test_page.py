@@ -7,6 +7,7 @@ import pytest
 
 from tests.analysis.made import answered_by
 from tests.analysis.systems.oversight.conftest import make_run
+from tests.reference.opinions import labels
 from tutorsim.analysis.pages.document_as_json import to_value
 from tutorsim.analysis.pages.html import to_html
 from tutorsim.analysis.pages.markdown import to_markdown
@@ -18,6 +19,7 @@ from tutorsim.analysis.systems.oversight.page import below_trivial, document, re
 from tutorsim.analysis.systems.oversight.page_evidence import Evidence
 from tutorsim.analysis.systems.oversight.trace import trace
 from tutorsim.errors import UsageError
+from tutorsim.records import to_line
 from tutorsim.systems.oversight.items import read_mrbench_text
 from tutorsim.systems.oversight.settings import CONDITIONS
 
@@ -199,6 +201,21 @@ def test_each_item_has_its_labels_under_each_reading_and_rule(played):
     assert unscored["mistake_correct"].null_count() == unscored.height
     with pytest.raises(UsageError, match="samples=3"):
         VIEW.outcomes_under({"samples": ("3",)})
+
+
+def test_labels_of_an_item_are_those_of_the_plain_computation_from_the_log(played):
+    frame = VIEW.tables["outcomes"].frame(played.episodes, played.head)
+    debated = [record for record in played.episodes if record.condition == "hpo"]
+    assert len(debated) > 5
+    for record in debated:
+        raw = json.loads(to_line(record))
+        mine = frame.filter(pl.col("episode_id") == record.episode_id)
+        for reading in ("strict", "standard", "lenient"):
+            read = mine.filter(pl.col("reading") == reading).select("rule", "mistake", "guidance")
+            found = {rule: pair for rule, *pair in read.iter_rows()}
+            expected = labels(raw, reading)
+            assert found == {rule: [*expected[rule]] for rule in found}
+            assert set(found) == set(expected) - ({"quick"} if record.skipped else set())
 
 
 def test_a_failed_item_is_told_as_failed_and_others_by_their_label(played):

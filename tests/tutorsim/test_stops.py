@@ -120,6 +120,7 @@ def test_the_end_of_a_run_warns_and_every_view_tells(cut_off, shell, tmp_path):
         "2 of them were taken as they are." in said.err.replace("\n", " ")
     )
     assert "Warning: 2 replies were refused (critique 2); 2 of them were taken" in said.err
+    assert said.err.count("A larger `max_tokens` in [models] makes room") == 1
     text = shell("summary", log, "--section", "replies").out
     assert "Replies without text or an end of their own" in text
     value = json.loads(shell("summary", log, "--json").out)["values"]
@@ -151,6 +152,7 @@ def test_replies_without_text_that_end_as_usual_are_asked_for_once_more_and_told
     assert said.code == 0
     assert endpoint.counts()[f"{SIMPLE}{SILENT}2"] == 1
     assert "Warning: 4 replies were without text (propose 4); 2 of them were taken" in said.err
+    assert "A larger `max_tokens`" not in said.err
     first = " ".join(shell("summary", log).out.split())
     assert "not 4 of 60 replies. They had no text, were refused, or cut off" in first
     whole = shell("summary", log, "--section", "replies").out

@@ -42,10 +42,8 @@ _ERROR_TYPES: Mapping[int, str] = {
     400: "invalid_request_error",
     404: "not_found_error",
     405: "invalid_request_error",
-    411: "invalid_request_error",
     413: "request_too_large",
     429: "rate_limit_error",
-    431: "invalid_request_error",
     500: "api_error",
     529: "overloaded_error",
 }

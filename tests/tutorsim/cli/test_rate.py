@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -158,6 +159,8 @@ def test_the_same_command_writes_the_same_bytes_and_another_seed_others(folder):
 def test_a_larger_draw_of_a_seed_holds_a_smaller_one(folder):
     small = {row["item"] for row in rows_of(folder.sheets("--items", 4, "--raters", 1)[0])}
     said = folder.export("--items", 9, "--raters", 1, name="larger.csv")
+    counted = r"9 of \d\d replies, 9 of them for every rater; rubric 'rubric', values 1 to 3\.\n"
+    assert re.fullmatch(counted, said.stderr)
     assert small < {row["item"] for row in rows_of(Path(said.stdout.strip()))}
 
 

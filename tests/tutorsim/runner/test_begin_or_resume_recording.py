@@ -32,7 +32,8 @@ def test_a_session_is_gone_on_with_and_remembers_its_days_and_packages(write_gri
     assert (second.started, second.latest) == ("2026-01-01", "2026-01-02")
     assert second.today == first.today == json.loads(path.read_text())["latest"]
     assert second.packages == {"tutorsim": "0.0.1"}
-    second.finish()
+    for _ in range(2):  # a file that somebody removed meanwhile is gone already
+        second.finish()
     assert sorted(one.name for one in folder.iterdir()) == [
         "study.toml",
         "tasks.sciq.jsonl",

@@ -253,3 +253,11 @@ def test_the_kernel_refuses_what_the_filter_looks_into(bench):
         pytest.skip("no filter in this sandbox")
     result, _ = bench(GUARDED_CALLS, test=NOTHING)
     assert result.verdict.outcome == "pass", result
+
+
+def test_a_program_s_user_has_a_number_that_no_account_has():
+    """Numbers for dynamic users and containers, as systemd hands them out, and `nobody`."""
+    low = range(jail._LOW_UID, jail._LOW_UID + jail._LOW_UIDS)
+    assert (low[0], low[-1] <= 65_519) == (61_184, True)
+    assert 524_288 <= jail._HIGH_UID <= 0x6FFF_FFFF - 2**22  # the largest process number
+    assert jail._NOBODY == 65_534

@@ -27,7 +27,9 @@ def test_what_is_no_fault_is_refused_with_the_kinds(spec):
     with pytest.raises(UsageError) as caught:
         parse_fault(spec)
     assert repr(spec) in caught.value.what
-    assert "truncated" in caught.value.hint
+    assert "for example 429:0.1:2 or drop:20." in caught.value.why
+    assert parse_fault("429:0.1:2") != parse_fault("drop:20")
+    assert all(kind in caught.value.hint for kind in FAULT_KINDS)
 
 
 def test_a_share_strikes_about_so_many_requests():

@@ -208,6 +208,21 @@ def test_an_import_takes_files_whole_and_names_what_it_leaves_out(tmp_path):
         import_logs(DEBATE, DEBATE.logs["mallm"], [bad, good, good], folder)
 
 
+@pytest.mark.parametrize("votes", [(), (0, 1, 1)])
+def test_ties_go_to_those_who_voted_in_the_order_of_the_discussion(tmp_path, votes, shell):
+    """Nobody is in the order of a log without votes, and a recount of it says so."""
+    process = "".join(
+        f"{name} final answer: {'A) Yes' if i < 2 else 'B) No'}\n" for i, name in enumerate(NAMES)
+    )
+    held = voted("simple_voting", ["A) Yes", "B) No"], process, [*votes]) if votes else None
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(log(votes=held)))
+    import_logs(DEBATE, DEBATE.logs["mallm"], [path], tmp_path / "run")
+    order = read_run(tmp_path / "run").voting.fallback_order
+    assert order == (("agent_1", "agent_2", "agent_3") if votes else ())
+    assert shell("recount", tmp_path / "run").code == 0
+
+
 def test_an_import_of_nothing_usable_writes_nothing(tmp_path):
     bad = tmp_path / "b.json"
     bad.write_text("{")

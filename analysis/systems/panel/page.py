@@ -751,7 +751,7 @@ _LISTED: Final = 8
 
 def _first_rows(made: Table) -> Table:
     left = made.data.height - _LISTED
-    if made.name != "first-turns" or left <= 0:
+    if made.name != "first-turns" or left < 1:
         return made
     caption = f"{made.caption} {left:,} more: --full shows them, and --episodes FILE writes them."
     return replace(made, data=made.data.head(_LISTED), caption=caption)

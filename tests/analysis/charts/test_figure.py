@@ -87,6 +87,7 @@ def test_a_role_keeps_its_colour_in_any_company():
     alone = role_colors(DEFAULT_ROLES)
     assert role_colors(("coach", "motivation", "scaffolding"))[1:] == [alone[2], alone[0]]
     assert role_colors(("coach",)) == [alone[0]]
+    assert role_colors("abcd") == alone  # those of paper
 
 
 def test_eight_candidates_have_eight_colours_and_the_rest_are_grey():

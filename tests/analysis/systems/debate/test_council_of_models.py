@@ -100,6 +100,11 @@ def test_six_questions_are_answered_without_an_option(bundled):
     assert "Each label is always the same member" in answers[list(answers)[-1]][1]
 
 
+def test_where_nobody_ranked_anything_labels_are_not_known(small):
+    last = council_document(small(([], [], [])), True).answers[-1]
+    assert (last.headline, last.detail) == ("Not known", "No ranking has labels.")
+
+
 def test_11_of_12_bundled_winners_are_single_and_no_rule_on_rankings_changes_one(bundled):
     """`aimo_1` ties two; approval stays open, as everybody may approve of everybody, and along how
     many a member approves of it keeps fewer and fewer."""

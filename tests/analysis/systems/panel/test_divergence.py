@@ -1,3 +1,6 @@
+from dataclasses import replace
+from types import SimpleNamespace
+
 import polars as pl
 import pytest
 
@@ -16,7 +19,8 @@ from tutorsim.analysis.systems.panel.divergence import (
     with_random_ties,
     without_tie_round,
 )
-from tutorsim.analysis.systems.system_view import Leaving
+from tutorsim.analysis.systems.panel.page import divergence_document
+from tutorsim.analysis.systems.system_view import Asked, Leaving
 from tutorsim.errors import UsageError
 from tutorsim.vocabularies import DEFAULT_ROLES
 
@@ -198,6 +202,16 @@ def test_several_alternatives_are_told_a_row_each(found):
         ("MI first", 1, 0, 0, 1, "0.00 to 1.00")
     ]
     assert alternatives_table([found], None).data.width == 5
+
+
+@pytest.mark.parametrize(("turns", "more"), [(8, False), (9, True)])
+def test_a_first_screen_lists_eight_first_turns_and_says_if_there_are_more(
+    source, found, turns, more
+):
+    many = replace(found, episodes=pl.concat([found.episodes.head(1)] * turns))
+    *_, shown = divergence_document(SimpleNamespace(source=source, asked=Asked()), many).brief
+    assert shown.data.height == 8
+    assert ("1 more: --full shows them" in shown.caption, "more:" in shown.caption) == (more, more)
 
 
 def test_first_turns_are_listed_with_who_may_win_them(found):

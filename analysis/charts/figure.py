@@ -31,6 +31,9 @@ ACCENT: Final = "#2b5fad"
 LOSS: Final = "#a35a12"
 """For shades of what gets less, beside `ACCENT` for what gets more."""
 
+DEEPEST: Final = 0.55
+"""Opacity of a cell's deepest shade: numbers in it can be read, on paper and in the dark."""
+
 _ROLES: Final = (
     ("#16406f", "#4a8ff0"),
     ("#d1600a", "#ef7d2d"),

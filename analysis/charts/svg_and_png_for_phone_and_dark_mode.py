@@ -133,7 +133,7 @@ def _own_ids(drawing: str, name: str) -> str:
 
 # --- Narrow screen -------------------------------------------------------------------------------
 
-_WIDTH: Final = 220
+_WIDTH: Final = 205
 """Pixels of a panel, beside its labels."""
 _LABEL: Final = 155
 """Pixels of a label; longer ones are cut."""
@@ -145,7 +145,7 @@ def narrowed(specification: dict[str, Any]) -> dict[str, Any]:
     config = found.setdefault("config", {})
     below = {"orient": "bottom", "columns": 2, "labelLimit": 140}
     config["legend"] = {**config.get("legend", {}), **below}
-    config["axis"] = {**config.get("axis", {}), "labelLimit": _LABEL}
+    config["axis"] = {**config.get("axis", {}), "labelLimit": _LABEL, "labelSeparation": 4}
     view = {"continuousWidth": _WIDTH, "discreteWidth": _WIDTH}
     config["view"] = {**config.get("view", {}), **view}
     return found

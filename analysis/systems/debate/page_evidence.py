@@ -148,7 +148,7 @@ def percent_estimate(found: Estimate | NotEstimable, *, signed: bool = False) ->
     if isinstance(found, NotEstimable):
         return Written("–", found)
     sign = "+" if signed else ""
-    text = f"{found.value:{sign}.1f}"
+    text = f"{found.value:{sign}.1f}" if round(found.value, 1) else "0.0"
     if found.low is not None and found.high is not None:
         text += f" [{found.low:{sign}.0f}, {found.high:{sign}.0f}]"
     return Written(text.replace("-", "−"), found)

@@ -541,14 +541,18 @@ _RECOUNT: Final[tuple[DeclaredSection[Evidence], ...]] = (
 def document(run: SystemRun, brief: bool) -> Document:
     """The terminal's summary (brief), or the report (whole)."""
     of = Evidence(run)
-    scored, *others = _BRIEF if brief else _WHOLE  # scores are there, if only to say why not
+    sections = [
+        made  # scores are there, if only to say why not
+        for one in (_BRIEF if brief else _WHOLE)
+        for made in ((one(of),) if one.id == "scores" else sections_there(of, (one,)))
+    ]
     clusters = {record.episode_id: record.conversation for record in of.records}
     noise = noise_section(run, _vote_of, cluster=lambda record: clusters[record.episode_id])
     return framed(
         run,
         summary=_summary(of),
         answers=tuple(_answers(of)),
-        sections=(scored(of), *sections_there(of, others), *([noise] if noise else [])),
+        sections=(*sections, *([noise] if noise else [])),
         episodes=episodes_of(run, TELLING),
         lead="accuracy" if of.has_gold else "delivered",
         facts=_facts(of),

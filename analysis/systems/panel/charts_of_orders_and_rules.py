@@ -11,6 +11,7 @@ import polars as pl
 from tutorsim.analysis.charts.figure import (
     ACCENT,
     CASCADE,
+    DEEPEST,
     INK,
     LOSS,
     MUTED,
@@ -122,7 +123,6 @@ def _heat(data: pl.DataFrame, of: Evidence) -> Drawing:
         more=pl.col("wins") - pl.col("candidate").replace_strict(own, return_dtype=pl.Float64)
     ).with_columns(size=pl.col("more").abs())
     most = max(extremes(data.get_column("size"))[1], 1)
-    strong = f"abs(datum.more) > {0.72 * most}"
     above = alt.Axis(orient="top", labelAngle=0, labelLimit=_CELL - 6, domain=False, ticks=False)
     close = "replace(datum.label, / › /g, '›')"  # a telephone has no room for spaces
     beside = alt.Axis(labelLimit=300, domain=False, ticks=False, labelExpr=close)
@@ -133,7 +133,7 @@ def _heat(data: pl.DataFrame, of: Evidence) -> Drawing:
     cells = base.mark_rect(stroke=PAPER, strokeWidth=2).encode(
         color=alt.ColorValue(ACCENT, condition={"test": "datum.more < 0", "value": LOSS}),
         opacity=alt.Opacity(
-            "size:Q", legend=None, scale=alt.Scale(domain=[0, most], range=[0.04, 0.95])
+            "size:Q", legend=None, scale=alt.Scale(domain=[0, most], range=[0.04, DEEPEST])
         ),
         tooltip=tips(
             *("row:N=order", "candidate:N=winner", "wins:Q=wins|.4~g"),
@@ -141,8 +141,7 @@ def _heat(data: pl.DataFrame, of: Evidence) -> Drawing:
         ),
     )
     numbers = base.mark_text(fontSize=11, aria=False).encode(
-        text=alt.Text("wins:Q", format=".4~g"),
-        color=alt.ColorValue(INK, condition={"test": strong, "value": PAPER}),
+        text=alt.Text("wins:Q", format=".4~g"), color=alt.ColorValue(INK)
     )
     notes = data.unique("row", keep="first", maintain_order=True).with_columns(
         note=pl.col("changed").round(1).map_elements(_plain, pl.String)

@@ -8,6 +8,7 @@ import polars as pl
 
 from tutorsim.analysis.charts.figure import (
     ACCENT,
+    DEEPEST,
     INK,
     MUTED,
     NAMES,
@@ -184,13 +185,12 @@ def _movement(data: pl.DataFrame, of: Evidence) -> Drawing:
         color=alt.ColorValue(ACCENT),
         stroke=alt.StrokeValue(PAPER, condition={"test": "datum.same", "value": MUTED}),
         opacity=alt.Opacity(
-            "turns:Q", legend=None, scale=alt.Scale(domain=[0, most], range=[0.05, 0.95])
+            "turns:Q", legend=None, scale=alt.Scale(domain=[0, most], range=[0.05, DEEPEST])
         ),
         tooltip=tips("protocol:N", "leader:N", "winner:N", "turns:Q"),
     )
-    strong = {"test": f"datum.turns > {0.72 * most}", "value": PAPER}
     text = base.mark_text(fontSize=11, aria=False).encode(
-        text=alt.Text("turns:Q"), color=alt.ColorValue(INK, condition=strong)
+        text=alt.Text("turns:Q"), color=alt.ColorValue(INK)
     )
     return faceted(cells, text, data=data, by="protocol", width=alt.Step(46), step=30, spacing=24)
 

@@ -5,7 +5,14 @@ from itertools import combinations
 
 import pytest
 
-from tutorsim.analysis.charts.figure import DARK, TOKENS, condition_colors, role_colors, shades
+from tutorsim.analysis.charts.figure import (
+    DARK,
+    DEEPEST,
+    TOKENS,
+    condition_colors,
+    role_colors,
+    shades,
+)
 from tutorsim.vocabularies import CONDITIONS, DEFAULT_ROLES
 
 # Machado, Oliveira and Fernandes (2009), severity 1: linear RGB as seen.
@@ -81,6 +88,14 @@ def test_text_on_shades_can_be_read(colors):
     assert contrast(colors["shade1"], colors["paper"]) > 4.5
     for i in (3, 4, 5, 6, 7, 8):
         assert contrast(colors[f"shade{i}"], colors["ink"]) > 3
+
+
+@pytest.mark.parametrize("colors", [TOKENS, DARK], ids=["paper", "dark"])
+def test_a_number_in_the_deepest_cell_can_be_read(colors):
+    for name in ("accent", "loss"):
+        parts = zip(*(bytes.fromhex(colors[one][1:]) for one in (name, "paper")), strict=True)
+        mixed = [round(DEEPEST * cell + (1 - DEEPEST) * page) for cell, page in parts]
+        assert contrast("#" + bytes(mixed).hex(), colors["ink"]) > 4.5
 
 
 def test_a_role_keeps_its_colour_in_any_company():

@@ -155,7 +155,7 @@ def test_panels_stand_in_one_column_and_the_legend_below():
         }
     )
     assert made["columns"] == 1
-    assert made["spec"]["width"] == 220
+    assert made["spec"]["width"] == 205
     assert made["spec"]["encoding"]["y"]["axis"]["labelLimit"] == 155
     assert made["config"]["legend"]["orient"] == "bottom"
 
@@ -163,6 +163,6 @@ def test_panels_stand_in_one_column_and_the_legend_below():
 def test_what_fits_stays_and_the_wide_one_is_not_changed():
     wide = {"width": {"step": 60}, "layer": [{"encoding": {"x": {"value": 520}}}], "height": 400}
     made = narrowed(wide)
-    assert (made["width"], made["height"]) == (220, 400)
-    assert made["layer"][0]["encoding"]["x"]["value"] == 228
+    assert (made["width"], made["height"]) == (205, 400)
+    assert made["layer"][0]["encoding"]["x"]["value"] == 213
     assert wide["width"] == {"step": 60}

@@ -19,6 +19,14 @@ NARROWEST = """
 Math.min(...[...document.querySelectorAll('.answers li')].map(e => e.getBoundingClientRect().width))
 """
 """Pixels of the narrowest card."""
+SMALLEST = """
+Math.min(...[...document.querySelectorAll('figure svg')].filter(e => e.clientWidth).flatMap(e => {
+    const shrunk = e.getBoundingClientRect().width / e.viewBox.baseVal.width;
+    const texts = [...e.querySelectorAll('text')];
+    return texts.map(t => parseFloat(getComputedStyle(t).fontSize) * shrunk);
+}))
+"""
+"""Pixels of the smallest type in a chart."""
 SCROLLED = """
 [...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1)
     .every(e => (e.scrollLeft = 1e6, e.scrollLeft > 0))
@@ -54,5 +62,6 @@ def test_nothing_reaches_over_the_edge_of_a_page(tab, page):
         assert tab.run(OUTSIDE.replace("WIDTH", str(width))) == []
         assert tab.run("document.documentElement.scrollWidth") <= width
         assert tab.run(NARROWEST) > 250
+        assert tab.run(SMALLEST) >= 10
         assert tab.run(SCROLLED)
     assert tab.errors == []

@@ -59,6 +59,10 @@ def test_a_report_has_every_table_and_a_summary_only_what_a_terminal_needs(playe
     assert set(tables(document(played, True))) == {"items", "scores", "cost"}
 
 
+def test_a_run_that_audits_nothing_has_no_section_of_an_audit(report):
+    assert [one.id for one in report.sections][:2] == ["scores", "aggregation"]
+
+
 def test_trivial_baselines_stand_below_the_conditions(report):
     names = tables(report)["scores"]["condition"].to_list()
     assert names[: len(CONDITIONS)] == list(CONDITIONS)

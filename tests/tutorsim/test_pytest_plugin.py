@@ -88,13 +88,17 @@ def test_nowhere(replayed_study): ...
 
 @pytest.mark.tutorsim(3)
 def test_no_name(recorded): ...
+
+def test_not_recorded(recorded):
+    with pytest.raises(Exception, match="in pytest --tutorsim-record says the mode"):
+        recorded.__enter__()
 """
 
 
 def test_a_marker_names_its_file_by_keyword_too_and_an_error_is_told_once(pytester):
     pytester.makepyfile(MARKED)
     result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-q", "-n", "0")
-    result.assert_outcomes(passed=1, errors=2)
+    result.assert_outcomes(passed=2, errors=2)
     text = result.stdout.str()
     assert text.count("It has no manifest.json.") == 1
     assert "another exception" not in text

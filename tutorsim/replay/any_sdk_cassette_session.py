@@ -54,7 +54,10 @@ _TODAY: Final = RecordedBy("", "", None)
 """The days of a cassette that begins."""
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 _ASKED: Final = re.compile(r"[a-z][a-z0-9_]*/[^/]+")
-_HINT: Final = 'Record it: mode="once" for a new cassette, mode="new" to add calls to this one.'
+_HINT: Final = (
+    'Record it: mode="once" for a new cassette, mode="new" to add calls to this one; '
+    "in pytest --tutorsim-record says the mode."
+)
 _ANEW: Final = 'Record the cassette again, with mode="all".'
 
 

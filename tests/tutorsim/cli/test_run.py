@@ -176,6 +176,7 @@ def test_where_there_is_no_terminal_there_is_no_bar(endpoint, write_grid, record
     said = record(write_grid(), *SMALL)
     assert "\x1b" not in said.err
     assert len(said.err.splitlines()) == 3
+    assert "0.00 US dollars at list prices, without judge-model, student-model" in said.err
     assert said.out == ""
 
 

@@ -333,11 +333,11 @@ def test_points_with_another_sum_are_rescaled_but_never_strictly():
 
 
 def test_a_ballot_counts_again_under_the_protocol_that_a_branch_counted_it_under():
-    ranked = replied("B,A,C,D", protocol="ranked").model_copy(update={"counted_as": "simple"})
+    ranked = replace(replied("B,A,C,D", protocol="ranked"), counted_as="simple")
     assert list(read(ranked, "standard").values()) == [0, 1, 0, 0]
     # The points of A and B are equal: nobody can say whom a simple ballot would have named.
     points = replied("A=10,B=10,C=5,D=0", protocol="cumulative")
-    assert read(points.model_copy(update={"counted_as": "simple"}), "standard") == {}
+    assert read(replace(points, counted_as="simple"), "standard") == {}
 
 
 def test_winners_that_another_reader_changes():

@@ -107,6 +107,8 @@ def shown(text: str) -> str:
     `\\uNNNN`, so that a page reads as it was written; line ends, tabs and the joiners inside
     letters and emoji stay. Markup is the template's business, which escapes everything.
     """
+    if text.isprintable():  # nothing hidden is
+        return text
     return _HIDDEN.sub(_code, text.replace("\r\n", "\n"))
 
 

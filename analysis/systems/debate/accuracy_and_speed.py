@@ -199,6 +199,6 @@ def _differing_settings(records: Sequence[DebateRecord]) -> list[str]:
 
 def _means(scores: Mapping[str, Mapping[int, list[float]]]) -> dict[str, dict[int, float]]:
     return {
-        task: {number: mean(values) for number, values in by_number.items()}
+        task: {n: mean(held) if len(held) > 1 else held[0] for n, held in by_number.items()}
         for task, by_number in scores.items()
     }

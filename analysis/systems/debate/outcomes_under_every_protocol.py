@@ -111,11 +111,11 @@ class Debate:
         """What a rule decides on it. `changes`: settings in place of the logged ones."""
         if not self.record.turns:
             return NOT_APPLICABLE
-        setup = _changed(self.record.setup, changes)
-        if setup is not self.record.setup:
+        setup = None if changes is AS_LOGGED else _changed(self.record.setup, changes)
+        if setup is not None:
             return self._decided(rule, setup)
         if rule not in self._as_logged:
-            self._as_logged[rule] = self._decided(rule, setup)
+            self._as_logged[rule] = self._decided(rule, self.record.setup)
         return self._as_logged[rule]
 
     def _decided(self, rule: Rule, setup: DebateSetup) -> Outcome:
@@ -155,16 +155,15 @@ class Debate:
         return self._leading[place]
 
 
-def _changed(setup: DebateSetup, changes: Changes) -> DebateSetup:
-    """Settings with others in their place; the same object where they say what is logged."""
-    if changes is AS_LOGGED:
-        return setup
+@lru_cache(maxsize=1024)
+def _changed(setup: DebateSetup, changes: Changes) -> DebateSetup | None:
+    """Settings with others in their place; `None` where these say what is logged."""
     changed = {
         name: value
         for name, value in vars(changes).items()
         if value is not None and value != getattr(setup, name)
     }
-    return setup.model_copy(update=changed) if changed else setup
+    return setup.model_copy(update=changed) if changed else None
 
 
 # --- Consensus ------------------------------------------------------------------------------

@@ -50,6 +50,7 @@ from tutorsim.analysis.systems.debate.protocols import (
 from tutorsim.analysis.systems.debate.trace import TELLING
 from tutorsim.analysis.systems.summary_and_report import noise_section
 from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed
+from tutorsim.records import uncollected
 from tutorsim.records.debate import DebateRecord
 
 PUBLISHED: Final = "tutorsim.analysis.systems.debate:published.toml"
@@ -428,6 +429,7 @@ _DECIDING: Final[DeclaredSection[Evidence]] = section(
 )
 
 
+@uncollected()  # of many records each table makes many more objects
 def document(run: SystemRun, brief: bool) -> Document:
     """The summary (brief) or the report (whole) of a run."""
     if is_council(run.episodes):

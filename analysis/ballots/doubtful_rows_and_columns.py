@@ -225,15 +225,15 @@ def motion_columns(rows: Rows) -> list[str]:
         if words and all(plain(cell) in _TALLIED for cell in words):
             found[name] = {plain(cell) for cell in cells}
     said = set().union(*found.values())
-    clear = said & _FOR_OR_AGAINST or any(says_nobody(w) and w not in _BARE_NOTHING for w in said)
+    clear = said & _FOR_OR_AGAINST or any(_ABSTAINS.match(bare(word)) for word in said)
     return [*found] if clear else []
 
 
 _FOR_OR_AGAINST: Final = frozenset(
     ("for", "against", "in_favour", "in_favor", "aye", "nay", "dafür", "dagegen", "pour", "contre")
 )
-_BARE_NOTHING: Final = ("", "–", "—", "?", "n/a", "na", "nan", "null", "none", "blank")
-"""Words for nothing that stand beside yes and no of one approval ballot, too."""
+_ABSTAINS: Final = re.compile("(me_|se_|sich_)?(stimm)?(abst|enthal|asten|astien|onthoud)")
+"""Words for an abstention in a vote on a motion; others stand for no answer to other questions."""
 
 
 def refuse_motions_or_voters(rows: Rows, columns: Sequence[str]) -> None:

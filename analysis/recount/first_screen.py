@@ -15,8 +15,8 @@ from tutorsim.vocabularies import PROTOCOLS
 
 # --- What was read ------------------------------------------------------------------------------
 
-_NAMED: Final = 8
-"""Candidates that are named."""
+_NAMED, _FEW = 8, 4
+"""Candidates that are named, and votes whose winners are."""
 _BEST: Final = {
     "ranked": "A ranking is read best first",
     "cumulative": "The most points are the best",
@@ -67,18 +67,18 @@ def _put_first(rows: pl.DataFrame | None, form: str) -> str:
     if rows is None:
         return ""
     mass = pl.col("mass")
-    ends = (mass == mass.max().over(_BALLOT), mass == mass.min().over(_BALLOT))
-    one_each = pl.all_horizontal(end.sum().over(_BALLOT) == 1 for end in ends)
-    marked = rows.filter(pl.col("protocol") == form).filter(one_each)
-    ballot = marked.join(marked.head(1).select(_BALLOT), on=_BALLOT).sort("mass", nulls_last=True)
-    if ballot.height < 2:
+    best, worst = mass.max().over(_BALLOT), mass.min().over(_BALLOT)
+    one_each = [(mass == end).sum().over(_BALLOT) == 1 for end in (best, worst)]
+    marked = rows.filter(pl.col("protocol") == form).filter(*one_each, best > worst)
+    ballot = marked.join(marked.head(1).select(_BALLOT), on=_BALLOT).drop_nulls("mass").sort("mass")
+    if not ballot.height:
         return ""
-    last, *_, first = ballot.drop_nulls("mass").get_column("candidate")
+    last, *_, first = ballot.get_column("candidate")
     return f": voter {ballot['voter'][0]} puts {first} first and {last} last"
 
 
 def _wins(found: RecountResult, forms: Sequence[str]) -> str:
-    """Who won a single vote, or who won most often."""
+    """Who won a single vote, or each of a few, or who won most often."""
     every = found.orders[0]
     wins = {c.candidate: c.least if c.logged is None else c.logged for c in every.candidates}
     open_ties = 0 if every.logged_order else every.decided_by_order
@@ -87,6 +87,12 @@ def _wins(found: RecountResult, forms: Sequence[str]) -> str:
         tied = [c.candidate for c in every.candidates if c.most]
         by = ", by Borda points" if "ranked" in forms else ""
         return f"Winner{by}: {led[0]}." if led else f"Tied for the win{by}: {listed(tied)}."
+    if every.turns <= _FEW:
+        each = found.turns_under("simple").unique(["episode_id", "turn"], maintain_order=True)
+        cells = each.select("episode_id", "turn", "logged_winner").rows()
+        again = each["episode_id"].is_duplicated().any()
+        won = (f"{e}{f', {t}' * again}: {name or 'a tie'}" for e, t, name in cells)
+        return f"Winners: {'; '.join(won)}."
     most = ", ".join(f"{name} in {wins[name]:,}" for name in led[:2])
     others = f"; {counted(len(led) - 2, 'other candidate')} won too" if len(led) > 2 else ""
     ties = f" {counted(open_ties, 'vote')} ended in a tie." if led and open_ties else ""

@@ -81,6 +81,16 @@ def test_the_table_has_both_readings_of_a_tie(tmp_path):
             "The highest score is the best: voter v puts ann first and ben last.|Winner: ben.",
         ),
         (
+            "voter,poll,vote\nv,1,b\nv,2,b\nw,2,a\n",
+            "2 votes of up to 2 voters each, simple ballots. Candidates: a and b.|"
+            "Winners: 1: b; 2: a tie.",
+        ),
+        (
+            "voter,ranking\nv,a\nw,a\n",
+            "1 vote of 2 voters, ranked ballots. Candidates: a.|A ranking is read best first.|"
+            "Winner, by Borda points: a.",
+        ),
+        (
             "voter,poll,vote\nv,1,b\nv,2,b\nw,2,a\nv,3,a\nw,3,a\nv,4,c\nv,5,a\n",
             "5 votes of up to 2 voters each, simple ballots. Candidates: a, b and c.|"
             "Won most often: a in 2, b in 1; 1 other candidate won too. 1 vote ended in a tie.",

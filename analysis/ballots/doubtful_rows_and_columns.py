@@ -49,6 +49,8 @@ _NO_CANDIDATES: Final = frozenset(
     | {"mean", "average", "avg", "median", "sums", "totals", "finished", "progress", "completed"}
     | {"latency", "runtime", "minutes", "gender", "sex", "lfd", "nummer", "alter", "datum"}
     | {"summe", "gesamt", "durchschnitt", "mittelwert", "moyenne", "promedio", "gemiddelde"}
+    | {"remark", "remarks", "comment", "comments", "notes", "bemerkung", "bemerkungen", "kommentar"}
+    | {"kommentare", "comentario", "comentarios", "observaciones", "remarque", "remarques"}
 )
 """Words of columns that count, sum or name rows."""
 _BESIDE: Final = frozenset(
@@ -70,17 +72,20 @@ _ROW_WORDS: Final = frozenset(
 def names_rows(frame: pl.DataFrame, names: Sequence[str]) -> str | None:
     """The first column that names or numbers who filled in its row; `None` without one.
 
-    No two of its cells are equal, and its heading says so: in a word that no other has, or by “#”.
-    One without a heading holds words, and stands first.
+    No two of its cells are equal, and its heading says so: in a word that no other has, or by “#”;
+    or it stands first, and has no heading and words, or numbers its rows from 1.
     """
     words = {n: set(re.findall(r"\w+", bare(n).replace("_", " "))) & _ROW_WORDS for n in names}
     for name in names:
         once = not any(words[name] & words[other] for other in names if other != name)
         said = name.strip() == "#" or (words[name] and once and not re.search(r"\d", name))
-        if not said and (name.strip() or name != frame.columns[1]):
+        first = name == frame.columns[1]
+        if not said and not first:
             continue
         cells = frame.get_column(name).cast(pl.String).drop_nulls()
-        named = said or cells.str.contains(r"\p{L}").any()
+        numbered = pl.int_range(1, len(cells) + 1, eager=True).cast(pl.String)
+        counted = len(cells) > 3 and cells[0] == "1" and (cells == numbered).all()
+        named = said or counted or (not name.strip() and cells.str.contains(r"\p{L}").any())
         if named and len(cells) > 1 and cells.is_unique().all():
             return name
     return None
@@ -224,14 +229,25 @@ def motion_columns(rows: Rows) -> list[str]:
         words = {cell for cell in cells if not says_nobody(cell)}
         if words and all(plain(cell) in _TALLIED for cell in words):
             found[name] = {plain(cell) for cell in cells}
+        elif any(plain(cell) in _FOR_OR_AGAINST for cell in words) and len(words) < 6:
+            strange = next(cell for cell in sorted(words) if plain(cell) not in _TALLIED)
+            refuse(
+                rows.frame,
+                pl.col(name).cast(pl.String).str.strip_chars() == strange,
+                rows.file,
+                f"{strange!r} in “{name}” is neither for nor against, nor a known abstention",
+                hint="Write abstain, or nothing, if it is an abstention.",
+            )
     said = set().union(*found.values())
-    clear = said & _FOR_OR_AGAINST or any(_ABSTAINS.match(bare(word)) for word in said)
+    motions = bool(found) and all(re.search(_MOTION, name, re.IGNORECASE) for name in found)
+    clear = motions or said & _FOR_OR_AGAINST or any(_ABSTAINS.match(bare(w)) for w in said)
     return [*found] if clear else []
 
 
 _FOR_OR_AGAINST: Final = frozenset(
     ("for", "against", "in_favour", "in_favor", "aye", "nay", "dafür", "dagegen", "pour", "contre")
 )
+_MOTION: Final = "motion|resolution|amendment|antrag|beschluss|moción|mozione|motie"
 _ABSTAINS: Final = re.compile("(me_|se_|sich_)?(stimm)?(abst|enthal|asten|astien|onthoud)")
 """Words for an abstention in a vote on a motion; others stand for no answer to other questions."""
 
@@ -251,8 +267,8 @@ def refuse_motions_or_voters(rows: Rows, columns: Sequence[str]) -> None:
 
 
 _MOTIONS: Final = (
-    "motion|proposal|resolution|question|item|amendment|article|budget|antrag|beschluss|frage|"
-    "punkt|top |vorschlag|résolution|proposition|moción|propuesta|mozione|voorstel|\\?$"
+    f"{_MOTION}|proposal|question|item|article|budget|frage|punkt|top |vorschlag|résolution|"
+    "proposition|propuesta|voorstel|\\?$"
 )
 
 

@@ -17,6 +17,8 @@ from tutorsim.vocabularies import PROTOCOLS
 
 _NAMED, _FEW = 8, 4
 """Candidates that are named, and votes whose winners are."""
+_LOOKED_AT: Final = 10_000
+"""Rows among which a ballot is looked for that puts somebody first."""
 _BEST: Final = {
     "ranked": "A ranking is read best first",
     "cumulative": "The most points are the best",
@@ -57,8 +59,10 @@ def _voters(source: Source, votes: int) -> str:
 
 
 def _abstentions(rows: pl.DataFrame | None) -> str:
+    if rows is None or not rows.get_column("mass").null_count():
+        return ""
     empty = pl.col("mass").is_null().all().over(_BALLOT)
-    n = 0 if rows is None else rows.filter(empty).select(_BALLOT).unique().height
+    n = rows.filter(empty).select(_BALLOT).unique().height
     return f". {counted(n, 'ballot')} {'is' if n == 1 else 'are'} without a mark" if n else ""
 
 
@@ -67,9 +71,10 @@ def _put_first(rows: pl.DataFrame | None, form: str) -> str:
     if rows is None:
         return ""
     mass = pl.col("mass")
+    rows = rows.filter(pl.col("protocol") == form).head(_LOOKED_AT)
     best, worst = mass.max().over(_BALLOT), mass.min().over(_BALLOT)
     one_each = [(mass == end).sum().over(_BALLOT) == 1 for end in (best, worst)]
-    marked = rows.filter(pl.col("protocol") == form).filter(*one_each, best > worst)
+    marked = rows.filter(*one_each, best > worst)
     ballot = marked.join(marked.head(1).select(_BALLOT), on=_BALLOT).drop_nulls("mass").sort("mass")
     if not ballot.height:
         return ""
@@ -91,7 +96,7 @@ def _wins(found: RecountResult, forms: Sequence[str]) -> str:
         each = found.turns_under("simple").unique(["episode_id", "turn"], maintain_order=True)
         cells = each.select("episode_id", "turn", "logged_winner").rows()
         again = each["episode_id"].is_duplicated().any()
-        won = (f"{e}{f', {t}' * again}: {name or 'a tie'}" for e, t, name in cells)
+        won = (f"{name or 'a tie'} in {e}{f', {t}' * again}" for e, t, name in cells)
         return f"Winners: {'; '.join(won)}."
     most = ", ".join(f"{name} in {wins[name]:,}" for name in led[:2])
     others = f"; {counted(len(led) - 2, 'other candidate')} won too" if len(led) > 2 else ""

@@ -48,7 +48,8 @@ def check_ballot_file(
     Read are Parquet, CSV, TSV, JSON, PrefLib and BLT files: one row a ballot and candidate, one
     column a candidate or a vote, columns of ranks, one choice or one order in a cell, or raw
     replies. What the file does not say is assumed and told; what makes no ballot is refused with
-    file, row and reason. Of a run, imported logs among them, the votes are listed, and what the logs leave open.
+    file, row and reason. Of a run, imported logs among them, the votes are listed, and what the
+    logs leave open.
 
     \b
     --json gives:

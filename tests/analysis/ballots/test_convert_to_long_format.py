@@ -616,6 +616,14 @@ def test_ballots_as_people_have_them_are_read_right_or_asked_about(tmp_path, cas
 
 # file, text, and what is read of it: the protocol and the first ballot, or what is asked back
 FOUND = [
+    (
+        "b.csv",
+        "Name,Motion 1,Motion 2\nv,Ja,Nein\nw,Ja,Ja\n",
+        "one column a vote (Motion 1, Motion 2)",
+    ),
+    ("b.csv", "Name,a,b\nv,for,against\nw,against,unclear\n", "'unclear' in “b” is neither for"),
+    ("b.csv", "House,a,b\n1,4,5\n2,4,1\n3,2,5\n4,9,3\n", "one column a candidate (a, b)"),
+    ("b.csv", "Name,a,b,Remarks\nv,x,,\nw,,x,ok\n", "one column a candidate (a, b)"),
     ("b.csv", ",Mon,Tue\nAl,OK,\nBo,OK,OK\n", "approval b Al Mon=1 Tue=0"),
     ("b.csv", "Mango > Peach\nPeach > Mango\n", "the first line may be a ballot, and no heading"),
     ("b.csv", "Ann: red\nBen: blue\n", "the first line may be a ballot, and no heading"),

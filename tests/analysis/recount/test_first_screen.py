@@ -83,7 +83,7 @@ def test_the_table_has_both_readings_of_a_tie(tmp_path):
         (
             "voter,poll,vote\nv,1,b\nv,2,b\nw,2,a\n",
             "2 votes of up to 2 voters each, simple ballots. Candidates: a and b.|"
-            "Winners: 1: b; 2: a tie.",
+            "Winners: b in 1; a tie in 2.",
         ),
         (
             "voter,ranking\nv,a\nw,a\n",

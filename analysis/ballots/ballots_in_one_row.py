@@ -661,8 +661,10 @@ def refuse_strange(rows: Rows, name: str) -> None:
         rows.frame,
         pl.lit(_strange_cells(cells)),
         rows.file,
-        lambda row: f"{row[name]!r} for {name} is no number",
-        hint="Write a number, yes or no, or nothing; if that is no candidate's column, name those "
+        lambda row: f"{row[name]!r} for {rows.columns.get(name, name)} is no number",
+        hint="Write a number or nothing."
+        if name == "mass"
+        else "Write a number, yes or no, or nothing; if that is no candidate's column, name those "
         "who stand: --candidates NAME,NAME,…",
     )
 

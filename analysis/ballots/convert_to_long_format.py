@@ -38,11 +38,13 @@ from tutorsim.analysis.ballots.ballots_in_one_row import (
     as_numbers,
     guess_protocol,
     lists_in,
+    nearly_numbers,
     of_one_cell,
     of_places,
     of_wide,
     place_columns,
     read_replies,
+    refuse_strange,
     whole_points,
 )
 from tutorsim.analysis.ballots.doubtful_rows_and_columns import (
@@ -739,6 +741,8 @@ def _guessed(rows: Rows, shape: str) -> Rows:
         found = Guess(
             ON_A_SCALE[0], "the numbers are neither 0 and 1, nor an order, nor of one sum"
         )
+    if found is None and nearly_numbers(rows.frame.get_column("mass")):
+        refuse_strange(rows, "mass")
     if found is None:
         raise BallotFileError(
             f"{rows.file} does not say which ballots these are.",

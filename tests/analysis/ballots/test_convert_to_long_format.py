@@ -618,6 +618,11 @@ def test_ballots_as_people_have_them_are_read_right_or_asked_about(tmp_path, cas
 FOUND = [
     (
         "b.csv",
+        "voter,candidate,score\nv,a,4\nv,b,left early\nw,a,2\n",
+        "'left early' for score is no",
+    ),
+    (
+        "b.csv",
         "Name,Motion 1,Motion 2\nv,Ja,Nein\nw,Ja,Ja\n",
         "one column a vote (Motion 1, Motion 2)",
     ),

@@ -292,6 +292,7 @@ def test_a_chat_completion_says_what_the_message_would_whole_or_as_a_stream():
     assert (streamed.content_type, last, nothing) == ("text/event-stream", b"data: [DONE]", b"")
     deltas = [json.loads(one.removeprefix(b"data: "))["choices"][0] for one in events]
     assert len(deltas) > 3
+    assert {one["index"] for one in (choice, *deltas)} == {0}
     assert "".join(one["delta"].get("content", "") for one in deltas) == reply.text
     assert deltas[-1]["finish_reason"] == "stop"
     (short,) = json.loads(chat(Endpoint(seed=1), max_completion_tokens=1).body)["choices"]

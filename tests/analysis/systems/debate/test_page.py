@@ -282,6 +282,14 @@ def test_a_score_falls_only_where_its_interval_leaves_out_zero(ends, said):
     assert said in rounds(SimpleNamespace(rounds=[few, *known])).finding
 
 
+def test_challenges_of_a_failed_debate_are_in_no_table():
+    run = make_run(["majority"], debates=1, challenge=["solution"])
+    broken = [one.model_copy(update={"status": "failed"}) for one in run.episodes]
+    challenges = VIEW.tables["challenges"]
+    assert challenges.frame(run.episodes, run.head).height == 3
+    assert challenges.frame(broken, run.head).height == 0
+
+
 def test_a_run_of_failed_episodes_only_has_a_summary():
     run = make_run(["simple"], debates=1)
     broken = [one.model_copy(update={"status": "failed", "turns": ()}) for one in run.episodes]

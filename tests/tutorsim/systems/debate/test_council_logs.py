@@ -548,6 +548,8 @@ def test_equal_answers_are_one_candidate_and_a_known_answer_marks_it(tmp_path):
     assert chosen == {A: "70,000", B: "70,000", C: "65,000 dollars", "maker/delta": None}
     assert council.right == {"70,000": True, "65,000 dollars": False}
     assert (council.over, one.notes, one.record.score) == ("answers", (NO_ANSWER,), 1.0)
+    value[0]["stage1_responses"] = said | {A: " "}
+    assert BLANK in read(tmp_path, value)[0].notes
 
 
 @pytest.mark.parametrize(

@@ -451,7 +451,7 @@ FORMATS_BY_NAME = {
     "tutorsim.analysis.identify.win_conditions": "rules",
     "tutorsim.analysis.recount.same_voter_in_two_formats": "ballots that a rule's format allows",
     "tutorsim.analysis.recount.possible_winners_by_rule_and_approvals": "rules, numbers approved",
-    "tutorsim.analysis.recount.recount_plan": "rules, and numbers of approvals",
+    "tutorsim.analysis.recount.recount_plan_and_own_rules": "rules, and numbers of approvals",
     "tutorsim.analysis.recount.tables": "numbers of approvals",
     "tutorsim.analysis.recount.first_screen": "numbers of approvals",
     "tutorsim.cli.recount": "numbers of approvals",

@@ -34,7 +34,7 @@ from tutorsim.analysis.recount import (
 )
 from tutorsim.analysis.recount.first_screen import recount_verdict
 from tutorsim.analysis.recount.per_turn_table import turns_table
-from tutorsim.analysis.recount.recount_plan import refuse_shadowed
+from tutorsim.analysis.recount.recount_plan_and_own_rules import refuse_shadowed
 from tutorsim.analysis.runs.write_tables import RATINGS, with_provenance
 from tutorsim.analysis.systems.summary_and_report import document_of
 from tutorsim.analysis.systems.system_view import (

@@ -72,7 +72,7 @@ from tutorsim.analysis.recount.possible_winners_by_rule_and_approvals import (
     rule_counts,
     rule_rows,
 )
-from tutorsim.analysis.recount.recount_plan import (
+from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     NOBODY_NAME,
     TABLES,
     CastBallots,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tutorsim.analysis.ballots.vote_arrays import distinct_rows, own_candidates, set_columns
 from tutorsim.analysis.counting.decisions_in_arrays import Outcomes, leaders_of
-from tutorsim.analysis.recount.recount_plan import Plan
+from tutorsim.analysis.recount.recount_plan_and_own_rules import Plan
 from tutorsim.analysis.recount.result_models import (
     ElectorateRow,
     Exact,

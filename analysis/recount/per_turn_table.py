@@ -10,7 +10,7 @@ import polars as pl
 from tutorsim.analysis.ballots.vote_arrays import TURN, distinct_rows
 from tutorsim.analysis.identify import NEVER, NO_BOUNDS, NOBODY, NOT_SETTLED
 from tutorsim.analysis.recount.possible_winners_by_rule_and_approvals import answer_rules
-from tutorsim.analysis.recount.recount_plan import NOBODY_NAME, Plan, check_sizes
+from tutorsim.analysis.recount.recount_plan_and_own_rules import NOBODY_NAME, Plan, check_sizes
 from tutorsim.analysis.recount.turn_groups import Answer, RuleKey, TurnGroup
 
 PER_TURN_SCHEMA: Final = pl.Schema(

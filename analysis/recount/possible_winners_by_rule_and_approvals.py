@@ -38,7 +38,7 @@ from tutorsim.analysis.identify.possible_winners import (
     table_ends,
 )
 from tutorsim.analysis.identify.small_panel_winners import Ends
-from tutorsim.analysis.recount.recount_plan import (
+from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     NOBODY_NAME,
     FunctionRule,
     NamedVotes,

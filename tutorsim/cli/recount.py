@@ -31,7 +31,7 @@ from tutorsim.analysis.recount.other_student_score_thresholds import (
     at_threshold,
     threshold_table,
 )
-from tutorsim.analysis.recount.recount_plan import refuse_shadowed
+from tutorsim.analysis.recount.recount_plan_and_own_rules import refuse_shadowed
 from tutorsim.analysis.recount.same_voter_in_two_formats import (
     FormatInvariance,
     format_invariance,

@@ -20,7 +20,7 @@ from tutorsim.analysis.pages import cells
 from tutorsim.analysis.pages.cells import Table, Written, bounds, plain
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.recount import make_plan, recount
-from tutorsim.analysis.recount.recount_plan import (
+from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     FunctionRule,
     checked_rules,
     convention_words,

@@ -370,6 +370,9 @@ def _may_be_places(rows: Rows, found: Mapping[int, str], cells: pl.Series) -> bo
 def _place_of(word: str) -> int | None:
     if word in _PLACE_WORDS:
         return _PLACE_WORDS[word]
+    said = re.match(_PLACE_CELL, word.replace("_", " "))
+    if said is not None:
+        return place if (place := int(said[1] or said[2])) < 100 else None
     digits = word.lstrip("abcdefghijklmnopqrstuvwxyz_")
     stem = word[: len(word) - len(digits)].strip("_")
     if digits.isdecimal() and stem in _PLACE_STEMS and int(digits) < 100:

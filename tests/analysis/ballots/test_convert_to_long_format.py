@@ -616,6 +616,7 @@ def test_ballots_as_people_have_them_are_read_right_or_asked_about(tmp_path, cas
 
 # file, text, and what is read of it: the protocol and the first ballot, or what is asked back
 FOUND = [
+    ("b.csv", "Name,1. Wahl,2. Wahl\nv,a,b\nw,b,a\n", "orders in the columns 1. Wahl, 2. Wahl"),
     (
         "b.csv",
         "voter,candidate,score\nv,a,4\nv,b,left early\nw,a,2\n",

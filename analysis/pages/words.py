@@ -127,7 +127,7 @@ WARNINGS: Final[dict[ProvenanceKind, str]] = {
         "this label."
     ),
     "relay": (
-        "Something else than the real endpoint answered, under the name that the user gave it. "
+        "Something other than the real endpoint answered, under a name that the user gave. "
         "What it was rests on the user's word."
     ),
     "imported": (

@@ -159,8 +159,8 @@ def _by_order(found: RecountResult) -> str:
     if not tied:
         return f"No fallback order would change a winner of {counted(turns, 'turn')}."
     return (
-        f"The fallback order decided {share(tied, turns, 'turn')}: under another one they may "
-        "be won by another candidate."
+        f"The fallback order decided {share(tied, turns, 'turn')}: another order may give them to "
+        "another candidate."
     )
 
 
@@ -277,6 +277,6 @@ def _untested(found: RecountResult) -> str:
     if not sure[0]:
         return f"{assumed}."
     return (
-        f"{assumed}. Over all rules {sure[0]:,} winners are surely kept. Where "
-        f"{counted(k, 'voter')} of a turn may have cast anything, {sure[1]:,} still are."
+        f"{assumed}. Winners surely kept over all rules: {sure[0]:,}. If any {counted(k, 'voter')} "
+        f"of a turn may have cast another ballot: {sure[1]:,}."
     )

@@ -336,9 +336,9 @@ def approvals_table(found: RecountResult) -> Table | None:
     return table(
         "approvals",
         "Approval voting, by how many candidates each voter approves of",
-        "A tie stays a tie. Who may approve of everybody says little, so the number is an "
-        "assumption of its own. A range may split equal candidates; any number never does, so it "
-        f"is no larger range. {_approved_words(found)}{HELD}",
+        "A tie stays a tie. How many each voter approves of is an assumption of its own. In a "
+        "range a voter may approve of one of two equal candidates, under “any number” of both or "
+        f"neither. {_approved_words(found)}{HELD}",
         [
             *("ballots", "each approves of", "surely kept", "surely changed", "open", "turns"),
             *(("logged ballots",) if ballots else ()),
@@ -371,9 +371,10 @@ def _approved_words(found: RecountResult) -> str:
     if not found.approved:
         return ""
     least, most = min(found.approved), max(found.approved)
+    span = f"{least} to {most}" if least < most else f"{most}"
     return (
-        f"The {sum(found.approved.values()):,} approval ballots logged here approve of {least} to "
-        f"{most}; the last column counts those with so many. "
+        f"The last column counts logged approval ballots: {sum(found.approved.values()):,} approve "
+        f"of {span}. "
     )
 
 

@@ -444,15 +444,16 @@ def _power(
 
 
 def _tasks_words(tested: Pairs[ShownRow], over: str) -> str:
-    """`20 tasks`, `2 tasks of each benchmark`, or `2 to 20 tasks of each benchmark`."""
+    """`20 tasks`, or `2 tasks`, `1 or 2 tasks`, `2 to 20 tasks of each benchmark`."""
     of: dict[str, int] = {}
     for row, test in tested:
         of[row.benchmark] = max(of.get(row.benchmark, 0), test.tasks)
     most = counted(max(of.values()), over.removesuffix("s"))
     if len(of) == 1 or not all(of):
         return most
-    least = min(of.values())
-    return f"{'' if least == max(of.values()) else f'{least:,} to '}{most} of each benchmark"
+    least, largest = min(of.values()), max(of.values())
+    between = "or" if largest == least + 1 else "to"
+    return f"{'' if least == largest else f'{least:,} {between} '}{most} of each benchmark"
 
 
 def and_more(named: Sequence[str], whole: int) -> str:

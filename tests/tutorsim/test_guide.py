@@ -11,15 +11,17 @@ import sys
 import time
 import tomllib
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import click
 import pytest
+from pydantic import BaseModel
 
 import tutorsim
 from tutorsim.cli import COMMANDS, cli
 from tutorsim.errors import UsageError
 from tutorsim.guide import TOPICS, page
+from tutorsim.kernel.load_study_file import system_named
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -108,6 +110,17 @@ def test_the_system_of_the_guide_is_the_tested_one():
     [shown] = [one.text for one in snippets("extending") if one.file == "greeting_system.py"]
     tested = Path(__file__).with_name("systems") / "greeting.py"
     assert shown == tested.read_text(encoding="utf-8")
+
+
+def test_every_option_of_a_command_says_what_it_is_for():
+    commands = {name: cli.get_command(click.Context(cli), name) for name in COMMANDS}
+    for group in [one for one in commands.values() if isinstance(one, click.Group)]:
+        commands |= {f"{group.name} {name}": inner for name, inner in group.commands.items()}
+    silent = {
+        name: [one.name for one in command.params if isinstance(one, click.Option) and not one.help]
+        for name, command in commands.items()
+    }
+    assert {name: options for name, options in silent.items() if options} == {}
 
 
 @pytest.mark.parametrize("topic", PAGES)
@@ -259,6 +272,67 @@ def test_every_command_and_snippet_runs(first, scratch):
         for server in servers:
             server.terminate()
             server.wait()
+
+
+STUDY_FILES = {
+    "my-study.toml": ("recording", "panel"),
+    "panel-sizes.toml": ("panels", "panel"),
+    "debate-study.toml": ("debate", "debate"),
+    "group-study.toml": ("group", "group"),
+    "oversight-study.toml": ("oversight", "oversight"),
+}
+"""Study file → its page and its system; together the files of a system use every setting."""
+NO_SETTINGS = {
+    "branch": "written by `tutorsim branch`",
+    "inputs": "written by `tutorsim audit`",
+    "debate.benchmarks.format": "the table has the format's name",
+    "group.benchmarks.format": "the table has the format's name",
+    "oversight.benchmarks.format": "the table has the format's name",
+}
+"""Fields of a study that no one writes by hand, and why."""
+
+
+def written(file):
+    """The tables of a study file of the guide, the lines put behind a comment sign among them."""
+    [text] = [one.text for one in snippets(STUDY_FILES[file][0]) if one.file == file]
+    return tomllib.loads(re.sub(r"^# (?=\w+ = |\[)", "", text, flags=re.MULTILINE))
+
+
+def without_a_line(model, tables, place):
+    """Settings of a model, and of the models in it, that no table has."""
+    for name, field in model.model_fields.items():
+        key = field.alias or name
+        if key in NO_SETTINGS or f"{place}.{key}" in NO_SETTINGS:
+            continue
+        given = [table[key] for table in tables if key in table]
+        if not given:
+            yield f"{place}.{key}"
+        inner = (field.annotation, *get_args(field.annotation))
+        for one in inner if given else ():
+            if isinstance(one, type) and issubclass(one, BaseModel):
+                named = [given] if one is field.annotation else [one.values() for one in given]
+                yield from without_a_line(one, [t for of in named for t in of], f"{place}.{key}")
+
+
+@pytest.mark.parametrize("system", sorted({system for _, system in STUDY_FILES.values()}))
+def test_the_study_files_of_a_system_use_every_setting(system):
+    tables = [written(file) for file, (_, of) in STUDY_FILES.items() if of == system]
+    assert list(without_a_line(system_named(system).study, tables, system)) == []
+
+
+@pytest.mark.parametrize("file", sorted({*STUDY_FILES} - {"panel-sizes.toml"}))
+def test_every_setting_of_a_study_file_has_a_comment(file):
+    [text] = [one.text for one in snippets(STUDY_FILES[file][0]) if one.file == file]
+    settings = [line for line in text.splitlines() if re.match(r"(# )?\w+ = ", line)]
+    assert [line for line in settings if "  #" not in line and " # " not in line] == []
+    assert len(settings) > 20
+
+
+def test_the_guide_is_short():
+    """At most 9,000 words of prose and tables, the bars of tables among them."""
+    pages = [text for topic, text in PAGES.items() if topic not in ("README", "api")]
+    prose = [re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL) for text in pages]
+    assert sum(len(text.split()) for text in prose) <= 9000
 
 
 @pytest.mark.parametrize("topic", PAGES)

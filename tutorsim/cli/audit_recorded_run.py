@@ -34,7 +34,7 @@ AUDITING: Auditing = named(system_named(AUDITOR).auditing)
     show_default=True,
     help="Who labels: the lead alone, a debate, …; may be given again.",
 )
-@click.option("--show-reference", is_flag=True, help="Show the right answer to who labels.")
+@click.option("--show-reference", is_flag=True, help="Show the right answer to whoever labels.")
 @click.option("--model", help="The model of analysts, critics, advocate, judge and stress tester.")
 @click.option("--lead-model", help="The model of the lead evaluator.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of draws.")

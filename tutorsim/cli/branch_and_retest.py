@@ -82,12 +82,12 @@ def retest(
 ) -> None:
     """Ask recorded prompts of RUN again, byte for byte, and record the answers.
 
-    RUN is a run folder or a recording. Asked again are the votes of a panel or a debate, votes on
-    labels, and in a group lesson the evaluation of who speaks. All voters of a turn are asked, each
-    --repeats times; what cannot be read, or was cut off, is asked once more, as in the run. The
-    answers are kept in the recording's folder `retest`, which `tutorsim replay` and `verify` play
-    too; the recording itself stays as it is. A run folder gets retest.json and retest.jsonl, which
-    `tutorsim summary` reads.
+    RUN is a run folder or a recording. The command asks again for the votes of a panel or a debate,
+    for votes on labels, and in a group lesson for the evaluation of who speaks. All voters of a
+    turn are asked, each --repeats times; what cannot be read, or was cut off, is asked for once
+    more, as in the run. The answers are kept in the recording's folder `retest`, which `tutorsim
+    replay` and `verify` play too; the recording itself stays as it is. A run folder gets
+    retest.json and retest.jsonl, which `tutorsim summary` reads.
 
     The same command given again goes on where the last one stopped, and with more --repeats, more
     stages or a larger sample it pays for what is missing. --max-usd caps the retest, not the run.

@@ -45,7 +45,7 @@ def check_ballot_file(
 ) -> None:
     """Say how BALLOTS are read: a file from elsewhere, a folder of such files, or a run.
 
-    Read are Parquet, CSV, TSV, JSON, PrefLib and BLT files: one row a ballot and candidate, one
+    It reads Parquet, CSV, TSV, JSON, PrefLib and BLT files: one row a ballot and candidate, one
     column a candidate or a vote, columns of ranks, one choice or one order in a cell, or raw
     replies. What the file does not say is assumed and told; what makes no ballot is refused with
     file, row and reason. Of a run, imported logs among them, the votes are listed, and what the
@@ -98,7 +98,8 @@ def _shown(found: Opened, value: dict[str, Any], told: Table | None) -> Iterator
     for file in source.files:
         named = ", ".join(f"{ours} = “{theirs}”" for ours, theirs in file.columns.items())
         called = f"; columns {named}" if named else ""
-        yield Prose(f"{file.name}: {file.shape}, {counted(file.rows, 'row')}{called}.", indent=2)
+        rows = f"{counted(file.rows, 'row')} of ballot and candidate"
+        yield Prose(f"{file.name}: {file.shape}, {rows}{called}.", indent=2)
     yield Text()
     yield heading("Votes")
     columns = ("turns", "voters", "candidates", "ballots", "repaired", "abstained")

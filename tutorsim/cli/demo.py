@@ -50,6 +50,7 @@ def demo(
     The bundled studies were recorded from the scripted stand-in model, unless their summary says
     otherwise: the stand-in's figures say nothing about any language model.
     """
+    from tutorsim.analysis.pages.words import counted
     from tutorsim.cli.report import report
     from tutorsim.cli.summary import summary
     from tutorsim.replay.convert_cassette_form import convert
@@ -64,7 +65,7 @@ def demo(
     started = time.perf_counter()
     run, _ = replay(folder, log_dir=log_dir)
     seconds = time.perf_counter() - started
-    tell(f"{run.episodes} episodes replayed in {seconds:.1f} s, with no network.")
+    tell(f"{counted(run.episodes, 'episode')} replayed in {seconds:.1f} s, with no network.")
     context = click.get_current_context()
     context.invoke(summary, run=log_dir)
     output = output or log_dir / "report.html"

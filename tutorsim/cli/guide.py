@@ -11,7 +11,8 @@ from tutorsim.guide import TOPICS, page
 def guide(topic: str | None) -> None:
     """Print the page of the guide about TOPIC, or say which topics there are.
 
-    On a terminal the page is laid out; elsewhere it is printed as it is, in Markdown.
+    The blocks of a page run from top to bottom in an empty folder after `tutorsim demo --log-dir
+    runs/demo`. On a terminal a page is laid out; elsewhere it is printed as it is, in Markdown.
     """
     console = out()
     if topic is None:

@@ -16,7 +16,7 @@ from tutorsim.system_registry import system_names
 
 @click.command("import")
 @click.argument("program")
-@click.argument("files", nargs=-1, required=True, type=PLACE)
+@click.argument("files", nargs=-1, type=PLACE)
 @folder_option("Run folder to write.")
 @click.option(
     "--spelling",
@@ -34,7 +34,8 @@ def import_logs(
     """Make a run folder of the logs of PROGRAM in FILES, or in folders of them.
 
     PROGRAM is `mallm`, or `council` for several models that answer, rank one another's answers and
-    have one of them write the reply. Summary, report, show, recount, compare and export then work
+    have one of them write the reply; without FILES it takes the rankings that come with tutorsim.
+    Summary, report, show, recount, compare and export then work
     on the run. A file that is no log, a second copy of a file or of a vote in it, or a vote that is
     garbled is named and left out; the exit code is then 1.
 
@@ -50,6 +51,7 @@ def import_logs(
         raise UsageError(
             f"--spelling says nothing of logs of {form.program}.", hint="Leave it out."
         )
+    files = _present(files) or _bundled(program)
     with counted("files read") as count:
         found = log_import.import_logs(
             system, form, log_import.log_files(files), output, spelling=spelling, on_progress=count
@@ -70,6 +72,28 @@ def import_logs(
         out().print(safe(f"{written} written to {output}."), soft_wrap=True)
     if found.skipped:
         raise click.exceptions.Exit(1)
+
+
+def _bundled(program: str) -> tuple[Path, ...]:
+    """The logs of a program that come with tutorsim; `UsageError` without any."""
+    from tutorsim.runner.find_and_check_recording import bundled_logs
+
+    found = bundled_logs(program)
+    if not found:
+        raise UsageError(
+            f"No logs of {program} are named.",
+            why="None come with tutorsim.",
+            hint=f"Name files or folders: `tutorsim import {program} FILE… -o RUN`.",
+        )
+    return found
+
+
+def _present(files: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The files and folders named; `UsageError` for one that does not exist."""
+    for file in files:
+        if not file.exists():
+            raise UsageError(f"{file} does not exist.", hint="Name a file or a folder of logs.")
+    return files
 
 
 _NAMED: Final = 3

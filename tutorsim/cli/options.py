@@ -119,7 +119,9 @@ def folder_option(told: str) -> Callable[[Command], Command]:
 
 def tell_rows(rows: int, path: Path) -> None:
     """Say on stderr that a table was written."""
-    tell(f"{rows} rows written to {path}.")
+    from tutorsim.analysis.pages.words import counted
+
+    tell(f"{counted(rows, 'row')} written to {path}.")
 
 
 def report_options(command: Command) -> Command:

@@ -60,7 +60,13 @@ FORMS: Final = (".html", ".csv")
     metavar="FILE",
     help="A rubric of your own, as TOML. [default: the anchors of the recorded model judge]",
 )
-@click.option("--raters", type=click.IntRange(1, 99), default=2, show_default=True)
+@click.option(
+    "--raters",
+    type=click.IntRange(1, 99),
+    default=2,
+    show_default=True,
+    help="People who rate; each has a sheet.",
+)
 @click.option(
     "--items", type=click.IntRange(min=1), default=40, show_default=True, help="Items to draw."
 )
@@ -102,7 +108,7 @@ def rate(
     before; roles, rules and conditions are hidden, and the order is shuffled for each rater. The
     HTML page is one file that works without a network and by keyboard, keeps what was entered in
     the browser, and downloads a CSV. Items are drawn by --seed; the same command writes the same
-    sheets. Of proposals whole turns are drawn, so --items is the most.
+    sheets. Proposals are drawn by whole turns, --items of them at most.
 
     Ratings are kept beside the run, or in the recording's folder, in ratings.jsonl, and nothing
     else changes. Files can be joined at any time and in any order, half filled in too: the same

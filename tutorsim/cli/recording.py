@@ -24,8 +24,20 @@ if TYPE_CHECKING:
 
 
 _SENDING: Final = (
-    click.option("--max-connections", type=click.IntRange(1, 1000), default=16, show_default=True),
-    click.option("--max-retries", type=click.IntRange(0, 100), default=4, show_default=True),
+    click.option(
+        "--max-connections",
+        type=click.IntRange(1, 1000),
+        default=16,
+        show_default=True,
+        help="Calls that wait for their replies at the same time.",
+    ),
+    click.option(
+        "--max-retries",
+        type=click.IntRange(0, 100),
+        default=4,
+        show_default=True,
+        help="Further attempts at a call that fails.",
+    ),
     click.option(
         "--timeout",
         type=click.FloatRange(min=0.001),

@@ -235,7 +235,7 @@ def recount(
       thresholds: [{benchmark condition threshold episodes exact fired success
                     turns final gain}]
     convention says how the target counts, if rules of its name are counted in several
-    ways, and is null otherwise. Of a rule given by --score it is its scores.
+    ways, and is null otherwise. For a rule given by --score it has the scores.
     protocol null is all protocols; exact numbers are {exact value}, intervals
     {lower point upper} in turns; every entry has its caption.
 

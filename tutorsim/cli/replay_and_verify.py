@@ -66,9 +66,11 @@ def replay(
         run, changes = play(
             cassette_dir, log_dir=log_dir, workers=workers, sandbox=sandbox, on_progress=count
         )
+    from tutorsim.analysis.pages import words
+
     provenance = run.provenance
     tell(
-        f"{run.episodes:,} episodes replayed into {log_dir} "
+        f"{words.counted(run.episodes, 'episode')} replayed into {log_dir} "
         f"(recorded from {provenance.kind}: {provenance.name})."
     )
     if changes:
@@ -152,7 +154,7 @@ def verify(
     Cassettes of a panel of your own are looked at as by `tutorsim cassette verify`.
 
     Exit codes: 0 the same bytes · 1 they differ · 3 a call is missing or changed · 4 the
-    recording is damaged. With `--wordings current` another call is an answer: 1.
+    recording is damaged. With `--wordings current` a changed call gives 1.
 
     With --claims or --claim, numbers are computed again from the replayed recording, and 1 also
     means that a claim does not hold, or that the page beside the claims prints something else.
@@ -315,7 +317,8 @@ def _show(result: Any) -> None:
         console.print(safe(str(one)), soft_wrap=True)
     console.print(safe(_verdict(result)))
     if result.unvouched and result.is_manifest_true:
-        console.print(f"Only the manifest says {_listed(result.unvouched)}.", soft_wrap=True)
+        alone = _listed(result.unvouched)
+        console.print(f"Nothing checks what the manifest alone says: {alone}.", soft_wrap=True)
 
 
 def _verdict(result: Any) -> str:

@@ -130,14 +130,16 @@ def planned(loaded: LoadedStudy, table: PriceTable) -> Plan:
 
 def show_plan(loaded: LoadedStudy, planned: Plan) -> None:
     """Show episodes, calls, tokens and cost of a study."""
+    from tutorsim.analysis.pages.words import counted
     from tutorsim.cli.console import out
 
     say_remarks(loaded)
     calls, console = planned.calls, out()
-    console.print(f"Study {loaded.study.name}: {planned.episodes:,} episodes", style="bold")
-    console.print(
-        f"Calls: {calls.least:,} ({loaded.paths[0]}) to {calls.most:,} ({loaded.paths[1]})"
-    )
+    episodes = counted(planned.episodes, "episode")
+    console.print(f"Study {loaded.study.name}: {episodes}", style="bold")
+    shortest, longest = loaded.paths
+    paths = f" ({shortest}) to {calls.most:,} ({longest})" if calls.least < calls.most else ""
+    console.print(f"Calls: {calls.least:,}{paths}")
     console.print(f"       at most {calls.ceiling:,} if every reply had to be asked for twice")
     if len(planned.conditions) > 1:
         console.print(_by_condition(planned))
@@ -248,7 +250,7 @@ def _by_condition(planned: Plan) -> "RenderableType":
     rows = [
         (
             *(one.condition, f"{one.episodes:,}"),
-            *(f"{one.calls.least:,} to {one.calls.most:,}", _money(one) or "unknown"),
+            *(_span(f"{one.calls.least:,}", f"{one.calls.most:,}"), _money(one) or "unknown"),
         )
         for one in planned.conditions
     ]
@@ -259,4 +261,8 @@ def _money(planned: Plan | ConditionPlan, *, unit: str = "") -> str:
     """The cost from the shortest path to the longest; empty where a price is unknown."""
     if planned.cost is None or planned.least_cost is None:
         return ""
-    return f"{planned.least_cost:,.2f} to {planned.cost:,.2f}{unit}"
+    return _span(f"{planned.least_cost:,.2f}", f"{planned.cost:,.2f}") + unit
+
+
+def _span(least: str, most: str) -> str:
+    return least if least == most else f"{least} to {most}"

@@ -41,12 +41,13 @@ class RunPath(click.Path):
 
 
 def _replayed(recording: Path, ctx: click.Context) -> Path:
+    from tutorsim.analysis.pages.words import counted
     from tutorsim.runner.replay import replay_into
 
     folder = ctx.with_resource(tempfile.TemporaryDirectory(prefix="tutorsim-"))
     run = replay_into(recording, Path(folder))
-    episodes = read_run(run).episodes
-    tell(f"{recording} is a recording; its {episodes} episodes were replayed first.")
+    episodes = counted(read_run(run).episodes, "episode")
+    tell(f"{recording} is a recording, which was replayed first: {episodes}.")
     return run
 
 

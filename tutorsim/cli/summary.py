@@ -97,7 +97,7 @@ def summary(
         panels, of a run that compares some: {panels votes outcomes contrasts}
         ratings, of a run that people rated: {by agreement judge delivered
           success other_rules}
-    A cell of a table is a number where it writes one, also in words.
+    A cell of a table that shows a number is a number here.
     Estimates are {value n interval: {low high method}}; what cannot be estimated
     is {not_estimable: reason}.
     """

@@ -111,7 +111,7 @@ class TableShown:
             yield from self._parted(broken, places, options.max_width)
         if left_out:
             names = ", ".join(self.headers[place] for place in left_out)
-            yield caption(f"Left out, for want of room: {names}.")
+            yield caption(f"Left out for lack of room: {names}.")
 
     def _parted(self, rows: Rows, places: Sequence[int], room: int) -> RenderResult:
         widths = {place: self._width(rows, place) for place in places}

@@ -96,6 +96,14 @@ def bundled_recording(name: str = BUNDLED) -> Path | None:
     return None
 
 
+def bundled_logs(program: str) -> tuple[Path, ...]:
+    """The logs of another program that come with tutorsim: JSON files without a manifest."""
+    folders = (root / program for root in _bundled_roots())
+    kept = (one for one in folders if one.is_dir() and not (one / MANIFEST_FILE).exists())
+    folder = next(kept, None)
+    return tuple(sorted(folder.glob("*.json"))) if folder else ()
+
+
 # --- Find recording ------------------------------------------------------------------------------
 
 USUAL = Path("cassettes")
@@ -485,7 +493,7 @@ def check_tied(run: Path) -> str | None:
     folder = recording_at_hand(run, found.recording_digest)
     if folder is None:
         named = found.recording_digest[:12]
-        why = f"none at hand has the digest {named}… that it names" if named else "it names none"
+        why = f"no recording at hand has its digest {named}…" if named else "it names no recording"
         return f"{run} is not tied to a recording, so nothing vouches for what it says: {why}."
     expected = _expected(folder)
     if expected is None:

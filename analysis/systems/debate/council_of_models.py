@@ -270,8 +270,8 @@ def rules(of: Councils) -> Rows:
 @table("approvals", "Approval voting, by how many a member approves of")
 def approvals(of: Councils) -> Rows:
     """The same, if each member approves of its first alone, of one or two, of up to three, or of
-    any number: who may approve of everybody says little. A range may split equal answers; any
-    number never does, so it is no larger range."""
+    any number. In a range a member may approve of one of two equal answers, under “any number” of
+    both or neither."""
     for over in of.kinds:
         for number, kept in _kept_along(of, over).items():
             yield {
@@ -710,8 +710,10 @@ def _one_member(of: Councils, over: str) -> Answer:
     rows = [row for row in _electorates(of, over) if row.voter is not None]
     most = max(rows, key=lambda row: row.changed.upper, default=None)
     if most is None or not most.changed.upper:
-        words = "No winner changes without any one member" if rows else "Not known"
-        return Answer("Does one member decide?", words, "By Borda points of rankings.", "own")
+        words = "Leaving out one member changes no winner" if rows else "Not known"
+        return Answer(
+            "Does one member decide?", words, "Counted by Borda points of rankings.", "own"
+        )
     changed = bounds_of(most.changed.lower, most.changed.upper)
     return Answer(
         "Does one member decide?",
@@ -725,11 +727,11 @@ def _one_member(of: Councils, over: str) -> Answer:
 def _sure(of: Councils, over: str) -> Answer:
     by = {row.exempt: row for row in of.found[over].rules if row.reading == "set"}
     one = by[1]
-    rest = "; ".join(f"{by[k].identified} with {k} of them" for k in _EXEMPT[2:] if k in by)
+    rest = "; ".join(f"with {k} such voters: {by[k].identified}" for k in _EXEMPT[2:] if k in by)
     return Answer(
         "How sure is the winner?",
-        f"{part_of(one.identified, one.turns)} withstand one wrong ballot",
-        f"If any one voter may have cast anything, so many keep a single winner; {rest}. "
+        f"Sure against one wrong ballot: {part_of(one.identified, one.turns)}",
+        f"So many votes keep a single winner if any one voter may have cast any ballot; {rest}. "
         "A tie counts as no single winner.",
         "sure",
     )

@@ -493,9 +493,9 @@ def best_system(of: Evidence) -> Answer:
     return Answer(
         "Is self-selection better than prediction?",
         verdict,
-        f"Duels won: {won}, lost: {lost}. A draw: {drawn}. "
-        f"{tested} The verdict of {counted(dependent, 'duel')} depends on the order in which the "
-        f"judge reads.{read}",
+        f"Duels won: {won}, lost: {lost}, drawn: {drawn}. "
+        f"{tested} Duels whose verdict depends on the order in which the judge reads: {dependent}."
+        f"{read}",
         "duels",
     )
 

@@ -475,7 +475,7 @@ def followed(of: Evidence) -> Rows:
 
 _NO_GOLD: Final = (
     "No item has gold labels: files of replies to be judged, and audits, come without annotations. "
-    "They can be run, and scored by nobody."
+    "They can be labelled, but not scored."
 )
 _SCORED: Final = (
     "Labels against the published annotations. Intervals and tests take replies to one dialogue "
@@ -719,9 +719,9 @@ def _answers(of: Evidence) -> Iterator[Answer]:
         drafts = sum(not one.audited.delivered for one in every if one.audited)
         yield Answer(
             "What do the delivered replies do?",
-            f"{said[0]:,} of {len(told_of):,} give no guidance",
-            f"{said[2]:,} guide, and {said[1]:,} hint."
-            + f" {counted(drafts, 'label')} are of drafts that were not delivered." * bool(drafts),
+            f"No guidance: {said[0]:,} of {len(told_of):,}",
+            f"Guidance: {said[2]:,}. A hint: {said[1]:,}."
+            + f" Labels of drafts that were not delivered: {drafts:,}." * bool(drafts),
             "audit",
         )
     yield Answer(

@@ -253,8 +253,7 @@ def _decided(evidence: Evidence) -> Answer:
         return Answer(
             f"What {ordered} decide?",
             "Nothing",
-            f"Counting left one winner in each of {counted(found.turns, unit)}, so all "
-            f"{found.orders:,} fallback orders elect the same.",
+            f"Counting left a single winner in every {unit}: every fallback order elects the same.",
             section,
         )
     drawn = 0.0 if found.changed_expected is None else found.changed_expected.value
@@ -674,7 +673,7 @@ BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
 
 _UNKNOWN = "unknown: ballots from elsewhere"
 _UNKNOWN_WARNING = (
-    "The file says how they voted, and nothing of what was said before or came of it."
+    "The file says how voters voted, and nothing of what was said before or came of it."
 )
 
 
@@ -792,7 +791,7 @@ def _warning_elsewhere(source: Source) -> str:
     said = [WARNINGS[kind] for kind in source.kinds]
     if not source.stated:
         return _UNKNOWN_WARNING
-    absent = "The file says how they voted, and nothing of what was said before or came of it."
+    absent = "The file says how voters voted, and nothing of what was said before or came of it."
     return " ".join([*said, absent])
 
 

@@ -80,7 +80,7 @@ def test_the_tables_say_the_answer_along_the_number(source):
     assert kept.data["surely kept"].to_list() == [1, 0, 0, 0]
     table = approvals_table(found)
     assert table.data["logged ballots"].to_list() == ["1 of 3", "2 of 3", "2 of 3", "3 of 3"]
-    assert "The 3 approval ballots logged here approve of 1 to 4" in table.caption
+    assert "logged approval ballots: 3 approve of 1 to 4." in table.caption
 
 
 def test_few_candidates_have_few_numbers(source, tmp_path):

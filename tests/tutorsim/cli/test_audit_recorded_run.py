@@ -75,7 +75,7 @@ def test_a_recording_is_audited_as_the_run_that_it_replays_to(tutorsim):
     said = tutorsim("audit", recording, "--dry-run", "--json")
     assert said.exit_code == 0, said.stderr
     assert json.loads(said.stdout)["calls"]["least"] == 62  # one a delivered reply
-    assert "its 30 episodes were replayed first" in said.stderr
+    assert "which was replayed first: 30 episodes." in said.stderr
 
 
 def test_ballots_are_refused_with_what_is_missing(tmp_path):

@@ -32,8 +32,8 @@ def made(*rows, secondary=()):
         (60, False, ""),
         (32, False, ""),  # 4 + 15 + 2 + 5 columns and three gaps of 2: the heading broken
         (31, True, ""),  # 4 + 10 + 2 + 5 and the gaps: the interval below its figure
-        (26, True, "Left out, for want of room: left out first. Caption."),
-        (18, True, "Left out, for want of room: left out first, n. Caption."),
+        (26, True, "Left out for lack of room: left out first. Caption."),
+        (18, True, "Left out for lack of room: left out first, n. Caption."),
     ],
 )
 def test_what_does_not_fit_goes_below_then_out(width, below, left_out):

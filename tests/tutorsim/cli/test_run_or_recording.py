@@ -16,7 +16,7 @@ def test_a_recording_is_replayed_first(tutorsim, tmp_path, command):
     of_recording = tutorsim(command, DEMO, "--json")
     assert of_recording.exit_code == 0, of_recording.stderr
     assert json.loads(of_recording.stdout) == json.loads(of_run.stdout)
-    assert "is a recording; its 120 episodes were replayed first" in of_recording.stderr
+    assert "is a recording, which was replayed first: 120 episodes." in of_recording.stderr
 
 
 def test_a_folder_that_is_neither_is_refused(tutorsim, tmp_path):

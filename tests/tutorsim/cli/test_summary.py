@@ -164,7 +164,7 @@ def test_ballots_from_elsewhere_are_summarised(tutorsim, built, tmp_path):
     )
     done = tutorsim("summary", path)
     assert done.exit_code == 0
-    assert "The file says how they voted, and nothing of what was said" in done.stdout
+    assert "The file says how voters voted, and nothing of what was said" in done.stdout
     value = value_of(tutorsim, path)
     assert value["study"] is None
     assert [row["turns"] for row in value["diagnostics"]] == [1]

@@ -283,7 +283,10 @@ def test_what_cassettes_from_before_do_not_say_rests_on_the_manifest_and_is_name
     said = shell("verify", recorded.cassettes)
     assert said.code == 0
     assert "relay: my proxy" in said.out
-    assert "Only the manifest says the days of recording and the relay's name." in said.out
+    assert (
+        "Nothing checks what the manifest alone says: the days of recording and the relay's name."
+        in said.out
+    )
 
 
 OTHER = EPISODE.replace("simple", "ranked")

@@ -52,7 +52,7 @@ def test_the_table_stays_in_one_part_on_a_narrow_terminal():
     console.print(*table_shown(table))
     shown = console.file.getvalue()
     assert shown.count("quantity") == 1
-    assert "Left out, for want of room: where." in shown
+    assert "Left out for lack of room: where." in shown
 
 
 def test_a_readers_figures_take_their_place():

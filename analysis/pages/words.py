@@ -30,10 +30,10 @@ def counted(n: int, noun: str, *, plural: str | None = None) -> str:
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
-def odd_replies(episode: EpisodeLine) -> Iterator[str]:
-    """`3 replies without text`, `1 reply cut off at max_tokens`: each odd end of an episode's."""
+def odd_replies(episodes: Iterable[EpisodeLine]) -> Iterator[str]:
+    """`3 replies without text`, `1 reply cut off at max_tokens`: each odd end of the replies."""
     ends = Counter[str]()
-    for count in odd_stops(stop_counts([episode])):
+    for count in odd_stops(stop_counts(episodes)):
         ends[count.words] += count.calls
     for words, replies in ends.items():
         yield f"{counted(replies, 'reply', plural='replies')} {words}"

@@ -180,7 +180,7 @@ def _listing(run: SystemRun) -> list[dict[str, Any]]:
 def _special(episode: EpisodeLine) -> Iterator[str]:
     if episode.failure is not None:
         yield f"failed at {episode.failure.key}"
-    yield from odd_replies(episode)
+    yield from odd_replies([episode])
 
 
 @dataclass(frozen=True)

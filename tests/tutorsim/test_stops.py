@@ -157,6 +157,7 @@ def test_replies_without_text_that_end_as_usual_are_asked_for_once_more_and_told
     assert "not 4 of 60 replies. They had no text, were refused, or cut off" in first
     whole = shell("summary", log, "--section", "replies").out
     assert re.search(r"propose\s+without text\s+4\s+2\n", whole)
+    assert "The run has 4 replies without text" in shell("recount", log).out
     assert f"without text: {SILENT[1:]}1, {SILENT[1:]}2" in shell("show", log, SIMPLE).out
     assert "2 replies without text" in shell("show", log).out
     assert shell("verify", cassettes).code == 0

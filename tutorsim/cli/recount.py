@@ -18,6 +18,7 @@ from tutorsim.analysis.ballots.recount_source import Source, open_source, proven
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores
 from tutorsim.analysis.pages.document import Document, section_ids
 from tutorsim.analysis.pages.document_as_json import to_value
+from tutorsim.analysis.pages.words import listed, odd_replies
 from tutorsim.analysis.recount import NO_ORDER, TABLES, RecountResult, RecountTable
 from tutorsim.analysis.recount import recount as recount_source
 from tutorsim.analysis.recount.first_screen import (
@@ -61,7 +62,7 @@ from tutorsim.cli.run_or_recording import RunPath, check_logs, source_shown
 from tutorsim.cli.terminal_documents import document_shown, parts_shown, system_run
 from tutorsim.dask_cluster import Engine, connect, parse_engine, scattered
 from tutorsim.errors import UsageError
-from tutorsim.records import RUN_FILE
+from tutorsim.records import RUN_FILE, EpisodeLine
 from tutorsim.vocabularies import PROTOCOLS
 
 
@@ -506,6 +507,14 @@ def _shown(
         yield caption(f"More: --full, or --section {', '.join(SECTIONS)}.")
     own = source.run.panel.success_threshold if at and source.run else None
     yield from parts_shown(threshold_table(at, own, name) for name in ("success", "turns", "gain"))
+    yield from _odd_replies(source.episodes)
+
+
+def _odd_replies(episodes: Sequence[EpisodeLine]) -> Iterator[RenderableType]:
+    """How many replies were empty, refused or cut off; nothing where none was."""
+    odd = [*odd_replies(episodes)]
+    if odd:
+        yield Prose(styled(f"The run has {listed(odd)}: `tutorsim summary` counts them.", "yellow"))
 
 
 def _value(

@@ -262,7 +262,7 @@ def _special(episode: EpisodeRecord, turns: list[dict[str, object]]) -> Iterator
     silent = sum(int(str(turn["abstained"])) for turn in turns)
     if silent:
         yield f"{silent} abstained"
-    yield from odd_replies(episode)
+    yield from odd_replies([episode])
 
 
 def _listed(turns: list[object]) -> str:

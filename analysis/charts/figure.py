@@ -407,3 +407,27 @@ def faceted(
     high = alt.Step(step) if height is None else height
     whole = alt.layer(*layers).properties(data=inline(data), width=width, height=high)
     return whole.facet(facet=facet, columns=columns, spacing=spacing)
+
+
+@unchecked
+def about_zero(data: pl.DataFrame, of: object) -> Drawing:
+    """A dot for each contrast with a bar from `lower` to `upper`, about zero, a panel an outcome.
+
+    `data`: columns `outcome`, `contrast`, `difference`, `lower` and `upper`.
+    """
+    base = alt.Chart().encode(y=alt.Y("contrast:N", sort=None, title=None, axis=NAMES))
+    zero = alt.Chart().mark_rule().encode(x=alt.datum(0))
+    bar = base.mark_bar(height=6, opacity=0.4, color=ACCENT).encode(
+        x=alt.X("lower:Q", title="difference"), x2=alt.X2("upper:Q")
+    )
+    dot = base.mark_point(filled=True, size=50, color=INK, opacity=1).encode(
+        x=alt.X("difference:Q"),
+        tooltip=tips("outcome:N", "contrast:N", *(f"{n}:Q|.2f" for n in data.columns[2:])),
+    )
+    return faceted(zero, bar, dot, data=data, by="outcome")
+
+
+def bars_about_zero(data: pl.DataFrame, over: str) -> str:
+    """What the bars of `about_zero` are; `over`: what intervals are over."""
+    few = data.get_column("lower").is_null().all()
+    return f"No bars: {over} are too few for an interval." if few else "Bars are 95 % intervals."

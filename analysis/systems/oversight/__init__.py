@@ -129,8 +129,11 @@ def _both_correct(record: OversightRecord) -> float | None:
 
 
 def _unread(head: RunRecord) -> frozenset[str]:
-    """What a recount does not look at: texts, and turns where no vote is in them."""
-    shown = {"tutor", "dialogue", "reply", "audited", "annotation"}
+    """What a recount does not look at: texts, and turns where no vote is in them.
+
+    It reads the dialogue, by whose text items are taken together, and what is audited.
+    """
+    shown = {"tutor", "reply", "annotation"}
     said = {"briefing", "challenges", "press", "judge_swapped", "lead_prompt"}
     counted = {"failure", "unjudged", "scores"}
     found = {f"{one}.{name}" for one, names in _UNREAD_INSIDE.items() for name in names.split()}

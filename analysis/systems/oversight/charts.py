@@ -18,6 +18,8 @@ from tutorsim.analysis.charts.figure import (
     PERCENT,
     PLAIN,
     Drawing,
+    about_zero,
+    bars_about_zero,
     coloured,
     counts_axis,
     dots,
@@ -30,9 +32,11 @@ from tutorsim.analysis.charts.figure import (
 )
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words import counted, extremes, percent
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate
 from tutorsim.analysis.systems.oversight.effect_of_debate import AdaptiveCurve, AdaptivePoint
 from tutorsim.analysis.systems.oversight.label_accuracy import BASELINES, HEADLINE
 from tutorsim.analysis.systems.oversight.page_evidence import Evidence
+from tutorsim.analysis.systems.paired_comparison import contrast_headline
 from tutorsim.records.oversight import LABELS
 
 
@@ -113,6 +117,28 @@ def scores(of: Evidence) -> Iterator[Row]:
             "upper": found[name].high,
             "items": of.scores[name].items,
         }
+
+
+@figure(
+    "differences",
+    finding=lambda data, of: f"Do the conditions differ? {contrast_headline(of.differences)}",
+    method="The table has items and p-values, corrected together.",
+    alternative="{contrast}: {difference:+.2f}",
+    draw=about_zero,
+    kinds={"lower": pl.Float64, "upper": pl.Float64},
+    bars=lambda data, of: bars_about_zero(data, "dialogues"),
+)
+def differences(of: Evidence) -> Iterator[Row]:
+    """Difference of the headline on the items that both conditions label, about zero. {bars}"""
+    for one in of.differences:
+        if isinstance(one.difference, Estimate):
+            yield {
+                "outcome": "headline, first − second",
+                "contrast": f"{one.first} − {one.second}",
+                "difference": one.difference.value,
+                "lower": one.difference.low,
+                "upper": one.difference.high,
+            }
 
 
 def _scored_points(curve: AdaptiveCurve) -> list[AdaptivePoint]:

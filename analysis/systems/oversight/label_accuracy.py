@@ -222,8 +222,9 @@ class Difference:
     second: str
     metric: str
     items: int
+    difference: Estimate | NotEstimable
+    """First minus second; its interval is over dialogues."""
     test: PermutationTest | NotEstimable
-    """First minus second."""
     p_holm: float | None = None
     """Corrected over all pairs of the metric; `None` without a test."""
     benchmark: str = ""
@@ -326,9 +327,27 @@ def differences(
     for metric in metrics:
         tests = _swap_tests(sides, METRICS[metric], seed)
         found += corrected(
-            [Difference(*pair, metric, len(both[pair]), tests[pair]) for pair in pairs]
+            [
+                Difference(*pair, metric, len(both[pair]), _apart(counts, metric), tests[pair])
+                for pair, counts in sides.items()
+            ]
         )
     return found
+
+
+def _apart(sides: Ints, metric: str) -> Estimate | NotEstimable:
+    """First minus second with its interval, from leaving one dialogue out of both.
+
+    `sides`: counts of shape (2, clusters, 18).
+    """
+    if not sides.size:
+        return NotEstimable("no item that both have")
+    score, every = METRICS[metric], sides.sum(axis=1)
+    value = float(np.subtract(*score(every)))
+    without = np.subtract(*score(every[:, None] - sides)).tolist()
+    sizes = sides[0, :, _CELLS["mistake"]].sum(axis=1).astype(np.float64)
+    interval = leave_one_out(value, without, sizes, ends=(-1, 1), over="dialogues")
+    return Estimate(value, int(sizes.sum()), interval)
 
 
 def _swap_tests(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, get_args
 
 from tutorsim.analysis.counting.rule_definitions import TARGETS, conventions_of
-from tutorsim.analysis.pages.cells import Written, bounds, p_value
+from tutorsim.analysis.pages.cells import Written, bounds, estimate, p_value
 from tutorsim.analysis.pages.cells import number as plain_number
 from tutorsim.analysis.pages.declared_tables_and_charts import (
     DeclaredSection,
@@ -26,6 +26,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
     PermutationTest,
+    corrected,
 )
 from tutorsim.analysis.statistics.noise_floor_of_retests import AskedVote
 from tutorsim.analysis.systems.oversight.audits_of_runs import (
@@ -47,6 +48,7 @@ from tutorsim.analysis.systems.oversight.label_accuracy import (
     BASELINES,
     HEADLINE,
     Difference,
+    Evaluation,
     Over,
     by_condition,
     changed_labels,
@@ -66,6 +68,7 @@ from tutorsim.analysis.systems.paired_comparison import (
     chance_words,
     leads,
     not_shown,
+    p_words,
 )
 from tutorsim.analysis.systems.summary_and_report import noise_section
 from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed
@@ -205,14 +208,15 @@ def confusion(of: Evidence) -> Rows:
 
 @table("differences", "Paired differences of the headline")
 def paired(of: Evidence) -> Rows:
-    """First minus second, on the items that both have. Permutation test that swaps the two
-    conditions within whole dialogues; p-values corrected by Holm over all pairs."""
+    """First minus second [95 % interval over dialogues], on the items that both have. p by swapping
+    the two conditions within whole dialogues; those by Holm are corrected over all pairs, and each
+    interval stands by itself."""
     for row in of.differences:
         if isinstance(row.test, PermutationTest):
             yield {
                 "pair": f"{row.first} − {row.second}",
-                "difference": row.test.difference,
-                "p (Holm)": p_value(row.p_holm or 0),
+                "difference": estimate(row.difference, signed=True),
+                "p (Holm)": p_words(row),
                 "p": p_value(row.test.p_value),
                 "items": row.items,
             }
@@ -298,38 +302,63 @@ def readings(of: Evidence) -> Rows:
             }
 
 
-@table("aggregation", "Other ways to put the opinions together")
+_TO_LOGGED: Final = (
+    " Difference of the headline to the logged one [95 % interval over dialogues], paired; p by "
+    "swapping whole dialogues, corrected by Holm over all rows."
+)
+
+
+def _debated(of: Evidence) -> dict[str, list[OversightRecord]]:
+    """Condition → items after a debate."""
+    found = {name: [one for one in some if one.judge] for name, some in of.conditions.items()}
+    return {name: some for name, some in found.items() if some}
+
+
+@table(
+    "aggregation",
+    "Other ways to put the opinions together",
+    secondary=("unjudged", "ties", "items"),
+    difference=lambda of: _TO_LOGGED if of.has_gold else "",
+)
 def aggregation(of: Evidence) -> Rows:
     """Exact, from the labels that critics, judge, stress tester and lead stated; `lead` is what was
     logged. `changed` counts labels, two an item. A tie goes to the lead's label. An agent that
-    states no confidence has half a vote under `confidence_weighted`. Difference of the headline
-    to the logged one, paired, corrected by Holm."""
-    for condition, every in of.conditions.items():
-        records = [record for record in every if record.judge is not None]
-        labels = [rules for record in records if (rules := aggregated(record)) is not None]
-        gold = [rules for rules, record in zip(labels, records, strict=True) if record.gold]
-        base, logged = judged(records), list(map(logged_pair, records))
+    states no confidence has half a vote under `confidence_weighted`.{difference}"""
+    labels, scored, family = {}, {}, {}
+    for condition, records in _debated(of).items():
+        every = [rules for record in records if (rules := aggregated(record)) is not None]
+        gold = [rules for rules, record in zip(every, records, strict=True) if record.gold]
+        base, labels[condition] = judged(records), every
         groups = {rule: relabelled(base, [row[rule][:2] for row in gold]) for rule in RULES}
-        found = evaluate(groups, over=of.over, metrics=["headline"])
-        tests = {row.first: row for row in differences(groups, seed=of.seed, against="lead")}
-        for rule in RULES if records else ():
-            pairs = [row[rule][:2] for row in labels]
-            tested = tests.get(rule)
-            test = tested.test if tested and tested.items else None
+        scored[condition] = evaluate(groups, over=of.over, metrics=["headline"])
+        for row in differences(groups, seed=of.seed, against="lead"):
+            family[condition, row.first] = row
+    tests = dict(zip(family, corrected(list(family.values())), strict=True))
+    for condition, records in _debated(of).items():
+        logged = list(map(logged_pair, records))
+        for rule in RULES:
+            pairs = [row[rule][:2] for row in labels[condition]]
             yield {
                 "condition": condition,
                 "rule": rule,
                 "items": len(pairs),
                 "changed": changed_labels(logged, pairs),
-                "ties": sum(row[rule].ties for row in labels),
+                "ties": sum(row[rule].ties for row in labels[condition]),
                 "unjudged": sum(None in pair for pair in pairs),
-                **({"headline": number(found[rule].metrics["headline"])} if rule in found else {}),
-                **(
-                    {"difference": test.difference, "p_holm": tested.p_holm}
-                    if tested and isinstance(test, PermutationTest)
-                    else {}
-                ),
+                **_scored(scored[condition].get(rule), tests.get((condition, rule))),
             }
+
+
+def _scored(found: Evaluation | None, tested: Difference | None) -> Row:
+    """Cells of a rule's headline and of its difference to the logged one; none without gold."""
+    if found is None:
+        return {}
+    none = Written("–", None)
+    return {
+        "headline": number(found.metrics["headline"]),
+        "difference": estimate(tested.difference, signed=True) if tested else none,
+        "p (Holm)": p_words(tested) if tested else none,
+    }
 
 
 _MOST_POINTS: Final = 24
@@ -514,7 +543,8 @@ _WHOLE: Final[tuple[DeclaredSection[Evidence], ...]] = (
         *(chart(_charts, "delivered"), chart(_charts, "rules"), delivered, other_rules, followed),
     ),
     section(
-        *("scores", "Scores", _scores_lead, chart(_charts, "accuracy"), chart(_charts, "scores")),
+        *("scores", "Scores", _scores_lead),
+        *(chart(_charts, name) for name in ("accuracy", "scores", "differences")),
         *(paired, scores, official, printed, ablation, confusion, items),
     ),
     section(*_AGGREGATION, chart(_charts, "adaptive"), aggregation, adaptive),
@@ -699,17 +729,16 @@ def _answers(of: Evidence) -> Iterator[Answer]:
         row = next(r for r in of.differences if {r.first, r.second} == {"hpo", "single"})
         told = ("not estimable", f"{getattr(row.test, 'reason', '').capitalize()}.")
         if isinstance(row.test, PermutationTest):
-            gain = row.test.difference * (1 if row.first == "hpo" else -1)
+            better = (row.test.difference > 0) == (row.first == "hpo")
             verdict = not_shown(of.differences)
             if beyond_chance(row):
-                verdict = "Yes" if gain > 0 else "No, worse"
+                verdict = "Yes" if better else "No, worse"
             told = (
                 verdict,
-                f"{100 * gain:+.1f} points of the headline on {counted(row.items, 'item')} that "
-                f"both label. p = {p_value(row.p_holm or 0)} over "
-                f"{counted(row.test.tasks, 'dialogue')}, corrected over all pairs.".replace(
-                    "-", "−"
-                ),
+                f"{row.first} − {row.second}: {estimate(row.difference, signed=True)} of the "
+                f"headline on {counted(row.items, 'item')} that both label. "
+                f"p = {p_value(row.p_holm or 0)} over {counted(row.test.tasks, 'dialogue')}, "
+                "corrected over all pairs.",
             )
         yield Answer("Is the debate better than the lead alone?", *told, "scores")
     every = [record for records in of.conditions.values() for record in records]
@@ -739,8 +768,7 @@ def _chance(found: Sequence[Difference]) -> str:
 
 
 def _told(row: Difference) -> str:
-    value = row.test.difference if isinstance(row.test, PermutationTest) else 0.0
-    return f"{row.first} − {row.second} {100 * value:+.1f} points".replace("-", "−")
+    return f"{row.first} − {row.second} {estimate(row.difference, signed=True)}"
 
 
 def _facts(of: Evidence) -> tuple[Fact, ...]:

@@ -15,6 +15,8 @@ from tutorsim.analysis.charts.figure import (
     PAPER,
     Drawing,
     Figure,
+    about_zero,
+    bars_about_zero,
     coloured,
     condition_colors,
     faceted,
@@ -223,33 +225,14 @@ def personas_figure(of: Evidence) -> Iterator[Row]:
 # --- Contrasts -----------------------------------------------------------------------------------
 
 
-def _bars(data: pl.DataFrame, of: Evidence) -> str:
-    few = data.get_column("lower").is_null().all()
-    return "No bars: tasks are too few for an interval." if few else "Bars are 95 % intervals."
-
-
-@unchecked
-def _about_zero(data: pl.DataFrame, of: Evidence) -> Drawing:
-    base = alt.Chart().encode(y=alt.Y("contrast:N", sort=None, title=None, axis=NAMES))
-    zero = alt.Chart().mark_rule().encode(x=alt.datum(0))
-    bar = base.mark_bar(height=6, opacity=0.4, color=ACCENT).encode(
-        x=alt.X("lower:Q", title="difference"), x2=alt.X2("upper:Q")
-    )
-    dot = base.mark_point(filled=True, size=50, color=INK, opacity=1).encode(
-        x=alt.X("difference:Q"),
-        tooltip=tips("outcome:N", "contrast:N", *(f"{n}:Q|.2f" for n in data.columns[2:])),
-    )
-    return faceted(zero, bar, dot, data=data, by="outcome")
-
-
 @figure(
     "contrasts",
     finding=lambda data, of: f"Do the conditions differ? {contrast_headline(of.contrasts)}",
     method="The table has pairs, tasks and p-values, corrected together.",
     alternative="{outcome}, {contrast}: {difference:+.2f}",
-    draw=_about_zero,
+    draw=about_zero,
     kinds={"lower": pl.Float64, "upper": pl.Float64},
-    bars=_bars,
+    bars=lambda data, of: bars_about_zero(data, "tasks"),
 )
 def contrasts_figure(of: Evidence) -> Iterator[Row]:
     """Mean difference over pairs of the same task and persona, about zero. {bars} {as_logged}."""

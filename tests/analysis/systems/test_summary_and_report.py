@@ -3,9 +3,12 @@
 import pytest
 
 from tests.tutorsim.systems.greeting import GreetingRecord
+from tutorsim.analysis.pages.markdown import to_markdown
 from tutorsim.analysis.systems.summary_and_report import with_reply_endings
-from tutorsim.analysis.systems.system_view import SystemRun, framed
+from tutorsim.analysis.systems.system_view import SystemRun, framed, open_run, view_of
 from tutorsim.records import CallRecord, Provenance, RunRecord, SystemSettings
+from tutorsim.runner.find_and_check_recording import bundled_recording
+from tutorsim.runner.replay import replay
 
 
 def run_of(*stop_reasons, without_text=None):
@@ -72,3 +75,11 @@ def test_a_reply_without_text_is_told_though_it_ended_as_usual(document_of):
 def test_where_every_reply_has_an_end_the_document_stays(document_of):
     plain, told = document_of("end_turn", "stop_sequence", None)
     assert told == plain
+
+
+@pytest.mark.parametrize("system", ["debate", "group", "oversight"])
+def test_a_recount_says_the_same_without_what_it_does_not_read(system, tmp_path):
+    replay(bundled_recording(system), log_dir=tmp_path / "run")
+    whole, read = (open_run(tmp_path / "run", to_recount=only) for only in (False, True))
+    recount = view_of(system).recount
+    assert to_markdown(recount(whole, {})) == to_markdown(recount(read, {}))

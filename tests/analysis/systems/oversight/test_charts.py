@@ -37,6 +37,16 @@ def test_scores_are_those_of_the_table_from_best_to_worst(evidence):
     assert figure.finding.endswith(f"between {headlines[-1]:.3f} and {headlines[0]:.3f}")
 
 
+def test_differences_are_those_of_the_table_about_zero(evidence):
+    figure = charts.differences(evidence)
+    assert figure.finding == "Do the conditions differ? Not known"
+    assert "Bars are 95 % intervals." in figure.caption
+    for row, one in zip(figure.data.to_dicts(), evidence.differences, strict=True):
+        assert row["contrast"] == f"{one.first} − {one.second}"
+        told = (one.difference.value, one.difference.low, one.difference.high)
+        assert (row["difference"], row["lower"], row["upper"]) == told
+
+
 def test_accuracies_stand_beside_what_one_label_for_every_reply_would_have(evidence):
     figure = charts.accuracy(evidence)
     trivial = {"mistake": "always yes", "guidance": "always effective"}

@@ -227,6 +227,47 @@ def test_differences_are_paired_on_items_and_corrected():
     assert {(row.first, row.second) for row in against} == {("good", "bad"), ("same", "bad")}
     [none] = differences({"a": good, "b": items(2, seed=9)[:0]}, seed=1)
     assert (none.items, none.p_holm) == (0, None)
+    assert isinstance(none.difference, NotEstimable)
+
+
+def test_the_interval_of_a_difference_is_over_dialogues():
+    # Right minus right in four dialogues: 1, 0, 0, 1. Variance 1/3 / 4; t of 3 is 3.182.
+    first, second = one_each(*[(1, 1)] * 4), one_each((1, 0), (1, 1), (1, 1), (1, 0))
+    groups = {"a": first, "b": second}
+    [row] = differences(groups, seed=1, metrics=["guidance_accuracy"])
+    assert row.difference.value == row.test.difference == 0.5
+    assert (row.difference.low, row.difference.high) == (
+        pytest.approx(0.5 - 3.182 / 12**0.5, abs=1e-3),
+        1,
+    )
+    copies = {
+        name: [one._replace(item=f"{one.item}.{i}") for one in made for i in range(9)]
+        for name, made in groups.items()
+    }
+    [same] = differences(copies, seed=1, metrics=["guidance_accuracy"])
+    assert same.difference.low == pytest.approx(row.difference.low)
+    [few] = differences({name: made[:3] for name, made in groups.items()}, seed=1)
+    assert isinstance(few.difference.interval, NotEstimable)
+
+
+@pytest.mark.costly
+def test_where_there_is_no_difference_few_intervals_leave_out_zero():
+    """300 sets of two conditions that are as often right, more in some dialogues than in others."""
+    rng, out, sets = random.Random(3), 0, 300
+    for _ in range(sets):
+        gold = items(8, replies=4, seed=rng.random())
+        eased = {one.conversation: rng.choice((0.3, 0.5, 0.8)) for one in gold}
+
+        def label(one, eased=eased):
+            right = rng.random() < eased[one.conversation]
+            return one._replace(
+                predicted=one.gold if right else (1 - one.gold[0], rng.randrange(3))
+            )
+
+        groups = {name: list(map(label, gold)) for name in ("a", "b")}
+        [row] = differences(groups, seed=1)
+        out += row.difference.low > 0 or row.difference.high < 0
+    assert 0 < out <= sets * (0.05 + 3 * (0.05 * 0.95 / sets) ** 0.5)
 
 
 def accuracy_test(first, second):

@@ -15,7 +15,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstima
 from tutorsim.analysis.systems.oversight import VIEW
 from tutorsim.analysis.systems.oversight.effect_of_debate import RULES
 from tutorsim.analysis.systems.oversight.label_accuracy import baselines, pair_of
-from tutorsim.analysis.systems.oversight.page import below_trivial, document, recount
+from tutorsim.analysis.systems.oversight.page import aggregation, below_trivial, document, recount
 from tutorsim.analysis.systems.oversight.page_evidence import Evidence
 from tutorsim.analysis.systems.oversight.trace import trace
 from tutorsim.errors import UsageError
@@ -56,6 +56,9 @@ def test_a_report_has_every_table_and_a_summary_only_what_a_terminal_needs(playe
         *("items", "scores", "differences", "official", "ablation", "confusion"),
         *("aggregation", "adaptive", "diagnostics", "calibration", "cost"),
     }
+    assert [one.id for one in report.sections] == [
+        *("scores", "aggregation", "debates", "cost"),
+    ]
     assert set(tables(document(played, True))) == {"items", "scores", "cost"}
 
 
@@ -122,6 +125,22 @@ def test_printed_figures_stand_beside_conditions_of_their_name_only(beside):
         "no_debate": 0.815,
         "hpo": 0.825,
     }
+
+
+def test_differences_have_intervals_and_one_correction_a_table(played, report):
+    found = tables(report)["differences"]
+    assert found.height == len(CONDITIONS) * (len(CONDITIONS) - 1) // 2
+    assert all("[" in cell for cell in found["difference"])
+    others = tables(report)["aggregation"]
+    lead = pl.col("rule") == "lead"
+    assert set(others.filter(lead)["difference"]) == {"–"}
+    assert all("[" in cell for cell in others.filter(~lead)["difference"])
+    alone = Evidence(replace(played, episodes=[r for r in played.episodes if r.condition == "hpo"]))
+    least = {"condition": "hpo", "rule": "most_cautious"}  # p of 4 of 256 swaps: 1/64
+    [among_six] = aggregation(alone).data.filter(**least)["p (Holm)"]
+    [among_all] = others.filter(**least)["p (Holm)"]
+    assert (among_six, among_all) == ("0.094", "0.562")
+    assert others.filter(~lead).height == 36
 
 
 def test_the_judge_s_two_orders_are_compared(report):

@@ -46,6 +46,10 @@ from tutorsim.voting import masses_of
 # --- Run head ------------------------------------------------------------------------------------
 
 
+MIXED: Final = "mixed: "
+"""Stands in the name of a recording that several kinds answered, before the kinds."""
+
+
 class Provenance(LastingRecord):
     """What answered the calls of a recording."""
 
@@ -61,6 +65,12 @@ class Provenance(LastingRecord):
     recorded_to: str | None = None
     limits: str = ""
     """What the recording cannot tell, in the words of who made it; shown with its figures."""
+
+    @property
+    def kinds(self) -> tuple[ProvenanceKind, ...]:
+        """Its kind; of a mixture, which counts as a relay, also the kinds that its name says."""
+        said = self.name.rpartition(MIXED)[2] if MIXED in self.name else ""
+        return (self.kind, *(kind for kind in get_args(ProvenanceKind) if kind in said))
 
 
 class Inputs(Record):
@@ -245,7 +255,7 @@ class RunRecord(LastingRecord):
     def kinds(self) -> tuple[ProvenanceKind, ...]:
         """Kinds of what answered its calls, and of what gave the texts that it is of."""
         stated = (self.provenance, *([self.inputs.provenance] if self.inputs else []))
-        return tuple(dict.fromkeys(one.kind for one in stated))
+        return tuple(dict.fromkeys(kind for one in stated for kind in one.kinds))
 
     @property
     def branch(self) -> Branch | None:

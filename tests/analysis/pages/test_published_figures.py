@@ -58,7 +58,9 @@ def test_figures_stand_beside_a_language_model_alone(kind):
     answered = Provenance(kind=kind, name="it")
     inputs = Inputs(run="its", provenance=answered).model_dump()
     given = SystemSettings(system="oversight", conditions=(), settings={"inputs": inputs})
-    for run in (RunRecord(provenance=answered), RunRecord(study=given)):
+    mixed = Provenance(kind="relay", name=f"it (mixed: api, {kind})")
+    runs = (RunRecord(provenance=answered), RunRecord(provenance=mixed), RunRecord(study=given))
+    for run in runs:
         assert bool(printed(PUBLISHED, run)) == (kind != "stand-in")
 
 

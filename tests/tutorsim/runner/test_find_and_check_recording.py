@@ -164,7 +164,7 @@ def test_a_log_whose_recording_is_gone_says_so_and_is_read(recorded, shell, tmp_
     path = recorded.log / "run.json"
     head = json.loads(path.read_bytes())
     path.write_text(json.dumps({**head, "recording_digest": ""}))
-    assert "it names none" in shell("summary", recorded.log).err
+    assert "it names no recording" in shell("summary", recorded.log).err
 
 
 def test_no_field_of_the_head_of_a_retest_can_be_altered(retested, shell):

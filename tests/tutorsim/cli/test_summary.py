@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -276,7 +277,7 @@ def retested(built, tmp_path):
             first = turn.ballots_initial
             if first:
                 moved = [
-                    a.model_copy(update={name: getattr(b, name) for name in ("parsed", "mass")})
+                    replace(a, parsed=b.parsed, mass=b.mass)
                     for a, b in zip(first, (*first[1:], first[0]), strict=True)
                 ]
                 votes.append(

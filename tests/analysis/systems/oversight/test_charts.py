@@ -111,7 +111,7 @@ def test_without_gold_or_an_audit_nothing_is_drawn(evidence):
 @pytest.mark.costly
 def test_a_report_has_its_charts_and_a_summary_none(played):
     names = [figure.name for figure in document(played, False).figures()]
-    assert names == ["accuracy", "scores", "adaptive", "calibration"]
+    assert names == ["accuracy", "scores", "differences", "adaptive", "calibration"]
     assert document(played, True).figures() == ()
 
 

@@ -73,6 +73,7 @@ from tutorsim.analysis.ballots.doubtful_rows_and_columns import (
     refuse_shared_places,
     refuse_tallies,
     refuse_totals,
+    refuse_unseen_names,
     refuse_weights,
     refuse_words_for_nobody,
 )
@@ -474,6 +475,8 @@ def _shaped(rows: Rows) -> tuple[str, Rows]:
         return "raw replies", _replies(rows)
     places = place_columns(rows)
     if len(places) > 1:
+        refuse_weights(rows, "ranking", [*places.values()])
+        refuse_unseen_names(rows)
         return "places", of_places(rows, places)
     if rows.has("candidate") and not rows.has("voter") and len(_number_columns(rows)) > 1:
         return "voters", _numbers_of_voters(rows, _number_columns(rows))
@@ -481,6 +484,7 @@ def _shaped(rows: Rows) -> tuple[str, Rows]:
         if rows.has(name):
             refuse_other_ballots(rows, name)
             refuse_weights(rows, name)
+            refuse_unseen_names(rows)
             rows = _with_write_ins(rows, name)
             hint = _protocol_hint(rows) or _single_protocol(rows)
             return "one cell", of_one_cell(rows, name, hint)

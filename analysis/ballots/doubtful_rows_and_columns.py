@@ -364,7 +364,7 @@ def refuse_comments(rows: Rows) -> None:
 _LOW_IS_BEST: Final = re.compile(
     r"\b1\s*(=|:|is|ist|für)\s*(the |das )?(sehr gut|best|very good|excellent|sehr|highest|first)|"
     r"schulnoten?\b|\bnoten\b|zensur|german grade|^(note|grade)s?$|"
-    r"(low|klein|niedrig)\w* .*(best|better|beste|besser)",
+    r"(low|klein|niedrig)\w* .*(best|better|beste|besser)|\bnoten? 1 ?(-|–|bis) ?6\b",
     re.IGNORECASE,
 )
 """What says, or makes it likely, that the lowest number is the best."""
@@ -427,24 +427,57 @@ def refuse_codes(rows: Rows, numbers: pl.Series) -> None:
             )
 
 
-def refuse_weights(rows: Rows, name: str) -> None:
-    """A column of numbers beside a choice that may say how often a ballot counts."""
+def refuse_weights(rows: Rows, name: str, beside: Sequence[str] = ()) -> None:
+    """A column of numbers beside a choice that may say how often a ballot counts.
+
+    `beside`: the columns that hold the choice, where they are several.
+    """
     if rows.has("weight") or name in rows.hints.columns:
         return
     for other in other_columns(rows):
+        if other in beside:
+            continue
         if re.search(_WEIGHTS, other, re.IGNORECASE) and as_numbers(rows.frame[other]) is not None:
-            said = rows.columns.get(name, name)
+            said = beside[0] if beside else rows.columns.get(name, name)
             raise BallotFileError(
                 f"{rows.file}: “{other}” may say how often a ballot counts.",
                 why=f"It has a number beside each choice in “{said}”.",
                 hint=f"If it does: --map 'weight={other}' (add 1 to each before, if a voter's own "
-                f"vote is not in it); if each ballot counts once: --map '{name}={said}'.",
+                "vote is not in it); if each ballot counts once: "
+                + (f"take “{other}” out." if beside else f"--map '{name}={said}'."),
             )
+
+
+def refuse_unseen_names(rows: Rows) -> None:
+    """A column of people, several times some of them, beside ballots that name no voter."""
+    if rows.has("voter") or rows.hints.namesakes:
+        return
+    for other in other_columns(rows):
+        cells = rows.frame.get_column(other).cast(pl.String).drop_nulls()
+        if _names_people(other) and len(cells) / 2 < cells.n_unique() < len(cells):
+            twice = cells.filter(cells.is_duplicated())[0]
+            raise BallotFileError(
+                f"{rows.file}: “{other}” has {twice!r} in several rows.",
+                why="If it names the voters, some have several ballots.",
+                hint=f"If it does: --map 'voter={other}'; if each row is a voter's own: "
+                "--namesakes.",
+            )
+
+
+def _names_people(column: str) -> bool:
+    return not _PEOPLE.isdisjoint(re.findall(r"\w+", bare(column).replace("_", " ")))
+
+
+_PEOPLE: Final = _ROW_WORDS | {
+    *("name", "names", "nom", "nombre", "nome", "teacher", "employee", "colleague", "staff"),
+    *("player", "resident", "guest", "voter", "user", "person", "schueler", "lehrer", "wer"),
+}
+"""Words of columns that name people, as `bare` writes them."""
 
 
 _WEIGHTS: Final = (
     "prox|weight|gewicht|stimmen|shares|aktien|anteile|vollmacht|procuration|pouvoir|poids|"
-    "acciones|peso|deleg|units|votes held|voting (right|power)"
+    "acciones|peso|deleg|units|votes held|voting (right|power)|^(ballots|voters|cast|anzahl|times)$"
 )
 
 
@@ -553,10 +586,12 @@ def proposal(rows: Rows) -> str:
     elif texts and given and "voter" in found and not rows.frame["voter"].is_unique().all():
         found["candidate"] = texts[0]
     elif texts and not found.keys() & {"ranking", "approvals"}:
+        alike = [name for name in alike if not _names_people(name)]
         called = [name for name in texts if _CHOSEN.search(name)]
         found["choice"] = next(iter(called), (alike or texts)[-1])
         votes = [f"--map 'choice={name}'" for name in (called or alike)]
-    alone = [name for name in texts if name not in (*alike, *found.values())]
+    people = [name for name in texts if _names_people(name)]
+    alone = [n for n in (*people, *texts) if n not in (*alike, *found.values())]
     if "voter" not in found and alone:
         found["voter"] = alone[0]
     if numbers and not (found.keys() & {"mass", "rank"} or rows.has("mass") or rows.has("rank")):
@@ -573,6 +608,7 @@ def proposal(rows: Rows) -> str:
 _BESIDE_VOTES: Final = re.compile(
     r"last|worst|least|(\b|_)(id|ts)$|remark|comment|note|reason|why|write.?in|specify|address|"
     r"bemerk|komment|begründ|comentario|remarque|observa|url|link|hear about|stamp|zeitstempel|"
+    r"submitted|タイムスタンプ|日時|"
     r"(start|completion|end|submit\w*)[ _]?(time|date)|^(date|time)$",
     re.IGNORECASE,
 )

@@ -120,6 +120,8 @@ ABSTENTIONS: Final = frozenset(
         *("ne_sait_pas", "nspp", "absente", "ausente", "abstencion", "me_abstengo", "se_abstiene"),
         *("en_blanco", "voto_en_blanco", "blanco", "nulo", "voto_nulo", "no_vota", "no_voto"),
         *("no_sabe", "astenuto", "astenuta", "astensione", "astiene", "scheda_bianca"),
+        *("nicht_anwesend", "not_present", "nieobecny", "nieobecna", "wstrzymał_sie"),
+        *("wstrzymuje_sie", "wstrzymała_sie", "brak_głosu", "zdrzel_se", "nepritomen"),
         *("assente", "abstencao", "em_branco", "onthouding", "onthouden"),
         *("blanco_stem", "ongeldig", "afwezig", "geen_mening", "geen_stem", "棄権", "白票"),
         *("–", "—", ""),

@@ -493,7 +493,7 @@ def best_system(of: Evidence) -> Answer:
     return Answer(
         "Is self-selection better than prediction?",
         verdict,
-        f"Duels won: {won}, lost: {lost}, drawn: {drawn}. "
+        f"Duels won: {won}, lost: {lost}. Drawn: {drawn}. "
         f"{tested} Duels whose verdict depends on the order in which the judge reads: {dependent}."
         f"{read}",
         "duels",

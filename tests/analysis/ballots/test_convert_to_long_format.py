@@ -679,6 +679,13 @@ FOUND = [
     ("b.csv", "Member,a,b,Remarks\nv,x,,late\nw,x,x,\nTOTAL,2,1,\n", "'TOTAL' may be a voter, or"),
     ("b.csv", "Option,Count\nJazz,17\nTotal,17\n", "b.csv, row 2: 'Total' may be a"),
     ("b.csv", "Who,Proxies held,Choice\nv,0,a\nw,3,b\n", "--map 'weight=Proxies held' (add 1 to"),
+    ("b.csv", "Ballots,1st,2nd\n42,a,b\n26,b,a\n", "beside each choice in “1st”"),
+    (
+        "b.csv",
+        "Student,Trip,choice\nAl,x,a\nBo,y,b\nAl,z,b\n",
+        "--map 'voter=Student'; if each row",
+    ),
+    ("b.csv", "voter;a;b\nv (Note 1-6);1,3;2\nw;2;1\n", "lowest may be the best: v (Note"),
     (
         "b.json",
         '{"text": "?", "reactions": [{"name": "a", "count": 2, "users": ["v", "w"]}, '

@@ -322,12 +322,14 @@ def rules_table(found: RecountResult, reading: TieReading) -> Table | None:
 
 def approvals_table(found: RecountResult) -> Table | None:
     """Approval voting of ballots of other formats, by how many candidates each voter approves of,
-    beside what logged approvals say of that; `None` where one number alone is asked about."""
+    beside what logged approvals say of that; `None` where one number alone is asked about, or no
+    winner is there to be kept."""
     least = min(found.exempt)
     rows = [
         row
         for row in found.approvals
         if (row.reading, row.exempt) == ("set", least) and row.logged_protocol != "approval"
+        if kept_of(row)
     ]
     numbers = list(dict.fromkeys(row.approves for row in rows if row.approves is not None))
     if len(numbers) < 2:

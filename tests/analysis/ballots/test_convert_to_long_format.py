@@ -741,6 +741,11 @@ FOUND = [
     ("b.csv", "task,v,w\nt,X,Y\nu,Y,X\n", "simple t v X=1 Y=0"),
     ("b.csv", "v,w\nX,Y\nY,X\n", "simple row 1 v X=1 Y=0"),
     ("b.csv", "candidate,v,w\na,1,2\nb,2,1\n", "ranked b v a=1 b=0"),
+    (
+        "b.csv",
+        "voter,candidate,position\nv,a,1\nv,b,2\nw,b,1\nw,a,2\n",
+        "ranked b v a=1 b=0",
+    ),
     ("b.csv", "question,v,w\nq,a>b,b>a\nr,b>a,b>a\n", "ranked q v a=1 b=0"),
     ("b.csv", "n_voters,rank1,rank2\n2,X,Y\n1,Y,X\n", "ranked b 1 (1 of 2) X=1 Y=0"),
     ("b.csv", "count,ranking\n1,a>b\n1,b>a\n", "ranked b 1 a=1 b=0"),

@@ -66,11 +66,10 @@ def replay(
         run, changes = play(
             cassette_dir, log_dir=log_dir, workers=workers, sandbox=sandbox, on_progress=count
         )
-    from tutorsim.analysis.pages import words
 
     provenance = run.provenance
     tell(
-        f"{words.counted(run.episodes, 'episode')} replayed into {log_dir} "
+        f"{run.episodes:,} episode{'s' * (run.episodes != 1)} replayed into {log_dir} "
         f"(recorded from {provenance.kind}: {provenance.name})."
     )
     if changes:

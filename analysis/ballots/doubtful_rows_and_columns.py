@@ -142,7 +142,7 @@ _NOTES: Final = (
 
 
 def refuse_early_totals(rows: Rows) -> None:
-    """The same, before a shape is looked for: in the first column of words, below other rows."""
+    """A note or a row of sums in the first column of words, before a shape is looked for."""
     name = rows.frame.columns[1] if rows.frame.width > 1 else "row"
     ours = rows.columns.get(name) is not None and name != "voter"
     if rows.frame.schema[name] == pl.String and not ours and rows.frame.height > 1:
@@ -452,9 +452,9 @@ def refuse_unseen_names(rows: Rows) -> None:
     """A column of people, several times some of them, beside ballots that name no voter."""
     if rows.has("voter") or rows.hints.namesakes:
         return
-    for other in other_columns(rows):
+    for other in filter(_names_people, other_columns(rows)):
         cells = rows.frame.get_column(other).cast(pl.String).drop_nulls()
-        if _names_people(other) and len(cells) / 2 < cells.n_unique() < len(cells):
+        if as_numbers(cells) is None and len(cells) / 2 < cells.n_unique() < len(cells):
             twice = cells.filter(cells.is_duplicated())[0]
             raise BallotFileError(
                 f"{rows.file}: “{other}” has {twice!r} in several rows.",
@@ -468,10 +468,10 @@ def _names_people(column: str) -> bool:
     return not _PEOPLE.isdisjoint(re.findall(r"\w+", bare(column).replace("_", " ")))
 
 
-_PEOPLE: Final = _ROW_WORDS | {
-    *("name", "names", "nom", "nombre", "nome", "teacher", "employee", "colleague", "staff"),
-    *("player", "resident", "guest", "voter", "user", "person", "schueler", "lehrer", "wer"),
-}
+_PEOPLE: Final = frozenset(
+    {*_ROW_WORDS, *map(bare, COLUMN_WORDS["voter"]), "voter", "nom", "nombre", "nome", "teacher"}
+    | {"lehrer", "employee", "colleague", "staff", "player", "resident", "guest"}
+)
 """Words of columns that name people, as `bare` writes them."""
 
 

@@ -300,6 +300,9 @@ def _read_blt(file: Path) -> Raw:
     try:
         m, gone = int(head.split()[0]), {-int(number) for one in out for number in one}
         orders = [[int(number) for number in line.split()[1:-1]] for line in ballots]
+        strange = {number for order in orders for number in order} - {*range(1, m + 1)}
+        if strange:
+            raise ValueError(f"a ballot names {min(strange)}, and candidates are 1 to {m}")
         called = [[names[number - 1] for number in order if number not in gone] for order in orders]
     except (ValueError, IndexError) as error:
         why = f"it is no BLT file whose ballots are strict orders: {error}"
@@ -342,19 +345,8 @@ def _read_json(file: Path) -> Raw:
 
 _GATHER: Final = (
     *("votes", "ballots", "rankings", "scores", "ratings", "preferences", "choices", "approvals"),
-    *(
-        "points",
-        "answers",
-        "options",
-        "reactions",
-        "results",
-        "data",
-        "items",
-        "questions",
-        "polls",
-        "tasks",
-        "rounds",
-    ),
+    *("points", "answers", "options", "reactions", "results", "data", "items", "questions"),
+    *("polls", "tasks", "rounds"),
 )
 """Keys that ballots stand under."""
 _COLUMNS: Final = frozenset(word for name, words in COLUMN_WORDS.items() for word in (name, *words))

@@ -125,7 +125,6 @@ ABSTENTIONS: Final = frozenset(
         *("assente", "abstencao", "em_branco", "onthouding", "onthouden"),
         *("blanco_stem", "ongeldig", "afwezig", "geen_mening", "geen_stem", "棄権", "白票"),
         *("–", "—", ""),
-        *(""),
     )
 )
 """Words in place of a candidate that say that nobody was voted for, as `bare` writes them;

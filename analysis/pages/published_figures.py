@@ -73,7 +73,7 @@ Rows = Callable[[E], Iterable[Mapping[str, Any]]]
 def printed_in(*columns: str) -> Callable[[Rows[E]], Rows[E]]:
     """A table's rows without those of the columns that hold no printed figure."""
 
-    def kept(rows: Rows[E]) -> Rows[E]:
+    def without_empty(rows: Rows[E]) -> Rows[E]:
         @wraps(rows)
         def kept(of: E) -> Iterable[Mapping[str, Any]]:
             found = list(rows(of))
@@ -82,7 +82,7 @@ def printed_in(*columns: str) -> Callable[[Rows[E]], Rows[E]]:
 
         return kept
 
-    return kept
+    return without_empty
 
 
 def _missing(cell: Any) -> bool:

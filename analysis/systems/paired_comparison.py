@@ -341,6 +341,16 @@ def p_words(row: Tested) -> Written:
     return Written(f"~{figure} ± {row.test.error:.3f}", row.p_holm)
 
 
+def rows_about_zero(
+    differences: Iterable[tuple[str, str, Estimate | NotEstimable]],
+) -> Iterator[dict[str, Any]]:
+    """Rows of the chart `about_zero`: outcome, contrast and difference, where it is known."""
+    for outcome, contrast, one in differences:
+        if isinstance(one, Estimate):
+            ends = {"difference": one.value, "lower": one.low, "upper": one.high}
+            yield {"outcome": outcome, "contrast": contrast, **ends}
+
+
 def contrast_headline(found: Sequence[Tested]) -> str:
     """Whether any of the differences tested together is beyond chance, in a few words."""
     beyond, tests = sum(map(beyond_chance, found)), _tests(found)

@@ -66,7 +66,6 @@ def replay(
         run, changes = play(
             cassette_dir, log_dir=log_dir, workers=workers, sandbox=sandbox, on_progress=count
         )
-
     provenance = run.provenance
     tell(
         f"{run.episodes:,} episode{'s' * (run.episodes != 1)} replayed into {log_dir} "

@@ -94,11 +94,6 @@ NOT_APPLICABLE: Final = Outcome("not_applicable")
 BEYOND: Final = Outcome("beyond")
 
 
-def recounted(record: DebateRecord, rule: Rule, changes: Changes = AS_LOGGED) -> Outcome:
-    """What a rule decides on a logged debate. `changes`: settings in place of the logged ones."""
-    return Debate(record).recounted(rule, changes)
-
-
 class Debate:
     """A logged debate that many rules are asked of: what its votes leave open is found once."""
 

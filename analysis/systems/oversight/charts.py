@@ -32,11 +32,10 @@ from tutorsim.analysis.charts.figure import (
 )
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words import counted, extremes, percent
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate
 from tutorsim.analysis.systems.oversight.effect_of_debate import AdaptiveCurve, AdaptivePoint
 from tutorsim.analysis.systems.oversight.label_accuracy import BASELINES, HEADLINE
 from tutorsim.analysis.systems.oversight.page_evidence import Evidence
-from tutorsim.analysis.systems.paired_comparison import contrast_headline
+from tutorsim.analysis.systems.paired_comparison import contrast_headline, rows_about_zero
 from tutorsim.records.oversight import LABELS
 
 
@@ -130,15 +129,10 @@ def scores(of: Evidence) -> Iterator[Row]:
 )
 def differences(of: Evidence) -> Iterator[Row]:
     """Difference of the headline on the items that both conditions label, about zero. {bars}"""
-    for one in of.differences:
-        if isinstance(one.difference, Estimate):
-            yield {
-                "outcome": "headline, first − second",
-                "contrast": f"{one.first} − {one.second}",
-                "difference": one.difference.value,
-                "lower": one.difference.low,
-                "upper": one.difference.high,
-            }
+    yield from rows_about_zero(
+        ("headline, first − second", f"{one.first} − {one.second}", one.difference)
+        for one in of.differences
+    )
 
 
 def _scored_points(curve: AdaptiveCurve) -> list[AdaptivePoint]:

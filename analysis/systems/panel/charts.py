@@ -27,7 +27,7 @@ from tutorsim.analysis.charts.figure import (
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words import SMALL, counted, extremes, listed, percent
 from tutorsim.analysis.statistics.intervals_and_tests import FEWEST_TASKS, Estimate
-from tutorsim.analysis.systems.paired_comparison import contrast_headline
+from tutorsim.analysis.systems.paired_comparison import contrast_headline, rows_about_zero
 from tutorsim.analysis.systems.panel.charts_of_orders_and_rules import (
     agreement_figure,
     identification_figure,
@@ -236,15 +236,14 @@ def personas_figure(of: Evidence) -> Iterator[Row]:
 )
 def contrasts_figure(of: Evidence) -> Iterator[Row]:
     """Mean difference over pairs of the same task and persona, about zero. {bars} {as_logged}."""
-    for one in of.contrasts:
-        if isinstance(one.difference, Estimate):
-            yield {
-                "outcome": f"{OUTCOME_NAMES[one.outcome]} ({one.benchmark})",
-                "contrast": f"{one.second} − {one.first}",
-                "difference": one.difference.value,
-                "lower": one.difference.low,
-                "upper": one.difference.high,
-            }
+    yield from rows_about_zero(
+        (
+            f"{OUTCOME_NAMES[one.outcome]} ({one.benchmark})",
+            f"{one.second} − {one.first}",
+            one.difference,
+        )
+        for one in of.contrasts
+    )
 
 
 # --- Every chart ---------------------------------------------------------------------------------

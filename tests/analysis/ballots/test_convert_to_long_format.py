@@ -640,6 +640,9 @@ FOUND = [
         "ranked b 1 (1 of 2) ann=1 cid=0 b.blt was read as: withdrawn and in no order: ben",
     ),
     ("b.blt", '2 1\n2 1=2 0\n0\n"ann"\n"ben"\n', "no BLT file whose ballots are strict orders"),
+    ("b.blt", '2 1\n1 3 0\n0\n"ann"\n"ben"\n"Title"\n', "names 3, and candidates are 1 to 2"),
+    ("b.blt", '2 1\n1 2 0 1 0\n0\n"ann"\n"ben"\n', "names 0, and candidates are 1 to 2"),
+    ("b.csv", "Player number,choice\n7,a\n7,b\n8,b\n", "simple b 1 a=1 b=0"),
     (
         "b.csv",
         "Respondent ID,Start,Which logo?,,,Source\n,,heron,kite,Other,Open-Ended\n"

@@ -13,7 +13,6 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     Changes,
     Debate,
     possible_outcomes,
-    recounted,
 )
 from tutorsim.vocabularies import PROTOCOLS
 from tutorsim.voting import CONSENSUS_RULES
@@ -67,11 +66,11 @@ def test_every_protocol_run_live_is_what_the_full_recording_says(block):
         full = play(make_context("full", **settings), replies.of("full"))
         rules = (*PROTOCOLS, *CONSENSUS_RULES)
         if settings["paradigm"] == "collective":
-            assert recounted(full, "majority").certainty == "not_applicable"
+            assert Debate(full).recounted("majority").certainty == "not_applicable"
             rules = PROTOCOLS
         for rule in rules:
             live = play(make_context(rule, **settings), replies.of(rule))
-            told = recounted(full, rule)
+            told = Debate(full).recounted(rule)
             place = (number, rule, settings)
             assert told.certainty == "exact", place
             assert (told.turn, told.decided, told.answers, told.author) == (
@@ -114,7 +113,7 @@ def test_changed_settings_are_what_a_live_debate_with_them_says():
         ):
             for rule in (*PROTOCOLS, *CONSENSUS_RULES):
                 live = play(make_context(rule, agents=4, max_turns=4, **change), replies.of(rule))
-                told = recounted(full, rule, Changes(**change))
+                told = Debate(full).recounted(rule, Changes(**change))
                 assert (told.certainty, told.turn, told.answers) == (
                     "exact",
                     live.turns_taken,
@@ -157,7 +156,10 @@ def test_a_recount_of_any_recording_holds_the_live_answer_or_says_beyond(block):
         live = {rule: play(make_context(rule, **changed), replies.of(rule)) for rule in rules}
         for record in logged.values():
             for rule, truth in live.items():
-                told, place = recounted(record, rule, Changes(**change)), (number, rule, change)
+                told, place = (
+                    Debate(record).recounted(rule, Changes(**change)),
+                    (number, rule, change),
+                )
                 counts[told.certainty] += 1
                 if told.certainty != "beyond":
                     assert truth.answer in told.answers, place
@@ -175,8 +177,8 @@ def test_a_consensus_in_the_last_turn_leaves_others_unknown():
     context = make_context("majority", max_turns=2, vote_from=1, personas="none")
     record = play(context, lambda call: kinds[call.key.stage]())
     assert (record.turns_taken, record.ended_by) == (2, "consensus")
-    assert recounted(record, "majority").certainty == "exact"
-    assert recounted(record, "unanimity").certainty == "beyond"
+    assert Debate(record).recounted("majority").certainty == "exact"
+    assert Debate(record).recounted("unanimity").certainty == "beyond"
 
 
 @pytest.mark.parametrize(("vote_from", "certainty"), [(1, "beyond"), (3, "exact"), (4, "beyond")])
@@ -184,7 +186,7 @@ def test_solutions_are_counted_in_the_turn_asked_for_and_in_no_other(vote_from, 
     """Turns 1 and 2 asked for no answers, and the debate was over after turn 3."""
     replies = lambda call: "P" if call.key.stage == "vote_final" else "A"  # noqa: E731
     record = play(make_context("simple", personas="none", blinding="listed"), replies)
-    told = recounted(record, "solution_counting", Changes(vote_from=vote_from))
+    told = Debate(record).recounted("solution_counting", Changes(vote_from=vote_from))
     assert (record.turns_taken, told.certainty) == (3, certainty)
     assert told.turn == (3 if certainty == "exact" else None)
 
@@ -200,11 +202,11 @@ def test_a_vote_over_merged_answers_was_never_held():
 
     settings = {"personas": "none", "max_turns": 1, "vote_from": 1, "blinding": "listed"}
     record = play(make_context("full", **settings), reply)
-    told = recounted(record, "simple", Changes(merge_identical=True))
+    told = Debate(record).recounted("simple", Changes(merge_identical=True))
     assert (told.certainty, told.answers) == ("open", ("A", "B"))
     texts["agent_3"] = " A"
     same = play(make_context("full", **settings), reply)
-    told = recounted(same, "simple", Changes(merge_identical=True))
+    told = Debate(same).recounted("simple", Changes(merge_identical=True))
     assert (told.certainty, told.answers) == ("exact", ("A",))
 
 
@@ -215,7 +217,7 @@ def test_a_debate_counts_a_vote_once_however_often_it_is_asked(monkeypatch):
         Draws(3, agreeable=0.5, answers=2).of("full"),
     )
     asked = [Changes(vote_from=turn) for turn in (3, 2, 1)] + [Changes(undecided="none")]
-    alone = {(rule, one): recounted(full, rule, one) for rule in RULES for one in asked}
+    alone = {(rule, one): Debate(full).recounted(rule, one) for rule in RULES for one in asked}
     counted, tally = [], module.tally
     monkeypatch.setattr(module, "tally", lambda *of: counted.append(of) or tally(*of))
     debate = Debate(full)

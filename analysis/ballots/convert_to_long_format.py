@@ -71,6 +71,7 @@ from tutorsim.analysis.ballots.doubtful_rows_and_columns import (
     refuse_other_ballots,
     refuse_ranks_with_gaps,
     refuse_shared_places,
+    refuse_summed_rows,
     refuse_tallies,
     refuse_totals,
     refuse_unseen_names,
@@ -498,6 +499,7 @@ def _shaped(rows: Rows) -> tuple[str, Rows]:
     if len(wide) > 1:
         refuse_tallies(rows, wide)
         refuse_judges(rows, wide)
+        refuse_summed_rows(rows, wide)
         refuse_answers_beside_numbers(rows, wide)
         return "wide", of_wide(rows, wide)
     refuse_grades(rows, alike_columns(rows))

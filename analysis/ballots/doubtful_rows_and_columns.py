@@ -43,12 +43,16 @@ def counts_or_names(name: str) -> bool:
     return not name.strip() or bool(words & _NO_CANDIDATES and words <= _NO_CANDIDATES | _BESIDE)
 
 
+_TOTALS: Final = (
+    *("total", "totals", "sum", "sums", "grand_total", "mean", "average", "avg", "median"),
+    *("summe", "gesamt", "insgesamt", "mittelwert", "mittel", "durchschnitt", "schnitt"),
+    *("somme", "moyenne", "suma", "media", "promedio", "somma", "totale", "soma", "gemiddelde"),
+)
 _NO_CANDIDATES: Final = frozenset(
-    {"id", "index", "no", "nr", "number", "total", "sum", "date", "time", "timestamp", "count"}
+    {"id", "index", "no", "nr", "number", "date", "time", "timestamp", "count", *_TOTALS}
     | {"week", "year", "month", "day", "age", "seed", "duration", "seconds", "tokens", "cost"}
-    | {"mean", "average", "avg", "median", "sums", "totals", "finished", "progress", "completed"}
-    | {"latency", "runtime", "minutes", "gender", "sex", "lfd", "nummer", "alter", "datum"}
-    | {"summe", "gesamt", "durchschnitt", "mittelwert", "moyenne", "promedio", "gemiddelde"}
+    | {"finished", "progress", "completed", "lfd", "nummer", "alter", "datum"}
+    | {"latency", "runtime", "minutes", "gender", "sex"}
     | {"remark", "remarks", "comment", "comments", "notes", "bemerkung", "bemerkungen", "kommentar"}
     | {"kommentare", "comentario", "comentarios", "observaciones", "remarque", "remarques"}
 )
@@ -129,11 +133,6 @@ def refuse_headings(rows: Rows) -> None:
         )
 
 
-_TOTALS: Final = (
-    *("total", "totals", "sum", "sums", "grand_total", "mean", "average", "avg", "median"),
-    *("summe", "gesamt", "insgesamt", "mittelwert", "mittel", "durchschnitt", "schnitt"),
-    *("somme", "moyenne", "suma", "media", "promedio", "somma", "totale", "soma", "gemiddelde"),
-)
 _ALL: Final = (*_TOTALS, "all", "overall")
 _NOTES: Final = (
     *("note", "notes", "source", "remark", "remarks", "legend"),
@@ -333,6 +332,33 @@ def refuse_judges(rows: Rows, candidates: Sequence[str]) -> None:
             hint=f"If rows are candidates: --map candidate={said}; if columns are candidates: "
             f"--candidates '{','.join(candidates)}'.",
         )
+
+
+def refuse_summed_rows(rows: Rows, candidates: Sequence[str]) -> None:
+    """A column of each row's mean or sum, which is made for candidates: rows may be those."""
+    heading = plain(rows.columns.get("voter", "name"))
+    if rows.hints.candidates or heading not in ("name", "model", "llm", "agent"):
+        return
+    numbers = {name: as_numbers(rows.frame.get_column(name)) for name in other_columns(rows)}
+    named = [name for name, column in numbers.items() if column is None]
+    who = rows.columns.get("voter") or next(iter(named), None)
+    for name, said in numbers.items() if who else ():
+        if plain(name) not in _TOTALS or said is None or said.n_unique() == 1:
+            continue  # equal sums are what each voter had to give away
+        others = {n: numbers[n] for n in candidates if n != name}
+        given = pl.DataFrame([column for column in others.values() if column is not None])
+        if any(_close(said, of) for of in (given.mean_horizontal(), given.sum_horizontal())):
+            raise BallotFileError(
+                f"{rows.file}: rows may be voters or candidates.",
+                why=f"“{name}” sums up what stands in each row, as one does for candidates.",
+                hint=f"If rows are candidates: --map 'candidate={who}'; if columns are candidates: "
+                f"--candidates '{','.join(others)}'.",
+            )
+
+
+def _close(said: pl.Series, exact: pl.Series) -> bool:
+    """Whether each number is the exact one, or that to one decimal."""
+    return bool(((said - exact).abs() < 0.06).all())
 
 
 def refuse_shared_places(rows: Rows, ballot: Sequence[str]) -> None:

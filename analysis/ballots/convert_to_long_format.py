@@ -56,6 +56,7 @@ from tutorsim.analysis.ballots.doubtful_rows_and_columns import (
     names_rows,
     other_columns,
     proposal,
+    refuse_amounts,
     refuse_answers_beside_numbers,
     refuse_codes,
     refuse_comments,
@@ -742,6 +743,7 @@ def _guessed(rows: Rows, shape: str) -> Rows:
         refuse_codes(rows, numbers)
         refuse_ranks_with_gaps(rows.with_frame(rows.frame.with_columns(mass=numbers)), ballot)
     if found is None and numbers is not None:
+        refuse_amounts(rows, numbers)
         refuse_directions(rows, numbers)
     if found is None and numbers is not None:
         found = Guess(

@@ -453,6 +453,22 @@ def refuse_codes(rows: Rows, numbers: pl.Series) -> None:
             )
 
 
+_LARGEST_SCORE: Final = 100
+
+
+def refuse_amounts(rows: Rows, numbers: pl.Series) -> None:
+    """Numbers that are too large for scores of a usual scale: they may count or measure."""
+    given = [float(one) for one in numbers.drop_nulls()]
+    if any(abs(one) > _LARGEST_SCORE for one in given):
+        raise BallotFileError(
+            f"{rows.file}: numbers up to {max(given):,.9g} may be scores, or count votes or money.",
+            why=f"No usual scale of scores passes {_LARGEST_SCORE}.",
+            hint="If they are what voters think, give the scale, such as --scale "
+            f"{min(0.0, *given):.9g},{max(given):.9g}; of counted votes, give one row for each "
+            "choice with columns choice and count.",
+        )
+
+
 def refuse_weights(rows: Rows, name: str, beside: Sequence[str] = ()) -> None:
     """A column of numbers beside a choice that may say how often a ballot counts.
 

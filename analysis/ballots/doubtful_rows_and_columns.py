@@ -459,7 +459,7 @@ _LARGEST_SCORE: Final = 100
 def refuse_amounts(rows: Rows, numbers: pl.Series) -> None:
     """Numbers that are too large for scores of a usual scale: they may count or measure."""
     given = [float(one) for one in numbers.drop_nulls()]
-    if any(abs(one) > _LARGEST_SCORE for one in given):
+    if rows.hints.scale is None and any(abs(one) > _LARGEST_SCORE for one in given):
         raise BallotFileError(
             f"{rows.file}: numbers up to {max(given):,.9g} may be scores, or count votes or money.",
             why=f"No usual scale of scores passes {_LARGEST_SCORE}.",

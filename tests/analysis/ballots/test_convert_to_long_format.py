@@ -1050,6 +1050,11 @@ def test_stages_by_other_names_are_told_apart(tmp_path):
     assert set(open_source(file, hints=hints).ballots["stage"]) == {"vote_initial", "vote_final"}
 
 
+def test_a_stated_scale_says_that_large_numbers_are_scores(tmp_path):
+    file = written(tmp_path, "b.csv", "voter,a,b\nv,340,0\nw,20,110\n")
+    assert open_source(file, hints=Hints(scale=(0, 340))).top == 340
+
+
 REFUSED = {
     "nothing of a ballot": ("voter,comment\nv,hello\n", Hints(), "lacks the columns candidate"),
     "no voter in rows": (

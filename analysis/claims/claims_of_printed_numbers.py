@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tutorsim.analysis.claims.claims_file import Claim, Difference, DrawnFile
+from tutorsim.analysis.statistics.groups import by_key
 
 # --- Numbers in text -----------------------------------------------------------------------------
 
@@ -392,9 +393,10 @@ def numbers_differ(
 
     `only`: ids to look at; none for all.
     """
-    drawn: dict[str, list[str]] = {}
-    for id_, value, printed in _DRAWN.findall(html):
-        drawn.setdefault(unescape(id_), []).append(_number_told(unescape(printed), value))
+    drawn = by_key(
+        (unescape(id_), _number_told(unescape(printed), value))
+        for id_, value, printed in _DRAWN.findall(html)
+    )
     now = {c.id: [_number_told(c.printed, "" if c.value is None else str(c.value))] for c in claims}
     for id_ in drawn | now:
         found = drawn.get(id_, ["no such number"])

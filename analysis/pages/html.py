@@ -31,6 +31,7 @@ from tutorsim.analysis.pages.document import Document, cell, heading
 from tutorsim.analysis.pages.document_as_json import Places, cells_of, is_version
 from tutorsim.analysis.pages.episode_messages import Episode, EpisodePart, Grid, Message
 from tutorsim.analysis.pages.words import ended, shown
+from tutorsim.analysis.statistics.groups import by_key
 
 _POLICY: Final = (
     "default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'; "
@@ -185,9 +186,7 @@ def _drawn_when_opened(document: Document) -> _Drawn:
         packs.add([list(map(list, episode.facts)), *map(_part, episode.parts)])
         bare = replace(episode, parts=(), facts=())
         heads.append(_Head(bare, " ".join(map(str, places))))
-    by_name: dict[str, list[tuple[int, str]]] = {}
-    for (name, value), place in values.items():
-        by_name.setdefault(name, []).append((place, value))
+    by_name = by_key((name, (place, value)) for (name, value), place in values.items())
     filters = [(name, found) for name, found in by_name.items() if len(found) > 1]
     specs = {
         figure.name: _specification(figure, document.answered)

@@ -12,6 +12,7 @@ import polars as pl
 from tutorsim.analysis.ratings.items import Item, items_of
 from tutorsim.analysis.runs.run_tables import run_id
 from tutorsim.analysis.statistics.array_types import Floats, Ints
+from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     Interval,
@@ -79,10 +80,10 @@ def gathered(run: SystemRun, sheets: Sequence[RatedSheet]) -> tuple[Gathered, ..
 
     A rating whose item the run no longer shows is left out; joining refuses such an item.
     """
-    cells: dict[tuple[Kind, str, RatedBy], list[RatedSheet]] = {}
-    for one in sheets:
-        place = (_KINDS[one.survey.subject], one.survey.rubric.model_dump_json(), one.by)
-        cells.setdefault(place, []).append(one)
+    cells = by_key(
+        ((_KINDS[one.survey.subject], one.survey.rubric.model_dump_json(), one.by), one)
+        for one in sheets
+    )
     items = {kind: _items(run, kind) for kind, _, _ in cells}
     return tuple(
         Gathered(

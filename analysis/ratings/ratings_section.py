@@ -40,6 +40,7 @@ from tutorsim.analysis.ratings.items import Place
 from tutorsim.analysis.recount import HELD_FIXED, possible_winners
 from tutorsim.analysis.recount.other_student_score_thresholds import episode_at_threshold
 from tutorsim.analysis.runs.branch_continuations import by_origin
+from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Bounds,
     Estimate,
@@ -117,10 +118,12 @@ class OtherRule:
 def delivered_scores(found: Gathered) -> list[DeliveredScore]:
     """By condition: people's scores of delivered replies, or of answers."""
     means = found.means
-    cells: dict[str, list[tuple[float | None, str]]] = {}
-    for name, item in found.items.items():
-        for place in (place for place in item.places if place.delivered):
-            cells.setdefault(place.condition, []).append((means.get(name), place.task))
+    cells = by_key(
+        (place.condition, (means.get(name), place.task))
+        for name, item in found.items.items()
+        for place in item.places
+        if place.delivered
+    )
     rows = []
     for condition, texts in cells.items():
         rated = [(mean, task) for mean, task in texts if mean is not None]
@@ -150,10 +153,7 @@ def peoples_success(
         for place in found.items[name].places
         if (good := found.is_good(mean)) is not None
     }
-    cells: dict[tuple[str, str], list[EpisodeRecord]] = {}
-    for episode in episodes:
-        if episode.status == "complete":
-            cells.setdefault((episode.benchmark, episode.condition), []).append(episode)
+    cells = by_key(((e.benchmark, e.condition), e) for e in episodes if e.status == "complete")
     return [
         _success_row(found, cell, group, passes, max_turns)
         for cell, group in cells.items()
@@ -229,11 +229,11 @@ def other_rules(found: Gathered, possible: Possible) -> list[OtherRule]:
 
     `possible`: who could have won each turn.
     """
-    cells: dict[tuple[str, str], list[_Turn]] = {}
-    for turn, (place, scores) in whole_turns(found).items():
-        for rule, winners in possible.get(turn, {}).items():
-            seen = _Turn(scores[place.role], [scores[role] for role in winners])
-            cells.setdefault((place.condition, rule), []).append(seen)
+    cells = by_key(
+        ((place.condition, rule), _Turn(scores[place.role], [scores[role] for role in winners]))
+        for turn, (place, scores) in whole_turns(found).items()
+        for rule, winners in possible.get(turn, {}).items()
+    )
     return [_rule_row(found, cell, turns) for cell, turns in cells.items()]
 
 

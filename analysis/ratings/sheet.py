@@ -26,6 +26,7 @@ from markupsafe import Markup
 from pydantic import ValidationError
 
 from tutorsim.analysis.ratings.items import Item, digest_of
+from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.errors import RatingFileError, UsageError
 from tutorsim.files_given_by_user import read_named
 from tutorsim.records import RunRecord
@@ -114,10 +115,7 @@ def _drawn(items: Sequence[Item], asked: Asked) -> list[list[Item]]:
     if asked.subject != "proposals":
         groups = [[item] for item in items]
     else:
-        turns: dict[tuple[str, int], list[Item]] = {}
-        for item in items:
-            for one in item.places:
-                turns.setdefault((one.episode, one.turn), []).append(item)
+        turns = by_key(((one.episode, one.turn), item) for item in items for one in item.places)
         groups = [list(dict.fromkeys(group)) for group in turns.values()]
 
     def place(group: list[Item]) -> bytes:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.records import Branch, EpisodeRecord, StudySettings
 
 
@@ -38,10 +39,7 @@ def origin_of(episode: EpisodeRecord) -> str:
 
 def by_origin(episodes: Iterable[EpisodeRecord]) -> list[list[EpisodeRecord]]:
     """Episodes by the logged episode that they continue; each alone where nothing is a branch."""
-    groups: dict[str, list[EpisodeRecord]] = {}
-    for episode in episodes:
-        groups.setdefault(origin_of(episode), []).append(episode)
-    return list(groups.values())
+    return [*by_key((origin_of(episode), episode) for episode in episodes).values()]
 
 
 def shared_turns(episodes: Iterable[EpisodeRecord]) -> dict[tuple[str, int], str]:

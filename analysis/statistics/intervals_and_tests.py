@@ -18,6 +18,7 @@ from zlib import crc32
 import numpy as np
 
 from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
+from tutorsim.analysis.statistics.groups import by_key
 
 # --- Intervals and tests -------------------------------------------------------------------------
 
@@ -296,9 +297,7 @@ def leave_one_out(
 
 def _by_task(values: Sequence[float], tasks: Sequence[Hashable]) -> tuple[Floats, Floats]:
     """Sum and number of observations of each task; the order of the input has no part in it."""
-    groups: dict[Hashable, list[float]] = {}
-    for value, task in zip(values, tasks, strict=True):
-        groups.setdefault(task, []).append(value)
+    groups = by_key(zip(tasks, values, strict=True))
     ordered = [groups[task] for task in sorted(groups, key=repr)]
     return np.array([fsum(g) for g in ordered]), np.array([float(len(g)) for g in ordered])
 
@@ -417,9 +416,9 @@ def labels_within_pairs(
 
     `first`: per pair, at least one, the runs under one condition.
     """
-    shapes: dict[tuple[int, int], list[list[float]]] = {}
-    for one, two in zip(first, second, strict=True):
-        shapes.setdefault((len(two), len(one)), []).append([*two, *one])
+    shapes = by_key(
+        ((len(two), len(one)), [*two, *one]) for one, two in zip(first, second, strict=True)
+    )
     rng = np.random.default_rng([seed, crc32(repr(sorted(shapes.items())).encode())])
     observed, drawn = 0.0, np.zeros(DRAWS_WITHIN)
     for (taken, left), rows in sorted(shapes.items()):

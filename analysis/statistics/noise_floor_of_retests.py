@@ -15,6 +15,7 @@ from tutorsim.analysis.ballots.vote_arrays import TURN, Place, TurnKey
 from tutorsim.analysis.counting.decisions_in_arrays import first_of, leaders_of
 from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import Cluster, places_of, turn_table
 from tutorsim.analysis.statistics.array_types import Floats, Ints
+from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
@@ -483,13 +484,14 @@ def _chance(votes: Sequence[AskedVote]) -> float | NotEstimable:
     Only turns with the same candidates are set side by side. All pairs are counted at once:
     those of all turns together less those within one turn.
     """
-    within: dict[Hashable, list[Counter[Hashable]]] = {}
-    for vote in votes:
-        candidates = vote.turn.candidates
-        for asked in vote.askings:
-            own = Counter(said(ballot) for ballot in asked if ballot.parsed is not None)
-            where = (vote.stage, asked[0].voter, candidates)
-            within.setdefault(where, []).append(own)
+    within = by_key(
+        (
+            (vote.stage, asked[0].voter, vote.turn.candidates),
+            Counter(said(ballot) for ballot in asked if ballot.parsed is not None),
+        )
+        for vote in votes
+        for asked in vote.askings
+    )
     alike = pairs = 0
     for turns in within.values():
         together: Counter[Hashable] = sum(turns, Counter())

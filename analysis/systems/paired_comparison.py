@@ -11,6 +11,7 @@ import polars as pl
 from tutorsim.analysis.pages.cells import DASH, Table, Written, p_value
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words import counted, warning_of_run
+from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     ALPHA,
     Estimate,
@@ -224,10 +225,7 @@ def _of_two_runs(first: SystemRun, second: SystemRun, outcomes: Outcomes) -> Ite
     """One row per outcome, benchmark and condition that both runs have."""
     for name, outcome in outcomes.items():
         one, two = _values(first, outcome, _pair), _values(second, outcome, _pair)
-        cells: dict[tuple[str, str], list[Key]] = {}
-        for pair in one:
-            if pair in two:
-                cells.setdefault((pair[0], pair[3]), []).append(pair)
+        cells = by_key(((pair[0], pair[3]), pair) for pair in one if pair in two)
         for (benchmark, condition), shared in cells.items():
             sides = ({pair: values[pair] for pair in shared} for values in (one, two))
             yield _Compared(benchmark, condition, name, *sides)
@@ -288,13 +286,12 @@ def _values(
     condition: str | None = None,
 ) -> dict[Key, float]:
     """Means over repeats, of complete episodes that have the outcome."""
-    found: dict[Key, list[float]] = {}
-    for record in run.episodes:
-        if condition not in (None, record.condition) or record.status != "complete":
-            continue
-        value = outcome(record)
-        if value is not None:
-            found.setdefault(key(record), []).append(value)
+    found = by_key(
+        (key(record), value)
+        for record in run.episodes
+        if condition in (None, record.condition) and record.status == "complete"
+        if (value := outcome(record)) is not None
+    )
     return {place: fsum(values) / len(values) for place, values in found.items()}
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
+from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, mean_over_tasks
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     Changes,
@@ -46,10 +47,7 @@ class Cell:
 
 def grouped(records: Iterable[DebateRecord]) -> dict[Key, list[DebateRecord]]:
     """Records by benchmark, variant and condition, in the order of the grid."""
-    groups: dict[Key, list[DebateRecord]] = {}
-    for record in records:
-        groups.setdefault((record.benchmark, record.variant, record.condition), []).append(record)
-    return groups
+    return by_key(((one.benchmark, one.variant, one.condition), one) for one in records)
 
 
 def cells(records: Iterable[DebateRecord]) -> list[Cell]:
@@ -95,9 +93,7 @@ def _cast(record: DebateRecord) -> Iterator[BallotRecord]:
 
 
 def _deviation(scored: Sequence[DebateRecord]) -> float | None:
-    repeats: dict[int, list[float]] = {}
-    for record in scored:
-        repeats.setdefault(record.repeat, []).append(100 * (record.score or 0.0))
+    repeats = by_key((record.repeat, 100 * (record.score or 0.0)) for record in scored)
     means = [mean(values) for values in repeats.values()]
     return stdev(means) if len(means) > 1 else None
 
@@ -152,9 +148,7 @@ def slope(name: str, scores: Mapping[str, Mapping[int, float]]) -> Slope | None:
 
 def rounds_slopes(debates: Sequence[Debate], rules: Sequence[Rule]) -> list[Slope]:
     """Scores of voting by the first turn of a vote, each rule on the same debates of a variant."""
-    variants: dict[str, list[Debate]] = {}
-    for debate in debates:
-        variants.setdefault(debate.record.variant, []).append(debate)
+    variants = by_key((debate.record.variant, debate) for debate in debates)
     found = []
     for variant, group in variants.items():
         last = min(debate.record.turns_taken for debate in group)

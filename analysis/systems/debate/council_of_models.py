@@ -24,6 +24,7 @@ from tutorsim.analysis.pages.words import counted, listed
 from tutorsim.analysis.recount import NOBODY_NAME, recount
 from tutorsim.analysis.recount.result_models import ElectorateRow, RecountResult
 from tutorsim.analysis.runs.run_tables import Parts
+from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
@@ -162,14 +163,12 @@ class Councils:
     @cached_property
     def told(self) -> dict[str, list[str]]:
         """What logs leave open or garble → the votes that do, by file."""
-        found: dict[str, list[str]] = {}
-        for record in self.records:
-            if record.council is None:
-                continue
-            for note in record.council.told:
-                place = record.council.file or record.episode_id
-                found.setdefault(note, []).append(place)
-        return found
+        return by_key(
+            (note, record.council.file or record.episode_id)
+            for record in self.records
+            if record.council is not None
+            for note in record.council.told
+        )
 
 
 class Possible(NamedTuple):

@@ -16,6 +16,7 @@ from tutorsim.analysis.pages.declared_tables_and_charts import (
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.pages.published_figures import printed, printed_in
 from tutorsim.analysis.pages.words import counted
+from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.analysis.statistics.text_similarity import embedded_similarities, text_similarities
 from tutorsim.analysis.systems.debate.accuracy_and_speed import (
@@ -126,9 +127,7 @@ def unread(of: Evidence) -> Rows:
     """Unclear: messages without a tag that was asked for; they count as not agreeing. Abstained:
     ballots that could not be read twice. Unreadable: delivered answers that name no option; they
     are wrong."""
-    groups: dict[tuple[str, str], list[Cell]] = {}
-    for cell in of.cells:
-        groups.setdefault((cell.variant, cell.condition), []).append(cell)
+    groups = by_key(((cell.variant, cell.condition), cell) for cell in of.cells)
     for (variant, condition), found in groups.items():
         counts = {
             "unclear": sum(cell.unclear for cell in found),
@@ -197,12 +196,12 @@ def _tokens(record: DebateRecord) -> int:
 @slim
 def cost(of: Evidence) -> Rows:
     """Means over complete episodes; tokens are input and output together."""
-    groups: dict[tuple[str, str], list[DebateRecord]] = {}
-    base = {}
-    for one in of.complete:
-        groups.setdefault((one.variant, one.condition), []).append(one)
-        if one.condition == "baseline_cot":
-            base[one.benchmark, one.task_id, one.repeat] = one
+    groups = by_key(((one.variant, one.condition), one) for one in of.complete)
+    base = {
+        (one.benchmark, one.task_id, one.repeat): one
+        for one in of.complete
+        if one.condition == "baseline_cot"
+    }
     for (variant, condition), group in groups.items():
         pairs = [(one, base.get((one.benchmark, one.task_id, one.repeat))) for one in group]
         beside = [(one, alone) for one, alone in pairs if alone is not None]
@@ -262,12 +261,11 @@ def agents(of: Evidence) -> Rows:
 def similarity(of: Evidence) -> Rows:
     """1 is the same words in the same proportions.{model}"""
     words, sentences = ("words", ("sentences",)) if of.embedding else ("similarity", ())
-    groups: dict[tuple[str, str], list[tuple[DebateRecord, list[str]]]] = {}
-    for record in of.complete:
-        answered = [turn for turn in record.turns if turn.answers]
-        if answered:
-            texts = [answer.text for answer in answered[-1].answers.values()]
-            groups.setdefault((record.benchmark, record.variant), []).append((record, texts))
+    groups = by_key(
+        ((one.benchmark, one.variant), (one, [answer.text for answer in answered[-1]]))
+        for one in of.complete
+        if (answered := [turn.answers.values() for turn in one.turns if turn.answers])
+    )
     for (benchmark, variant), debates in groups.items():
         panels = [texts for _, texts in debates]
         alike = [one for one in text_similarities(panels) if one is not None]
@@ -305,10 +303,11 @@ def similarity(of: Evidence) -> Rows:
 def challenge(of: Evidence) -> Rows:
     """Rate: percent of readable judgements that challenge. Of these, the other answer scores more
     than the delivered one, less, or the same."""
-    settings: dict[str, list[tuple[Any, float]]] = {}
-    for record in of.complete:
-        for one in record.challenges:
-            settings.setdefault(one.setting, []).append((one, record.score or 0.0))
+    settings = by_key(
+        (one.setting, (one, record.score or 0.0))
+        for record in of.complete
+        for one in record.challenges
+    )
     for setting, pairs in settings.items():
         judged = sum(one.challenged is not None for one, _ in pairs)
         changes = [(one.score or 0.0) - before for one, before in pairs if one.challenged]

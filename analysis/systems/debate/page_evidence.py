@@ -9,6 +9,7 @@ from tutorsim.analysis.pages.cells import number as written_number
 from tutorsim.analysis.pages.declared_tables_and_charts import Row
 from tutorsim.analysis.pages.published_figures import Printed
 from tutorsim.analysis.pages.words import counted, listed
+from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.statistics.text_similarity import Embedding
 from tutorsim.analysis.systems.debate.accuracy_and_speed import (
@@ -116,9 +117,7 @@ class Evidence:
     @cached_property
     def variants(self) -> list[Variant]:
         """Each variant's debates that are asked what every protocol makes of them."""
-        groups: dict[str, list[Debate]] = {}
-        for one in self.debates:
-            groups.setdefault(one.record.variant, []).append(one)
+        groups = by_key((one.record.variant, one) for one in self.debates)
         return [
             Variant(name, [told(one) for one in group], seed=self.seed, debates=group)
             for name, group in groups.items()

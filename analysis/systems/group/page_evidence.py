@@ -6,13 +6,14 @@ changes.
 
 import tomllib
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cache, cached_property
 from importlib.resources import files
 from math import fsum, sqrt
 from typing import Final, Literal, NamedTuple
 
 from tutorsim.analysis.pages.published_figures import printed
+from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.analysis.systems.group.speakers import Cycles, cycles_in
 from tutorsim.records import RunRecord
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
@@ -32,8 +33,8 @@ class Evidence:
         self.duels = [one for one in complete if isinstance(one, DuelRecord)]
         self.judged = [duel for duel in self.duels if duel.result is not None]
         """Duels with a readable verdict."""
-        self.conditions = _by_condition(self.lessons)
-        self.coded = _by_condition(one for one in self.lessons if one.codes)
+        self.conditions = by_key((one.condition, one) for one in self.lessons)
+        self.coded = by_key((one.condition, one) for one in self.lessons if one.codes)
         """Condition → lessons whose messages were put into categories."""
 
     @cached_property
@@ -61,13 +62,6 @@ class Evidence:
 def public_files(of: Evidence, what: str) -> str:
     """What figures of the authors' public files are of, where they stand beside the run's."""
     return f" {what}, computed by us." if of.beside else ""
-
-
-def _by_condition(lessons: Iterable[LessonRecord]) -> dict[str, list[LessonRecord]]:
-    groups: dict[str, list[LessonRecord]] = {}
-    for lesson in lessons:
-        groups.setdefault(lesson.condition, []).append(lesson)
-    return groups
 
 
 # --- Shares of the talk --------------------------------------------------------------------------

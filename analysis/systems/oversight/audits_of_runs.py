@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from tutorsim.analysis.ratings.items import Block, Passage, Place
+from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
     mean_over_tasks,
     share_over_tasks,
 )
+from tutorsim.analysis.systems.oversight.label_accuracy import complete
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.records.oversight import AuditedReply, Labels, OversightRecord
 
@@ -83,11 +85,7 @@ class Predicted(NamedTuple):
 
 
 def _of_audit(records: Sequence[OversightRecord]) -> list[tuple[OversightRecord, AuditedReply]]:
-    return [
-        (record, record.audited)
-        for record in records
-        if record.status == "complete" and record.audited is not None
-    ]
+    return [(record, record.audited) for record in complete(records) if record.audited is not None]
 
 
 def delivered_shares(records: Sequence[OversightRecord]) -> list[Delivered]:
@@ -98,9 +96,7 @@ def delivered_shares(records: Sequence[OversightRecord]) -> list[Delivered]:
     pairs = [(record, audited) for record, audited in _of_audit(records) if audited.delivered]
     found = []
     for grouping, key in GROUPINGS.items():
-        groups: dict[str, list[OversightRecord]] = {}
-        for record, audited in pairs:
-            groups.setdefault(key(audited), []).append(record)
+        groups = by_key((key(audited), record) for record, audited in pairs)
         found += [_delivered(grouping, group, items) for group, items in sorted(groups.items())]
     return found
 
@@ -134,10 +130,11 @@ def audited_turns(records: Sequence[OversightRecord]) -> list[AuditedTurn]:
 
     `records`: items of an audit of all proposals under one condition of the oversight study.
     """
-    turns: dict[tuple[str, int], list[tuple[OversightRecord, AuditedReply]]] = {}
-    for record, audited in _of_audit(records):
-        if audited.possible:
-            turns.setdefault((audited.episode, audited.turn), []).append((record, audited))
+    turns = by_key(
+        ((audited.episode, audited.turn), (record, audited))
+        for record, audited in _of_audit(records)
+        if audited.possible
+    )
     found = []
     for (episode, turn), pairs in turns.items():
         winner = next((a.role for _, a in pairs if a.delivered), None)
@@ -152,9 +149,7 @@ def audited_turns(records: Sequence[OversightRecord]) -> list[AuditedTurn]:
 
 def predicted(turns: Sequence[AuditedTurn], rules: Sequence[str]) -> list[Predicted]:
     """What each rule would have delivered, by the format that was voted in."""
-    groups: dict[str, list[AuditedTurn]] = {}
-    for turn in turns:
-        groups.setdefault(turn.condition, []).append(turn)
+    groups = by_key((turn.condition, turn) for turn in turns)
     return [
         _predicted(logged, rule, rules[0], group)
         for logged, group in groups.items()
@@ -194,10 +189,7 @@ def delivered_passages(run: SystemRun) -> Iterator[Passage]:
 
 def proposal_passages(run: SystemRun) -> Iterator[Passage]:
     """Every labelled reply once; of an audit of all proposals, those not delivered too."""
-    labelled: dict[tuple[str, str], list[OversightRecord]] = {}
-    for record in run.episodes:
-        if record.status == "complete":
-            labelled.setdefault((record.benchmark, record.task_id), []).append(record)
+    labelled = by_key(((one.benchmark, one.task_id), one) for one in complete(run.episodes))
     for records in labelled.values():
         first = records[0]
         before = tuple(Block(speaker, text) for speaker, text in first.dialogue)

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tutorsim.analysis.statistics.array_types import Floats, Ints
+from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     Interval,
@@ -77,10 +78,7 @@ def by_text(records: Sequence[OversightRecord]) -> list[OversightRecord]:
 
 def by_condition(records: Sequence[OversightRecord]) -> dict[str, list[OversightRecord]]:
     """Condition → its items, in the order of the log."""
-    groups: dict[str, list[OversightRecord]] = {}
-    for record in records:
-        groups.setdefault(record.condition, []).append(record)
-    return groups
+    return by_key((record.condition, record) for record in records)
 
 
 def pair_of(labels: Labels | None) -> Pair:

@@ -22,6 +22,7 @@ from tutorsim.analysis.recount.same_voter_in_two_formats import (
     formats_section,
 )
 from tutorsim.analysis.runs.branch_continuations import branch_changes
+from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     UNKNOWN,
     Bounds,
@@ -272,10 +273,7 @@ class Pair:
 def pairs_of(found: Divergence, parent: Source, child: Source) -> list[Pair]:
     """The parent's episodes with a panel, in their order."""
     logged = {e.episode_id: e for e in parent.episodes}
-    draws: dict[str, list[EpisodeRecord]] = {}
-    for e in child.episodes:
-        if e.branch is not None:
-            draws.setdefault(e.branch.parent_episode, []).append(e)
+    draws = by_key((e.branch.parent_episode, e) for e in child.episodes if e.branch is not None)
     return [
         Pair(
             logged[name],

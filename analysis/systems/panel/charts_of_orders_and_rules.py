@@ -44,6 +44,7 @@ from tutorsim.analysis.pages.words import (
     top,
 )
 from tutorsim.analysis.recount import OrderRow, RuleRow
+from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.analysis.systems.panel.page_evidence import Evidence
 from tutorsim.vocabularies import PROTOCOLS
 
@@ -187,9 +188,8 @@ def orders_figure(of: Evidence) -> Iterator[Row]:
     {reading} {cascade}"""
     logged = of.orders.logged_order
     depth = _depth(len(logged))
-    heads: dict[tuple[str, ...], list[OrderRow]] = {}
-    for one in of.orders.listed if of.orders.turns else ():
-        heads.setdefault(tuple(one.order[:depth]), []).append(one)
+    listed = of.orders.listed if of.orders.turns else ()
+    heads = by_key((tuple(one.order[:depth]), one) for one in listed)
     rows = [(fmean(map(_changed, orders)), head) for head, orders in heads.items()]
     # from the logged order to the most different
     rows.sort(key=lambda row: (row[1] != logged[:depth], row[0], [*map(logged.index, row[1])]))

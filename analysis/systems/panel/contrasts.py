@@ -56,12 +56,11 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     cells_of,
     mean_by_pair,
     outcome_of,
-    paired_outcomes,
+    paired_values,
     runs_by_pair,
 )
 from tutorsim.analysis.systems.system_view import SystemRun, framed
 from tutorsim.errors import UsageError
-from tutorsim.records import EpisodeRecord
 
 # --- Condition contrasts -------------------------------------------------------------------------
 
@@ -101,7 +100,7 @@ def contrasts(
     rows: list[Contrast] = []
     sides: list[tuple[Runs, Runs]] = []
     for outcome in outcomes:
-        for (benchmark,), episodes in cells_of(source, "benchmark"):
+        for (benchmark,), episodes in cells_of(source.episodes, "benchmark"):
             if outcome in ("final_code", "code_gain") and benchmark != "humaneval":
                 continue
             names = list(dict.fromkeys(e.condition for e in episodes))
@@ -401,20 +400,14 @@ Cells = Mapping[tuple[str, str], Mapping[Outcome, Mapping[Pair, float]]]
 
 
 def _cells(source: Source) -> Cells:
-    """Benchmark and condition → outcome → pair → value."""
-    groups: dict[tuple[str, str], list[EpisodeRecord]] = {}
-    for e in source.episodes:
-        if e.status == "complete":
-            groups.setdefault((e.benchmark, e.arm), []).append(e)
-    return {
-        cell: {o: _only_arm(episodes, o) for o in OUTCOMES} for cell, episodes in groups.items()
-    }
-
-
-def _only_arm(episodes: Sequence[EpisodeRecord], outcome: Outcome) -> Mapping[Pair, float]:
-    """The outcomes of episodes of one arm."""
-    found = paired_outcomes(episodes, outcome)
-    return next(iter(found.values()), {})
+    """Benchmark and arm → outcome → pair → value."""
+    found: dict[tuple[str, str], dict[Outcome, Mapping[Pair, float]]] = {}
+    for (benchmark, arm), episodes in cells_of(source.episodes, "benchmark", "arm"):
+        for outcome in OUTCOMES:
+            value = partial(outcome_of, outcome=outcome)
+            own = paired_values(episodes, value, by=lambda e: e.arm).get(arm, {})
+            found.setdefault((benchmark, arm), {})[outcome] = own
+    return found
 
 
 def _pairs(source: Source) -> set[tuple[str, ...]]:

@@ -14,6 +14,7 @@ from tutorsim.analysis.pages.episode_messages import (
     usual_marks,
 )
 from tutorsim.analysis.pages.words import counted, odd_replies, step_sentence
+from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties import turn_diagnostics
 from tutorsim.records import (
     Attempt,
@@ -217,9 +218,8 @@ def _score(score: float | None) -> str:
 
 def episode_rows(source: Source) -> list[EpisodeRow]:
     """Every episode of a run, in the log's order."""
-    turns: dict[str, list[dict[str, object]]] = {}
-    for row in turn_diagnostics(source).iter_rows(named=True):
-        turns.setdefault(row["episode_id"], []).append(row)
+    rows = turn_diagnostics(source).iter_rows(named=True)
+    turns = by_key((row["episode_id"], row) for row in rows)
     return [_row(episode, turns.get(episode.episode_id, [])) for episode in source.episodes]
 
 

@@ -305,7 +305,7 @@ def panel_outcomes(source: Source) -> list[PanelOutcome]:
     for name, makeup in panels_of(source.run).items():
         own = of_panel(source, name)
         turns = {(row.benchmark, row.condition): row for row in rounds(own)}
-        cells = dict(cells_of(own, "benchmark", "condition"))
+        cells = dict(cells_of(own.episodes, "benchmark", "condition"))
         for row in success_rates(own):
             if row.condition == "baseline":
                 continue
@@ -332,9 +332,8 @@ def panel_contrasts(source: Source, *, seed: int = 0) -> list[PanelContrast]:
         return []
     shares = _turn_shares(source)
     found = []
-    cells = [
-        cell for cell in cells_of(source, "benchmark", "condition") if cell[0][1] != "baseline"
-    ]
+    every = cells_of(source.episodes, "benchmark", "condition")
+    cells = [cell for cell in every if cell[0][1] != "baseline"]
     for benchmark in dict.fromkeys(cell[0] for cell, _ in cells):
         for measure in MEASURES:
             rows = [

@@ -23,6 +23,7 @@ from tutorsim.analysis.pages.cells import (
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.runs.branch_continuations import by_origin
+from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
@@ -110,7 +111,7 @@ class Rounds:
 
 def episode_counts(source: Source) -> dict[str, int]:
     """`episodes`, `complete`, `failed`, `tutor_fired` and `unscored` (no last score)."""
-    complete = complete_episodes(source)
+    complete = [e for e in source.episodes if e.status == "complete"]
     return {
         "episodes": len(source.episodes),
         "complete": len(complete),
@@ -124,7 +125,7 @@ def gains(source: Source) -> list[Gain]:
     """Initial, final and gain by benchmark, condition and measure, tutor-fired episodes."""
     return [
         _gain(cell, episodes, measure)
-        for cell, episodes in cells_of(source, "benchmark", "condition")
+        for cell, episodes in cells_of(source.episodes, "benchmark", "condition")
         for measure in MEASURES
         if measure == "score" or cell[0] == "humaneval"
     ]
@@ -133,9 +134,8 @@ def gains(source: Source) -> list[Gain]:
 def successes(source: Source) -> list[Success]:
     """Success by benchmark, persona and condition."""
     found = []
-    for (benchmark, persona, condition), episodes in cells_of(
-        source, "benchmark", "persona", "condition"
-    ):
+    cells = cells_of(source.episodes, "benchmark", "persona", "condition")
+    for (benchmark, persona, condition), episodes in cells:
         units = units_of(episodes, _success)
         won = fsum(units.values)
         whole = int(won) if won.is_integer() else won
@@ -146,7 +146,7 @@ def successes(source: Source) -> list[Success]:
 def success_rates(source: Source) -> list[SuccessRate]:
     """Success by benchmark and condition, over all personas and tasks."""
     found = []
-    for (benchmark, condition), episodes in cells_of(source, "benchmark", "condition"):
+    for (benchmark, condition), episodes in cells_of(source.episodes, "benchmark", "condition"):
         units = units_of(episodes, _success)
         number = len(units.values) + units.unknown
         found.append(SuccessRate(benchmark, condition, number, units.unknown, units.share()))
@@ -156,7 +156,7 @@ def success_rates(source: Source) -> list[SuccessRate]:
 def rounds(source: Source) -> list[Rounds]:
     """Tutoring turns per episode by benchmark and condition."""
     found = []
-    for (benchmark, condition), episodes in cells_of(source, "benchmark", "condition"):
+    for (benchmark, condition), episodes in cells_of(source.episodes, "benchmark", "condition"):
         taken = units_of(episodes, _turns_taken)
         fired = units_of([e for e in episodes if e.turns_taken], _turns_taken)
         n, tutored = len(taken.values), len(fired.values)
@@ -184,13 +184,6 @@ def outcome_of(episode: EpisodeRecord, outcome: Outcome) -> float | None:
     first, last = _ends(e, "score" if outcome == "score_gain" else "code")
     fired = e.turns_taken > 0 and first is not None and last is not None
     return last - first if fired and first is not None and last is not None else None
-
-
-def paired_outcomes(
-    episodes: Iterable[EpisodeRecord], outcome: Outcome
-) -> dict[str, dict[Pair, float]]:
-    """Condition → (benchmark, task, persona) → mean outcome over repeats, unscored left out."""
-    return paired_values(episodes, lambda e: outcome_of(e, outcome), by=lambda e: e.condition)
 
 
 def paired_values(
@@ -255,17 +248,12 @@ def units_of(
     return Units([mean for mean, _ in known], [task for _, task in known], left)
 
 
-def complete_episodes(source: Source) -> list[EpisodeRecord]:
-    """The episodes that were not cut short by a failed call."""
-    return [e for e in source.episodes if e.status == "complete"]
-
-
-def cells_of(source: Source, *fields: str) -> list[tuple[tuple[str, ...], list[EpisodeRecord]]]:
+def cells_of(
+    episodes: Iterable[EpisodeRecord], *fields: str
+) -> list[tuple[tuple[str, ...], list[EpisodeRecord]]]:
     """Complete episodes by the values of some fields, in order of first appearance."""
-    cells: dict[tuple[str, ...], list[EpisodeRecord]] = {}
-    for e in complete_episodes(source):
-        cells.setdefault(tuple(getattr(e, field) for field in fields), []).append(e)
-    return list(cells.items())
+    complete = (e for e in episodes if e.status == "complete")
+    return [*by_key((tuple(getattr(e, name) for name in fields), e) for e in complete).items()]
 
 
 def _mean_known(values: Sequence[float | None]) -> float | None:
@@ -420,14 +408,11 @@ def scores_by_turn(episodes: tuple[EpisodeRecord, ...], *, max_turns: int) -> pl
 
     `max_turns`: rows go up to this turn, or to the longest episode where that is shorter.
     """
-    cells: dict[tuple[str, str], list[EpisodeRecord]] = {}
-    for e in episodes:
-        if e.status == "complete":
-            cells.setdefault((e.benchmark, e.condition), []).append(e)
-    longest = max((e.turns_taken for cell in cells.values() for e in cell), default=0)
+    cells = cells_of(episodes, "benchmark", "condition")
+    longest = max((e.turns_taken for _, group in cells for e in group), default=0)
     rows = [
         (*cell, turn, *_mean(group, turn))
-        for cell, group in cells.items()
+        for cell, group in cells
         for turn in range(min(max_turns, longest) + 1)
     ]
     return pl.DataFrame(rows, schema=SCORES_SCHEMA, orient="row")

@@ -5,6 +5,7 @@ wins it instead of scaffolding: its two continuations share turns 1 and 2.
 """
 
 from dataclasses import replace
+from functools import partial
 
 import polars as pl
 import pytest
@@ -30,7 +31,8 @@ from tutorsim.analysis.systems.panel.divergence import diverge, under_order
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties import diagnostics, winning_roles
 from tutorsim.analysis.systems.panel.student_outcomes import (
     gains,
-    paired_outcomes,
+    outcome_of,
+    paired_values,
     rounds,
     scores_by_turn,
     success_rates,
@@ -165,7 +167,8 @@ def test_outcomes_count_an_episode_once_by_the_mean_of_its_draws(child):
     assert gain.gain.value == pytest.approx(0.65)
     [turns] = rounds(child)
     assert (turns.episodes, turns.fired, turns.mean.value) == (2, 2, 2.0)
-    pairs = paired_outcomes(child.episodes, "success")["simple"]
+    success = partial(outcome_of, outcome="success")
+    pairs = paired_values(child.episodes, success, by=lambda e: e.condition)["simple"]
     assert pairs == {("sciq", "a", "novice"): 1.0, ("sciq", "b", "novice"): 0.5}
 
 

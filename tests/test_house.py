@@ -269,7 +269,6 @@ def test_no_modules_import_one_another_in_a_circle():
 
 
 STAND_APART = {
-    "tutorsim.analysis.systems.debate.charts",
     "tutorsim.sandbox.inner.judge",
     "tutorsim.sandbox.inner.worker",
 }

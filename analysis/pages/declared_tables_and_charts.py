@@ -27,7 +27,7 @@ from tutorsim.analysis.pages.cells import Table, Written, of_rows
 from tutorsim.analysis.pages.document import Section, Sections
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.errors import TutorsimError, UsageError
-from tutorsim.system_registry import place_of
+from tutorsim.system_registry import named, place_of
 
 if TYPE_CHECKING:
     from tutorsim.analysis.charts.figure import Drawing, Figure
@@ -201,10 +201,10 @@ def sections_there(of: E, declared: Iterable[DeclaredSection[E]]) -> Iterator[Se
             yield made
 
 
-def chart(load: Callable[[], Any], name: str) -> Callable[[Any], Any]:
-    """A chart as a part of a section, `load` giving the module that has it when it is drawn: a
-    table needs no library that draws."""
-    return lambda of: getattr(load(), name)(of)
+def chart(module: str, name: str) -> Callable[[Any], Any]:
+    """A chart as a part of a section, its module loaded when it is drawn: a table needs no library
+    that draws."""
+    return lambda of: named(f"{module}:{name}")(of)
 
 
 def sections_of(of: E, declared: Iterable[DeclaredSection[E]]) -> Sections:

@@ -5,7 +5,6 @@ the page's one script draws each when it is opened: its text becomes text nodes,
 """
 
 import base64
-import hashlib
 import json
 import re
 import zlib
@@ -14,7 +13,6 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-import jinja2
 import polars as pl
 from markupsafe import Markup
 
@@ -30,15 +28,9 @@ from tutorsim.analysis.claims.claims_of_printed_numbers import Number, Words
 from tutorsim.analysis.pages.document import Document, cell, heading
 from tutorsim.analysis.pages.document_as_json import Places, cells_of, is_version
 from tutorsim.analysis.pages.episode_messages import Episode, EpisodePart, Grid, Message
+from tutorsim.analysis.pages.page_in_one_file import page_of, templates, text_of
 from tutorsim.analysis.pages.words import ended, shown
 from tutorsim.analysis.statistics.groups import by_key
-
-_POLICY: Final = (
-    "default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'; "
-    "img-src data:; base-uri 'none'; form-action 'none'"
-)
-"""Nothing is loaded and nothing is sent; the page's own style and script are named by hash, and
-nothing else runs."""
 
 
 def to_html(document: Document, *, run: Run = map, printed: bool = False) -> str:
@@ -48,23 +40,19 @@ def to_html(document: Document, *, run: Run = map, printed: bool = False) -> str
     otherwise paper has the findings alone.
     """
     drawings = _drawings(document, run)
-    style, script = _style(), _source("page.js")
-    page: str = (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            document=document,
-            places=Places(document, "report"),
-            style=Markup(style),
-            script=Markup(script),
-            policy=_POLICY.format(style=_digest(style), script=_digest(script)),
-            drawing=lambda figure: drawings[figure.name],
-            lead=_lead(document),
-            drawn=_drawn_when_opened(document),
-            printed=printed,
-        )
+    _taught()
+    return page_of(
+        _PACKAGE,
+        "page.html.j2",
+        style=_style(),
+        script=text_of(_PACKAGE, "page.js"),
+        document=document,
+        places=Places(document, "report"),
+        drawing=lambda figure: drawings[figure.name],
+        lead=_lead(document),
+        drawn=_drawn_when_opened(document),
+        printed=printed,
     )
-    return page
 
 
 def _lead(document: Document) -> Figure | None:
@@ -73,17 +61,13 @@ def _lead(document: Document) -> Figure | None:
     return next((figure for figure in drawn if figure.name == document.lead), None)
 
 
+_PACKAGE: Final = "tutorsim.analysis.pages"
+
+
 @cache
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("tutorsim.analysis.pages"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        finalize=lambda value: shown(value) if type(value) is str else value,
-    )
+def _taught() -> None:
+    """The templates know the words and marks of a report."""
+    environment = templates(_PACKAGE)
     environment.filters.update(cell=cell, ended=ended, heading=heading)
     environment.globals.update(
         citation=citation,
@@ -93,7 +77,6 @@ def _environment() -> jinja2.Environment:
         is_version=is_version,
         numeric=_numeric,
     )
-    return environment
 
 
 def _numeric(data: pl.DataFrame) -> list[bool]:
@@ -136,15 +119,6 @@ def _marked(text: str, numbers: Sequence[tuple[str, Number]]) -> Markup:
         )
         at = found.end
     return marked + shown(text[at:])
-
-
-def _digest(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _source(name: str) -> str:
-    source, _, _ = _environment().loader.get_source(_environment(), name)  # type: ignore[union-attr]
-    return source
 
 
 # --- What is drawn when it is opened -------------------------------------------------------------
@@ -250,7 +224,7 @@ def _packed(text: str) -> str:
 
 def _style() -> str:
     """The style sheet, with the charts' colours as variables on paper and on a dark screen."""
-    source = _source("page.css")
+    source = text_of(_PACKAGE, "page.css")
     return source.replace("/*LIGHT*/", _variables(TOKENS)).replace("/*DARK*/", _variables(DARK))
 
 

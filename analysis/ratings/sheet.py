@@ -6,9 +6,7 @@ first, and only then a result. Sheets that were joined before stay; the same rat
 again may say more, and nothing else.
 """
 
-import base64
 import csv
-import hashlib
 import io
 import json
 import math
@@ -16,15 +14,13 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import jinja2
-from markupsafe import Markup
 from pydantic import ValidationError
 
+from tutorsim.analysis.pages.page_in_one_file import page_of, text_of
 from tutorsim.analysis.ratings.items import Item, digest_of
 from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.errors import RatingFileError, UsageError
@@ -410,29 +406,20 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 # --- Sheet page ----------------------------------------------------------------------------------
 
-_POLICY: Final = (
-    "default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'; "
-    "img-src data:; base-uri 'none'; form-action 'none'"
-)
-"""Nothing is loaded, and nothing runs but the page's own script, named by hash."""
+_PACKAGE: Final = "tutorsim.analysis.ratings"
 
 
 def sheet_page(sheet: Sheet) -> str:
     """The page of a sheet. The same sheet gives the same text."""
-    style, script = _source("sheet.css"), _source("sheet.js")
-    page: str = (
-        _environment()
-        .get_template("sheet.html.j2")
-        .render(
-            rater=sheet.rater,
-            question=sheet.survey.rubric.question,
-            sheet=_data(sheet),
-            style=Markup(style),
-            script=Markup(script),
-            policy=_POLICY.format(style=_digest(style), script=_digest(script)),
-        )
+    return page_of(
+        _PACKAGE,
+        "sheet.html.j2",
+        style=text_of(_PACKAGE, "sheet.css"),
+        script=text_of(_PACKAGE, "sheet.js"),
+        rater=sheet.rater,
+        question=sheet.survey.rubric.question,
+        sheet=_data(sheet),
     )
-    return page
 
 
 def _data(sheet: Sheet) -> dict[str, Any]:
@@ -448,28 +435,6 @@ def _data(sheet: Sheet) -> dict[str, Any]:
         "anchors": rubric.anchors,
         "items": [{"item": item.id, "blocks": item.blocks} for item in sheet.items],
     }
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("tutorsim.analysis.ratings"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        keep_trailing_newline=True,
-    )
-
-
-def _source(name: str) -> str:
-    loader = _environment().loader
-    assert loader is not None
-    source, _, _ = loader.get_source(_environment(), name)
-    return source
-
-
-def _digest(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 # --- Filled-in sheets joined to a run ------------------------------------------------------------

@@ -17,9 +17,15 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import Approvals, approvals_asked
-from tutorsim.analysis.pages.cells import bounds_of, estimate, part_of, plain, present
-from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure, table
-from tutorsim.analysis.pages.document import Answer, Document, Section
+from tutorsim.analysis.pages.cells import bounds_of, estimate, part_of, plain
+from tutorsim.analysis.pages.declared_tables_and_charts import (
+    Row,
+    figure,
+    section,
+    sections_there,
+    table,
+)
+from tutorsim.analysis.pages.document import Answer, Document
 from tutorsim.analysis.pages.words import counted, listed
 from tutorsim.analysis.recount import NOBODY_NAME, recount
 from tutorsim.analysis.recount.result_models import ElectorateRow, RecountResult
@@ -42,7 +48,7 @@ from tutorsim.records.debate import CouncilVote, DebateRecord
 from tutorsim.vocabularies import CUMULATIVE_BUDGET
 
 if TYPE_CHECKING:
-    from tutorsim.analysis.charts.figure import Drawing  # which loads a library that draws
+    from tutorsim.analysis.charts.figure import Drawing, Figure  # which loads a library that draws
 
 Rows = Iterator[Row]
 _RULE: Final = {"members": "mean_position", "answers": "simple"}
@@ -528,18 +534,35 @@ def _first(places: Sequence[str]) -> str:
 # --- The page -------------------------------------------------------------------------------------
 
 _HELD: Final = "Each vote holds the logged answers fixed."
-_SECTIONS: Final = (
-    (
-        "rules",
-        "Other rules",
-        f"Would another rule have chosen another answer? {_HELD}",
-        (rules, approvals),
+_RULES: Final = section(
+    "rules",
+    "Other rules",
+    f"Would another rule have chosen another answer? {_HELD}",
+    rules,
+    approvals,
+)
+_RIGHT: Final = section("right", "Right answers", "Was the winner right?", winner_right)
+_TOLD: Final = section(
+    "told", "What was read", "What the files say, and what they leave open.", told
+)
+
+
+def _kept_of_votes(of: Councils) -> "Figure | None":
+    """The chart, in words for votes."""
+    made, votes = kept(of), {"turns": "votes", "protocol": "rule"}
+    return made and replace(made, data=made.data.rename(votes), heads=votes)
+
+
+_WHOLE: Final = (
+    replace(_RULES, parts=(_kept_of_votes, *_RULES.parts)),
+    section(
+        *("own", "Votes for oneself", "What did votes for oneself do?"),
+        *(own_answers, electorates),
     ),
-    ("own", "Votes for oneself", "What did votes for oneself do?", (own_answers, electorates)),
-    ("sure", "How sure the winner is", "How much may be wrong with the rankings?", (exempt,)),
-    ("right", "Right answers", "Was the winner right?", (winner_right,)),
-    ("labels", "Labels", "Do the rankings depend on the label?", (labels,)),
-    ("told", "What was read", "What the files say, and what they leave open.", (told,)),
+    section("sure", "How sure the winner is", "How much may be wrong with the rankings?", exempt),
+    _RIGHT,
+    section("labels", "Labels", "Do the rankings depend on the label?", labels),
+    _TOLD,
 )
 
 
@@ -550,7 +573,7 @@ def council_document(run: SystemRun, brief: bool) -> Document:
         run,
         summary=_summary(of),
         answers=tuple(_answers(of)),
-        sections=_sections(of, ("rules", "told")) if brief else _with_chart(of),
+        sections=tuple(sections_there(of, (_RULES, _TOLD) if brief else _WHOLE)),
         lead="kept",
         episodes=episodes_of(run, TELLING),
         unit="council",
@@ -558,23 +581,12 @@ def council_document(run: SystemRun, brief: bool) -> Document:
     )
 
 
-def _with_chart(of: Councils) -> tuple[Section, ...]:
-    """Every section, and in the one on rules the chart."""
-    made = kept(of)
-    votes = {"turns": "votes", "protocol": "rule"}
-    figures = () if made is None else (replace(made, data=made.data.rename(votes), heads=votes),)
-    sections = _sections(of, ())
-    return tuple(replace(s, figures=figures) if s.id == "rules" else s for s in sections)
-
-
 def council_recount(run: SystemRun) -> Document:
     """What other rules make of a council: winners kept, and how many of them are right."""
     of = Councils(run)
-    names = ("rules", "right", "told")
-    sections = {section.id: section for section in _sections(of, names)}
-    titles = {name: title for name, title, *_ in _SECTIONS}
-    every = (sections.get(name, Section(name, titles[name], "", (), ())) for name in names)
-    return framed(run, summary=_summary(of), answers=(), sections=tuple(every))
+    every = tuple(one(of) for one in (_RULES, _RIGHT, _TOLD))
+    sections = [one if one.tables else replace(one, lead="") for one in every]
+    return framed(run, summary=_summary(of), answers=(), sections=sections)
 
 
 class CouncilOutcome(NamedTuple):
@@ -604,15 +616,6 @@ def council_outcomes(records: Sequence[DebateRecord], run: RunRecord) -> Iterato
                 author = names[0] if over == "members" and sole else None
                 came = CouncilOutcome("exact" if sole else "open", tuple(names), author)
                 yield record, "", rule, [end and float(end) for end in right], came
-
-
-def _sections(of: Councils, names: Sequence[str]) -> tuple[Section, ...]:
-    made = (
-        Section(name, title, lead, (), present(*(declared(of) for declared in tables)))
-        for name, title, lead, tables in _SECTIONS
-        if not names or name in names
-    )
-    return tuple(section for section in made if section.tables)
 
 
 def _members(of: Councils) -> list[str]:

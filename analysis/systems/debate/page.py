@@ -1,6 +1,7 @@
 """The summary and the report of a run of debates: every table, and where it stands."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from statistics import mean
 from typing import Any, Final
 
@@ -326,12 +327,7 @@ def challenge(of: Evidence) -> Rows:
 # --- Pages ------------------------------------------------------------------------------------
 
 
-def _charts() -> Any:
-    from tutorsim.analysis.systems.debate import charts  # loads slowly
-
-    return charts
-
-
+_chart = partial(chart, "tutorsim.analysis.systems.debate.charts")
 _PERFORMANCE: Final[DeclaredSection[Evidence]] = section(
     "performance",
     "Performance",
@@ -384,7 +380,7 @@ _EXPERIMENTS: Final[tuple[DeclaredSection[Evidence], ...]] = (
             "What voting would have scored with its first vote after one turn, two turns, and so "
             f"on: the same debates of one variant at every point.{_printed_slope(of, 'below')}"
         ),
-        chart(_charts, "rounds"),
+        _chart("rounds"),
         rounds,
         when=lambda of: of.full,
     ),
@@ -443,7 +439,7 @@ def document(run: SystemRun, brief: bool) -> Document:
     if of.debates and brief:
         sections.append(protocols_section(of.variants))
     elif of.debates:  # what the page's first answer and chart rest on
-        sections.insert(0, protocols_section(of.variants, OF_VARIANTS, (_charts().protocols(of),)))
+        sections.insert(0, protocols_section(of.variants, OF_VARIANTS, (_chart("protocols")(of),)))
     if not brief:
         sections += sections_there(of, (_DECIDING,))
     noise = noise_section(run, lambda vote: vote.form)

@@ -562,10 +562,7 @@ def _answers(of: Evidence) -> Iterator[Answer]:
         yield best_system(of)
 
 
-def _charts() -> Any:
-    from tutorsim.analysis.systems.group import charts  # loads slowly
-
-    return charts
+_chart = partial(chart, "tutorsim.analysis.systems.group.charts")
 
 
 _LESSONS: Final = ("lessons", "Lessons", "As logged; the lesson is the unit.")
@@ -581,14 +578,14 @@ _BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
 _WHOLE: Final[tuple[DeclaredSection[Evidence], ...]] = (
     section(
         *_LESSONS,
-        *(chart(_charts, "speakers"), lessons, participation, reasons),
+        *(_chart("speakers"), lessons, participation, reasons),
         when=lambda of: of.lessons,
     ),
     section(
         "interaction",
         "How the talk went",
         "Messages coded twice by interaction process analysis; figures are of coder 1.",
-        *(chart(_charts, "balance"), agreement, categories, adherence, balance, phases),
+        *(_chart("balance"), agreement, categories, adherence, balance, phases),
         when=lambda of: of.lessons,
     ),
     section(
@@ -596,7 +593,7 @@ _WHOLE: Final[tuple[DeclaredSection[Evidence], ...]] = (
         "Other thresholds",
         "At every logged event the speaker under another threshold is exact, with what was said "
         "before held fixed. Nothing is said of what would have followed.",
-        chart(_charts, "thresholds"),
+        _chart("thresholds"),
         thresholds,
         when=lambda of: of.lessons and len(of.cycles.event),
     ),

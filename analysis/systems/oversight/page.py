@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, get_args
 
 from tutorsim.analysis.counting.rule_definitions import TARGETS, conventions_of
@@ -521,10 +522,7 @@ _AGGREGATION: Final = (
 )
 
 
-def _charts() -> Any:
-    from tutorsim.analysis.systems.oversight import charts  # loads slowly
-
-    return charts
+_chart = partial(chart, "tutorsim.analysis.systems.oversight.charts")
 
 
 def _scores_lead(of: Evidence) -> str:
@@ -540,20 +538,20 @@ _BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
 _WHOLE: Final[tuple[DeclaredSection[Evidence], ...]] = (
     section(
         *("audit", "What the audited run delivered", _AUDIT),
-        *(chart(_charts, "delivered"), chart(_charts, "rules"), delivered, other_rules, followed),
+        *(_chart("delivered"), _chart("rules"), delivered, other_rules, followed),
     ),
     section(
         *("scores", "Scores", _scores_lead),
-        *(chart(_charts, name) for name in ("accuracy", "scores", "differences")),
+        *(_chart(name) for name in ("accuracy", "scores", "differences")),
         *(paired, scores, official, printed, ablation, confusion, items),
     ),
-    section(*_AGGREGATION, chart(_charts, "adaptive"), aggregation, adaptive),
+    section(*_AGGREGATION, _chart("adaptive"), aggregation, adaptive),
     section(
         "debates",
         "What the debates did",
         "Whether critics move, defences fail, the judge follows the order shown, and confidence "
         "means anything.",
-        *(chart(_charts, "calibration"), diagnostics, confidence),
+        *(_chart("calibration"), diagnostics, confidence),
     ),
     section("cost", "What it cost", "Calls and tokens as logged.", cost),
 )

@@ -39,18 +39,14 @@ from tutorsim.records import SystemSettings
 from tutorsim.records.oversight import (
     CANDIDATES,
     LABELS,
-    Judgment,
     LabelName,
     Labels,
     LeadLabels,
-    Message,
     OversightRecord,
     Spoken,
-    StressTest,
     right_labels,
 )
 from tutorsim.systems.oversight.reply_reading import (
-    ReadLead,
     read_judgment,
     read_lead,
     read_stress,
@@ -137,7 +133,7 @@ class Evidence:
 
 # --- Readings of replies -------------------------------------------------------------------------
 
-T = TypeVar("T")
+S = TypeVar("S", bound=Spoken)
 
 
 def reread(record: OversightRecord, reading: Reading) -> OversightRecord:
@@ -148,19 +144,22 @@ def reread(record: OversightRecord, reading: Reading) -> OversightRecord:
     """
     if record.status != "complete":
         return record
-    quick, lead = (said and _lead(said, reading) for said in (record.quick, record.lead))
     label = reread_label(record, reading)
     sides = tuple(dict.fromkeys(message.agent for message in record.messages))
+    thesis, salvage = (partial(how, reading=reading) for how in (read_thesis, salvage_thesis))
+    judged = partial(read_judgment, sides=sides, reading=reading)
     judge, swapped = (
-        said and _judge(said, sides, reading) for said in (record.judge, record.judge_swapped)
+        said and _again(said, ("winner", "labels", "confidence"), judged)
+        for said in (record.judge, record.judge_swapped)
     )
+    stress = partial(read_stress, reading=reading)
     changed = {
-        "quick": quick,
-        "messages": tuple(_message(said, reading) for said in record.messages),
+        "quick": record.quick and _lead(record.quick, reading),
+        "messages": tuple(_again(said, ("labels",), thesis, salvage) for said in record.messages),
         "judge": judge,
         "judge_swapped": swapped,
-        "stress": record.stress and _stress(record.stress, reading),
-        "lead": lead,
+        "stress": record.stress and _again(record.stress, ("labels", "severity"), stress),
+        "lead": record.lead and _lead(record.lead, reading),
         "alone": tuple(_lead(said, reading) for said in record.alone),
         "label": label,
         "unjudged": label is None,
@@ -172,56 +171,29 @@ def reread(record: OversightRecord, reading: Reading) -> OversightRecord:
 def reread_label(record: OversightRecord, reading: Reading) -> Labels | None:
     """The outcome of a complete item under a reading; `None`: unjudged."""
     if record.alone:
-        return _voted([_labels(said, reading) for said in record.alone])
+        return _voted([_lead(said, reading).labels for said in record.alone])
     said = record.lead or record.quick  # a skipped debate ended with the quick labels
-    return None if said is None else _labels(said, reading)
-
-
-def _first(
-    said: Spoken, read: Callable[[str], T | None], salvage: Callable[[str], T | None]
-) -> T | None:
-    """What the first readable reply says; of the last one, what can be read of it."""
-    first = None if said.raw_first is None else read(said.raw_first)
-    return first or read(said.raw) or salvage(said.raw)
-
-
-def _nothing(reply: str) -> None:
-    """No part of a reply is of use without the rest."""
-
-
-def _lead_read(said: LeadLabels, reading: Reading) -> ReadLead | None:
-    again = partial(read_lead, reading=reading, attempt=said.attempts)
-    return _first(said, partial(read_lead, reading=reading), again)
-
-
-def _labels(said: LeadLabels, reading: Reading) -> Labels | None:
-    found = _lead_read(said, reading)
-    return found and found.labels
+    return None if said is None else _lead(said, reading).labels
 
 
 def _lead(said: LeadLabels, reading: Reading) -> LeadLabels:
-    found = _lead_read(said, reading)
-    labels, confidence = (found.labels, found.confidence) if found else (None, None)
-    return said.model_copy(update={"labels": labels, "confidence": confidence})
+    read = partial(read_lead, reading=reading)
+    return _again(said, ("labels", "confidence"), read, partial(read, attempt=said.attempts))
 
 
-def _message(said: Message, reading: Reading) -> Message:
-    read, salvage = (partial(how, reading=reading) for how in (read_thesis, salvage_thesis))
-    found = _first(said, read, salvage)
-    return said.model_copy(update={"labels": found and found.labels})
+def _again(
+    said: S,
+    names: Sequence[str],
+    read: Callable[[str], Any],
+    salvage: Callable[[str], Any] = lambda reply: None,
+) -> S:
+    """What an agent said, with the fields of these names as the first readable reply states them.
 
-
-def _judge(said: Judgment, sides: tuple[str, ...], reading: Reading) -> Judgment:
-    found = _first(said, partial(read_judgment, sides=sides, reading=reading), _nothing)
-    stated = (found.winner, found.labels, found.confidence) if found else (None, None, None)
-    names = ("winner", "labels", "confidence")
-    return said.model_copy(update=dict(zip(names, stated, strict=True)))
-
-
-def _stress(said: StressTest, reading: Reading) -> StressTest:
-    found = _first(said, partial(read_stress, reading=reading), _nothing)
-    labels, severity = (found.labels, found.severity) if found else (None, None)
-    return said.model_copy(update={"labels": labels, "severity": severity})
+    `salvage`: reads what can be read of the last reply, where none is readable as a whole.
+    """
+    first = None if said.raw_first is None else read(said.raw_first)
+    found = first or read(said.raw) or salvage(said.raw)
+    return said.model_copy(update={name: found and getattr(found, name) for name in names})
 
 
 def _voted(said: Sequence[Labels | None]) -> Labels | None:

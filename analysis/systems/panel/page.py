@@ -14,6 +14,7 @@ from tutorsim.analysis.pages.cells import DASH, Table, Written, number, present
 from tutorsim.analysis.pages.declared_tables_and_charts import (
     DeclaredSection,
     Row,
+    chart,
     section,
     sections_of,
     table,
@@ -403,21 +404,17 @@ def _folded(found: Table | None) -> Table | None:
     return None if found is None else replace(found, folded=True)
 
 
-def _figure(name: str) -> Callable[[Evidence], Any]:
-    def make(of: Evidence) -> Any:
-        from tutorsim.analysis.systems.panel.charts import FIGURES  # loads a library that draws
-
-        return FIGURES[name](of)
-
-    return make
-
+_student_chart = partial(chart, "tutorsim.analysis.systems.panel.charts_of_students")
+_rule_chart = partial(chart, "tutorsim.analysis.systems.panel.charts_of_orders_and_rules")
+_vote_chart = partial(chart, "tutorsim.analysis.systems.panel.charts_of_votes")
 
 CONDITIONS: Final[DeclaredSection[Evidence]] = section(
     "conditions",
     "One condition against another",
     lambda of: contrast_words(of.contrasts),
-    _figure("contrasts"),
+    _student_chart("contrasts_figure"),
     lambda of: _folded(contrasts_shown(of.contrasts)),
+    when=lambda of: of.contrasts,
 )
 PANELS: Final = section(
     "panels",
@@ -425,6 +422,7 @@ PANELS: Final = section(
     _panels_lead,
     lambda of: of.panels.tables(),
     lambda of: None if of.brief else _certain(of),
+    when=lambda of: of.panels,
 )
 OUTCOMES: Final = section(
     "outcomes",
@@ -433,8 +431,8 @@ OUTCOMES: Final = section(
         f"{of.as_logged}. Differences between conditions are differences between recordings "
         "of the same tasks and personas, whose first attempts were drawn separately."
     ),
-    _figure("scores"),
-    _figure("personas"),
+    _student_chart("scores_figure"),
+    _student_chart("personas_figure"),
     gains_table,
     lambda of: threshold_table(of.thresholds, of.threshold),
 )
@@ -445,9 +443,9 @@ DECISIONS: Final = section(
         f"{of.as_logged}, except what is headed “re-asked”. The turn is the unit; turns of "
         "one episode are not independent."
     ),
-    _figure("decided-by"),
-    _figure("movement"),
-    _figure("noise"),
+    _vote_chart("decided_figure"),
+    _vote_chart("movement_figure"),
+    _vote_chart("noise_figure"),
     diagnostics_table,
     lambda of: of.published_table,
     chance_table,
@@ -460,8 +458,8 @@ ORDERS: Final = section(
     "What the fallback order decided",
     "Exact: under another order only turns that counting left tied can change, and how "
     "often each set of candidates was tied says what every order would have done.",
-    _figure("orders"),
-    _figure("wins"),
+    _rule_chart("orders_figure"),
+    _rule_chart("wins_figure"),
     _policies,
 )
 RULES: Final = section(
@@ -469,9 +467,9 @@ RULES: Final = section(
     "What other rules would have chosen",
     "Mostly not exact: a ballot in one format says only part of what its voter would have "
     "cast in another. What is certain and what is possible stand side by side.",
-    _figure("kept"),
-    _figure("agreement"),
-    _figure("identification"),
+    _rule_chart("kept_figure"),
+    _rule_chart("agreement_figure"),
+    _rule_chart("identification_figure"),
     lambda of: verdict_table(of.recount),
     _dial,
     lambda of: approvals_table(of.recount),
@@ -486,7 +484,7 @@ VOTERS: Final = section(
     "How far to trust the votes",
     "Signs that ballots follow something else than what is voted on, and how many ballots each "
     "decision hangs on.",
-    *map(_figure, ("margins", "pivotal", "labels")),
+    *map(_vote_chart, ("margins_figure", "pivotal_figure", "labels_figure")),
     panel_table,
     self_support_table,
 )
@@ -527,8 +525,8 @@ _BALLOTS: Final = (
         "Who won",
         "As the ballots say, by their own format's rule.",
         winners_table,
-        _figure("decided-by"),
-        lambda of: None if of.once else _figure("movement")(of),
+        _vote_chart("decided_figure"),
+        lambda of: None if of.once else _vote_chart("movement_figure")(of),
         diagnostics_table,
         lambda of: None if of.unordered or of.once else chance_table(of),
     ),
@@ -547,7 +545,7 @@ _BALLOTS: Final = (
         "voters",
         "Who decides",
         "How many ballots each winner hangs on, and whose.",
-        *map(_figure, ("margins", "pivotal")),
+        *map(_vote_chart, ("margins_figure", "pivotal_figure")),
         _electorates,
     ),
     section(
@@ -556,7 +554,7 @@ _BALLOTS: Final = (
         "Voters who think alike are fewer than they seem.",
         panel_table,
         self_support_table,
-        _figure("labels"),
+        _vote_chart("labels_figure"),
     ),
 )
 OF_BALLOTS: Final = tuple(map(_of_votes, _BALLOTS))
@@ -564,6 +562,11 @@ OF_BALLOTS: Final = tuple(map(_of_votes, _BALLOTS))
 
 
 # --- Sections of the summary ----------------------------------------------------------------------
+
+
+def _of_run(evidence: Evidence) -> bool:
+    """Ballots from elsewhere have no outcomes and no calls."""
+    return evidence.source.run is not None
 
 
 def _study_lead(evidence: Evidence) -> str:
@@ -616,7 +619,7 @@ def failures_table(of: Evidence) -> Iterator[Row]:
 )
 def cost_table(of: Evidence) -> Iterator[Row]:
     """At list prices of {day}.{paid}"""
-    models = {} if of.source.run is None else of.usage["models"]
+    models = of.usage["models"]
     for name, row in {**models, **({"all": of.usage} if len(models) > 1 else {})}.items():
         cost = row["cost_usd"]
         yield {
@@ -635,8 +638,9 @@ BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
         "What became of the students",
         _mixed_words,
         success_table,
-        lambda of: gains_table(of) if of.source.run else None,
+        gains_table,
         persona_tables,
+        when=_of_run,
     ),
     section(
         "contrasts", "One condition against another", "", lambda of: contrasts_shown(of.contrasts)
@@ -664,6 +668,7 @@ BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
             else ""
         ),
         cost_table,
+        when=_of_run,
     ),
 )
 """Sections of a summary."""
@@ -682,7 +687,7 @@ def document(opened: Opened, brief: bool) -> Document:
     evidence = Evidence(opened.source, opened.asked, brief)
     source, run = evidence.source, evidence.source.run
     whole = OF_BALLOTS if run is None else WHOLE
-    declared = [one for one in (BRIEF if brief else whole) if _is_there(one.id, evidence)]
+    declared = [one for one in (BRIEF if brief else whole) if one.when(evidence)]
     tables = (success_table, winners_table) if brief else ()
     return Document(
         title=f"Report of {run.study.name if run else source.name}",
@@ -701,15 +706,6 @@ def document(opened: Opened, brief: bool) -> Document:
         brief=present(*(part(evidence) for part in tables)),
         values=lambda: values_of(evidence) if brief else {},
     )
-
-
-def _is_there(id_: str, evidence: Evidence) -> bool:
-    """Whether a section has something to show; ballots from elsewhere have no outcomes or calls."""
-    if evidence.source.run is None and id_ in ("outcomes", "cost"):
-        return False
-    if id_ == "conditions":
-        return bool(evidence.contrasts)
-    return id_ != "panels" or bool(evidence.panels)
 
 
 def divergence_document(opened: Opened, found: Divergence) -> Document:

@@ -64,16 +64,16 @@ class Labelled:
 
 
 def labelled_ballots(
-    source: Source, stage: str, *, own: bool
+    source: Source, *, own: bool
 ) -> list[tuple[BallotFormat, Labelled | NotEstimable]]:
-    """Ballots with mass by protocol, or why they tell nothing.
+    """Final ballots with mass by protocol, or why they tell nothing.
 
     `own`: only ballots of voters that are candidates.
     """
-    every = _labelled(source, stage, own=False)
+    every = _labelled(source, own=False)
     if not own or all(_by_candidates(found) for _, found in every):
         return every
-    return _labelled(source, stage, own=True)
+    return _labelled(source, own=True)
 
 
 def _by_candidates(found: Labelled | NotEstimable) -> bool:
@@ -81,12 +81,9 @@ def _by_candidates(found: Labelled | NotEstimable) -> bool:
 
 
 @lru_cache(maxsize=2)
-def _labelled(
-    source: Source, stage: str, *, own: bool
-) -> list[tuple[BallotFormat, Labelled | NotEstimable]]:
+def _labelled(source: Source, *, own: bool) -> list[tuple[BallotFormat, Labelled | NotEstimable]]:
     table = turn_table(source)
-    stages = {"vote_initial": table.votes.initial, "vote_final": table.votes.final}
-    rounds = stages.get(stage, table.votes.tie)
+    rounds = table.votes.final
     return [
         (protocol, _cast(protocol, table.votes, [r.of(turns[r.turn]) for r in rounds], own=own))
         for protocol, turns in table.protocols()
@@ -160,10 +157,9 @@ _FEW: Final = 1000
 
 @dataclass(frozen=True)
 class SelfSupport:
-    """Mass that voters gave their own proposals, in one stage under one protocol."""
+    """Mass that voters gave their own proposals in final votes under one protocol."""
 
     protocol: BallotFormat
-    stage: str
     ballots: int
     """Ballots with mass, of voters that are candidates."""
     own: int
@@ -179,10 +175,9 @@ class SelfSupport:
 
 @dataclass(frozen=True)
 class LabelPosition:
-    """Mass by the label shown, in one stage under one protocol."""
+    """Mass by the label shown, in final votes under one protocol."""
 
     protocol: BallotFormat
-    stage: str
     ballots: int
     mass: dict[str, int]
     """Label → mass."""
@@ -197,25 +192,23 @@ class LabelPosition:
     """Shuffles drawn for `p_value`; `None` where it is enumerated."""
 
 
-def self_support(source: Source, *, stage: str = "vote_final") -> list[SelfSupport | NotEstimable]:
-    """Self-support of each protocol that has ballots in a stage."""
+def self_support(source: Source) -> list[SelfSupport | NotEstimable]:
+    """Self-support in the final votes of each protocol."""
     return [
         found
         if isinstance(found, NotEstimable)
-        else _self_support(protocol, stage, found, _blinding(source))
-        for protocol, found in labelled_ballots(source, stage, own=True)
+        else _self_support(protocol, found, _blinding(source))
+        for protocol, found in labelled_ballots(source, own=True)
     ]
 
 
-def label_positions(
-    source: Source, *, stage: str = "vote_final", seed: int = 0
-) -> list[LabelPosition | NotEstimable]:
-    """Mass by label of each protocol that has ballots in a stage."""
+def label_positions(source: Source, *, seed: int = 0) -> list[LabelPosition | NotEstimable]:
+    """Mass by label in the final votes of each protocol."""
     return [
         found
         if isinstance(found, NotEstimable)
-        else _label_position(protocol, stage, found, _blinding(source), seed)
-        for protocol, found in labelled_ballots(source, stage, own=False)
+        else _label_position(protocol, found, _blinding(source), seed)
+        for protocol, found in labelled_ballots(source, own=False)
     ]
 
 
@@ -226,15 +219,12 @@ def _blinding(source: Source) -> Blinding:
     return "per_reader" if drawn in (None, "per_reader") else "shared"
 
 
-def _self_support(
-    protocol: BallotFormat, stage: str, ballots: Labelled, blinding: Blinding
-) -> SelfSupport:
+def _self_support(protocol: BallotFormat, ballots: Labelled, blinding: Blinding) -> SelfSupport:
     own = int(np.take_along_axis(ballots.by_label, ballots.own[:, None], axis=1).sum())
     total = int(ballots.by_label.sum())
     outcomes = ballots.by_label if blinding == "per_reader" else _own_masses(ballots)
     return SelfSupport(
         protocol=protocol,
-        stage=stage,
         ballots=len(ballots.turn),
         own=own,
         total=total,
@@ -316,7 +306,7 @@ def _normal_tails(units: Alike, observed: Sequence[int]) -> list[float]:
 
 
 def _label_position(
-    protocol: BallotFormat, stage: str, ballots: Labelled, blinding: Blinding, seed: int
+    protocol: BallotFormat, ballots: Labelled, blinding: Blinding, seed: int
 ) -> LabelPosition:
     labels = ballots.labels
     per_reader = blinding == "per_reader"
@@ -326,7 +316,6 @@ def _label_position(
     p_value, draws = _joint_test(units, seed)
     return LabelPosition(
         protocol=protocol,
-        stage=stage,
         ballots=len(ballots.turn),
         mass=mass,
         share={label: own / sum(mass.values()) for label, own in mass.items()},

@@ -1,7 +1,7 @@
-"""Every chart of a panel by name, and those of what became of the students."""
+"""Charts of what became of the students."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 import altair as alt
@@ -14,7 +14,6 @@ from tutorsim.analysis.charts.figure import (
     ONE,
     PAPER,
     Drawing,
-    Figure,
     about_zero,
     bars_about_zero,
     coloured,
@@ -28,21 +27,6 @@ from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words import SMALL, counted, extremes, listed, percent
 from tutorsim.analysis.statistics.intervals_and_tests import FEWEST_TASKS, Estimate
 from tutorsim.analysis.systems.paired_comparison import contrast_headline, rows_about_zero
-from tutorsim.analysis.systems.panel.charts_of_orders_and_rules import (
-    agreement_figure,
-    identification_figure,
-    kept_figure,
-    orders_figure,
-    wins_figure,
-)
-from tutorsim.analysis.systems.panel.charts_of_votes import (
-    decided_figure,
-    labels_figure,
-    margins_figure,
-    movement_figure,
-    noise_figure,
-    pivotal_figure,
-)
 from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES
 from tutorsim.analysis.systems.panel.page_evidence import Evidence
 from tutorsim.records import StudySettings
@@ -244,24 +228,3 @@ def contrasts_figure(of: Evidence) -> Iterator[Row]:
         )
         for one in of.contrasts
     )
-
-
-# --- Every chart ---------------------------------------------------------------------------------
-
-FIGURES: Final[Mapping[str, Callable[[Evidence], Figure | None]]] = {
-    "orders": orders_figure,
-    "wins": wins_figure,
-    "kept": kept_figure,
-    "agreement": agreement_figure,
-    "identification": identification_figure,
-    "contrasts": contrasts_figure,
-    "scores": scores_figure,
-    "personas": personas_figure,
-    "decided-by": decided_figure,
-    "movement": movement_figure,
-    "noise": noise_figure,
-    "margins": margins_figure,
-    "pivotal": pivotal_figure,
-    "labels": labels_figure,
-}
-"""Every chart by name, in the report's order. Each says why, if there is nothing to draw."""

@@ -227,9 +227,9 @@ def _called(value: Any, heads: Mapping[str, str]) -> Any:
     return made | {"title": heads[title]} if isinstance(title, str) and title in heads else made
 
 
-def absent(name: str, why: str, *, method: str = "") -> Figure:
+def absent(name: str, why: str) -> Figure:
     """A chart that these data do not allow."""
-    return Figure(name, why, "", method, pl.DataFrame(), None)
+    return Figure(name, why, "", "", pl.DataFrame(), None)
 
 
 def inline(frame: pl.DataFrame) -> alt.InlineData:

@@ -135,7 +135,7 @@ def column_names(headers: Sequence[str]) -> list[str]:
         for place, header in enumerate(headers)
     ]
     names = unique(full)
-    return [f"{name}~{n}" if n > 1 else name for name, n in _counted(names)]
+    return numbered(names)
 
 
 def key_columns(headers: Sequence[str], rows: Rows) -> list[int]:
@@ -168,24 +168,21 @@ def cell_names(headers: Sequence[str], rows: Rows) -> list[list[str]]:
     parts = [unique([row[place] for row in rows]) for place in keys]
     names = [".".join(part[at] for part in parts) for at in range(len(rows))]
     order = sorted(range(len(rows)), key=lambda at: tuple(rows[at]))
-    lasting = dict(zip(order, _counted([names[at] for at in order]), strict=True))
+    lasting = dict(zip(order, numbered([names[at] for at in order]), strict=True))
     columns = column_names(headers)
     return [
-        [f"{_numbered(*lasting[at])}.{column}".lstrip(".") for column in columns]
-        for at in range(len(rows))
+        [f"{lasting[at]}.{column}".lstrip(".") for column in columns] for at in range(len(rows))
     ]
 
 
-def _numbered(name: str, n: int) -> str:
-    return f"{name}~{n}" if n > 1 else name
-
-
-def _counted(names: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Each name with how often it has come so far."""
+def numbered(names: Sequence[str]) -> list[str]:
+    """Names, `~2` behind the second that is equal, `~3` behind the third."""
     seen: Counter[str] = Counter()
+    found = []
     for name in names:
         seen[name] += 1
-        yield name, seen[name]
+        found.append(name if seen[name] == 1 else f"{name}~{seen[name]}")
+    return found
 
 
 # --- Claims in tables ----------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """A document as plain values for JSON, and its printed numbers as claims."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -13,6 +12,7 @@ from tutorsim.analysis.claims.claims_of_printed_numbers import (
     Printed,
     Words,
     Written,
+    numbered,
     unique,
 )
 from tutorsim.analysis.pages.cells import Share, Table
@@ -96,18 +96,9 @@ class Places:
 
     def __init__(self, document: Document, page: PageName) -> None:
         self.page = page
-        sections = [answer.section for answer in document.answers]
-        before = [sections[:at].count(name) + 1 for at, name in enumerate(sections)]
-        self._answers = {
-            id(answer): name if n == 1 else f"{name}~{n}"
-            for answer, name, n in zip(document.answers, sections, before, strict=True)
-        }
-        names = [name for name, _ in document.facts]
-        counts = Counter[str]()
-        self._facts: list[str] = []
-        for name, plain in zip(names, unique(names), strict=True):
-            counts[name] += 1
-            self._facts.append(plain if counts[name] == 1 else f"{plain}~{counts[name]}")
+        names = numbered([answer.section for answer in document.answers])
+        self._answers = {id(answer): n for answer, n in zip(document.answers, names, strict=True)}
+        self._facts = numbered(unique([name for name, _ in document.facts]))
 
     def of(self, kind: str, name: str = "") -> str:
         """`PAGE.KIND-NAME`, or `PAGE.KIND`."""

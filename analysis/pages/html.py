@@ -167,7 +167,8 @@ def _drawn_when_opened(document: Document) -> _Drawn:
         for figure in document.figures()
         if figure.chart is not None
     }
-    return _Drawn(heads, filters, packs.done(), _deflated(specs), document.episodes.total)
+    drawings = _packed(json.dumps(specs, ensure_ascii=False))
+    return _Drawn(heads, filters, packs.done(), drawings, document.episodes.total)
 
 
 class _Packs:
@@ -210,10 +211,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str):
         return shown(value)
     return list(map(_plain, value)) if isinstance(value, list) else value
-
-
-def _deflated(value: Any) -> str:
-    return _packed(json.dumps(value, ensure_ascii=False))
 
 
 def _packed(text: str) -> str:

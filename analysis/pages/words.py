@@ -66,10 +66,10 @@ def top(values: Mapping[str, float]) -> list[str]:
     return [name for name, value in values.items() if value == best] if best > 0 else []
 
 
-def short_names(names: Sequence[str], *, least: int = 4) -> dict[str, str]:
-    """Name → its shortest beginning that no other name shares, of at least `least` letters."""
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """Name → its shortest beginning that no other name shares, of at least four letters."""
     longest = max(map(len, names), default=0)
-    for length in range(least, longest):
+    for length in range(4, longest):
         cut = {name: name[:length] for name in names}
         if len(set(cut.values())) == len(names):
             return cut

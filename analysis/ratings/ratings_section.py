@@ -440,6 +440,10 @@ def with_ratings(document: Document, run: SystemRun) -> Document:
 Rows = Iterator[Row]
 
 
+def _of_texts(one: Agreement | BesideJudge | DeliveredScore) -> Row:
+    return {"texts": one.kind, "rubric": one.rubric, "by": one.by}
+
+
 def _alpha_cells(alpha: Alpha | NotEstimable, n: int) -> dict[str, Written]:
     """Alpha, and its ends over tasks and over items."""
     if isinstance(alpha, NotEstimable):
@@ -475,9 +479,7 @@ def rater_agreement(of: Ratings) -> Rows:
     for one in of.agreement:
         for metric in METRICS:
             yield {
-                "texts": one.kind,
-                "rubric": one.rubric,
-                "by": one.by,
+                **_of_texts(one),
                 "metric": metric,
                 **_alpha_cells(getattr(one, metric), one.shared),
                 "raters": one.raters,
@@ -500,9 +502,7 @@ def judge_beside_people(of: Ratings) -> Rows:
     tasks.{why}"""
     for one in of.judge:
         yield {
-            "texts": one.kind,
-            "rubric": one.rubric,
-            "by": one.by,
+            **_of_texts(one),
             "bias": estimate(one.bias, signed=True),
             "distance": estimate(one.distance),
             "pearson": estimate(one.pearson),
@@ -520,9 +520,7 @@ def judge_calibration(of: Ratings) -> Rows:
             last = band.high == one.most
             yield {
                 "judge_score": f"{band.low:.1f} to {'' if last else 'below '}{band.high:.1f}",
-                "texts": one.kind,
-                "rubric": one.rubric,
-                "by": one.by,
+                **_of_texts(one),
                 "items": band.items,
                 "mean_judge": band.judge,
                 "mean_people": band.people,
@@ -540,9 +538,7 @@ def people_by_condition(of: Ratings) -> Rows:
     for one in of.delivered:
         yield {
             "condition": one.condition,
-            "texts": one.kind,
-            "rubric": one.rubric,
-            "by": one.by,
+            **_of_texts(one),
             "rated": part_of(one.rated, one.texts),
             "score": estimate(one.score),
             "good": estimate(one.good),

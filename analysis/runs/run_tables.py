@@ -247,15 +247,7 @@ def _turns(episode: EpisodeRecord) -> tuple[Turn, ...]:
     return episode.turns if episode.status == "complete" else ()
 
 
-def _ballot_rows(episode: EpisodeLine, run: RunRecord) -> Iterator[Row]:
-    return _rows_of(episode, run, _rounds)
-
-
-def _diagnostic_rows(episode: EpisodeLine, run: RunRecord) -> Iterator[Row]:
-    return _rows_of(episode, run, _further_rounds)
-
-
-def _rows_of(
+def _ballot_rows(
     episode: EpisodeLine, run: RunRecord, rounds: Callable[[VotingTurn], Iterator[Round]]
 ) -> Iterator[Row]:
     place, order = place_of(episode, run), _order(run)
@@ -368,8 +360,8 @@ def _of_branch(name: str) -> Callable[[EpisodeRecord], Any]:
 
 
 SHARED_TABLES: Final[dict[str, Table]] = {
-    "ballots": Table(BALLOTS_SCHEMA, _ballot_rows),
-    "diagnostic_ballots": Table(BALLOTS_SCHEMA, _diagnostic_rows),
+    "ballots": Table(BALLOTS_SCHEMA, partial(_ballot_rows, rounds=_rounds)),
+    "diagnostic_ballots": Table(BALLOTS_SCHEMA, partial(_ballot_rows, rounds=_further_rounds)),
     "calls": table_of(
         lambda episode: ((episode, at, call) for at, call in enumerate(episode.calls, start=1)),
         position=whole(lambda _, at, __: at),  # call order in the episode, from 1

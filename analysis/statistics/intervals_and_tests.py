@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import count
 from math import ceil, cos, exp, fsum, inf, lgamma, log2, pi, sqrt, tan
 from statistics import NormalDist
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -64,8 +64,12 @@ _UNIT: Final = 1e-9
 
 @dataclass(frozen=True)
 class NotEstimable:
-    """What the data cannot give, and why."""
+    """What the data cannot give, and why; read as an `Estimate`, it has no number."""
 
+    value: ClassVar[None] = None
+    low: ClassVar[None] = None
+    high: ClassVar[None] = None
+    n: ClassVar[int] = 0
     reason: str
 
     def to_json(self) -> dict[str, str]:

@@ -23,7 +23,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     share_over_tasks,
 )
 from tutorsim.errors import LogError
-from tutorsim.records import BallotRecord, EpisodeLine, Provenance, RetestVote, VotingTurn
+from tutorsim.records import BallotRecord, EpisodeLine, Provenance, RetestVote
 from tutorsim.vocabularies import BALLOT_FORMATS, BallotFormat
 from tutorsim.voting import RichBallot, masses_of
 
@@ -123,7 +123,7 @@ def _turns(source: Source) -> Iterator[AskedTurn]:
 
 def _asked(source: Source, episode: EpisodeLine, vote: RetestVote, turn: AskedTurn) -> AskedVote:
     [record] = [t for t in episode.turns if t.turn == vote.turn]
-    first = _logged_ballots(record, vote.stage)
+    first = record.ballots_initial if vote.stage == "vote_initial" else record.ballots_final
     again = [{ballot.voter: ballot for ballot in repeat} for repeat in vote.repeats]
     if any(len(r) != len(first) for r in again) or not all(
         b.voter in r for r in again for b in first
@@ -131,10 +131,6 @@ def _asked(source: Source, episode: EpisodeLine, vote: RetestVote, turn: AskedTu
         raise _not_logged(source, f"{episode.episode_id}, turn {vote.turn}, {vote.stage}")
     askings = tuple((ballot, *(repeat[ballot.voter] for repeat in again)) for ballot in first)
     return AskedVote(turn, vote.stage, first[0].protocol, askings)
-
-
-def _logged_ballots(turn: VotingTurn, stage: str) -> tuple[BallotRecord, ...]:
-    return turn.ballots_initial if stage == "vote_initial" else turn.ballots_final
 
 
 def _not_logged(source: Source, what: str) -> LogError:

@@ -77,7 +77,6 @@ def compare_system_runs(
     *,
     cluster: Cluster | None = None,
     over: str = "tasks",
-    seed: int = 0,
 ) -> Document:
     """Compare two runs, paired on benchmark, task, variant and condition.
 
@@ -88,7 +87,7 @@ def compare_system_runs(
     called. Raises `UsageError` if the runs share nothing to compare.
     """
     clusters = _clusters(second, cluster, _pair)
-    rows = _tested(_of_two_runs(first, second, outcomes), clusters, seed)
+    rows = _tested(_of_two_runs(first, second, outcomes), clusters)
     if not rows:
         raise UsageError(
             f"{first.name} and {second.name} share no item that both have an outcome of.",
@@ -115,7 +114,6 @@ def compare_conditions(
     *,
     cluster: Cluster | None = None,
     over: str = "tasks",
-    seed: int = 0,
 ) -> Document:
     """Compare the conditions of a run, paired on benchmark, task and variant.
 
@@ -126,7 +124,7 @@ def compare_conditions(
     called.
     """
     clusters = _clusters(run, cluster, _place)
-    rows = _tested(_of_conditions(run, outcomes), clusters, seed)
+    rows = _tested(_of_conditions(run, outcomes), clusters)
     chance = chance_words(rows, _told, _measured, over=over)
     return _document(
         run,
@@ -141,7 +139,8 @@ def compare_conditions(
 def _document(
     run: SystemRun, rows: Sequence["_Row"], *, summary: str, answer: Answer, title: str, lead: str
 ) -> Document:
-    found = Table("differences", "Differences", _CAPTION, _frame(rows))
+    data = pl.DataFrame(list(map(_cells, rows)), schema=_SCHEMA, orient="row")
+    found = Table("differences", "Differences", _CAPTION, data)
     section = Section("differences", title, lead, tables=(found,))
     return framed(run, summary=summary, answers=(answer,), sections=(section,))
 
@@ -182,10 +181,6 @@ class _Row:
     p_holm: float | None = None
 
 
-def _frame(rows: Sequence[_Row]) -> pl.DataFrame:
-    return pl.DataFrame([_cells(row) for row in rows], schema=_SCHEMA, orient="row")
-
-
 def _cells(row: _Row) -> tuple[object, ...]:
     found = row.difference
     tested = row.test if isinstance(row.test, PermutationTest) else None
@@ -204,7 +199,7 @@ def _beyond(rows: Sequence[_Row]) -> str:
 
 
 def _told(row: _Row) -> str:
-    return f"{row.condition} {row.difference.value:+.2f} {_measured(row)}".replace("-", "−")
+    return difference_words(row.condition, row.difference, _measured(row))
 
 
 def _measured(row: _Row) -> str:
@@ -250,16 +245,16 @@ def _of_conditions(run: SystemRun, outcomes: Outcomes) -> Iterator[_Compared]:
                     yield _Compared(benchmark, f"{second} − {first}", name, *sides)
 
 
-def _tested(compared: Iterable[_Compared], clusters: Mapping[Key, str], seed: int) -> list[_Row]:
+def _tested(compared: Iterable[_Compared], clusters: Mapping[Key, str]) -> list[_Row]:
     """A row for each comparison, p-values corrected over all."""
-    return corrected([_row(each, clusters, seed) for each in compared])
+    return corrected([_row(each, clusters) for each in compared])
 
 
-def _row(each: _Compared, clusters: Mapping[Key, str], seed: int) -> _Row:
+def _row(each: _Compared, clusters: Mapping[Key, str]) -> _Row:
     def cluster(pair: Key) -> str:
         return clusters.get(pair, f"{pair[0]}.{pair[1]}")
 
-    test, difference = paired_difference(each.one, each.two, cluster=cluster, seed=seed)
+    test, difference = paired_difference(each.one, each.two, cluster=cluster, seed=0)
     assert isinstance(difference, Estimate)
     n = len(each.one)
     one, two = (fsum(side.values()) / n for side in (each.one, each.two))
@@ -328,6 +323,11 @@ class TestedTasks(Tested, Protocol):
 ShownRow = TypeVar("ShownRow", bound=TestedTasks)
 
 
+def difference_words(name: str, found: Estimate | NotEstimable, measured: str) -> str:
+    """`ranked − simple +0.20 in success (sciq)`."""
+    return f"{name} {found.value or 0.0:+.2f} {measured}".lstrip().replace("-", "−")
+
+
 def p_words(row: Tested) -> Written:
     """A corrected p-value, with the error of the draws where signs were drawn; none of one task."""
     if not isinstance(row.test, PermutationTest) or row.p_holm is None or row.test.tasks == 1:
@@ -343,7 +343,7 @@ def rows_about_zero(
 ) -> Iterator[dict[str, Any]]:
     """Rows of the chart `about_zero`: outcome, contrast and difference, where it is known."""
     for outcome, contrast, one in differences:
-        if isinstance(one, Estimate):
+        if one.n:
             ends = {"difference": one.value, "lower": one.low, "upper": one.high}
             yield {"outcome": outcome, "contrast": contrast, **ends}
 

@@ -49,11 +49,6 @@ def _turn(_: object, turn: DebateTurn, *__: object) -> int:
     return turn.turn
 
 
-def _failure(record: DebateRecord) -> str | None:
-    failure = record.failure
-    return None if failure is None else f"{failure.key}: {failure.error}"
-
-
 TABLES: Final[dict[str, Table]] = {
     "episodes": table_of(
         repeat=whole(),
@@ -68,7 +63,7 @@ TABLES: Final[dict[str, Table]] = {
         score=real(),  # in [0, 1]; null: nothing to score, never zero
         exact=real(),  # exact match of open questions
         readable=yes(),
-        failure=text(_failure),
+        failure=text(lambda one: one.failure and f"{one.failure.key}: {one.failure.error}"),
     ),
     "messages": table_of(
         _messages,
@@ -112,18 +107,6 @@ TABLES: Final[dict[str, Table]] = {
 agent, and judgement of a challenge."""
 
 
-def _score(record: DebateRecord) -> float | None:
-    return record.score
-
-
-def _decided(record: DebateRecord) -> float | None:
-    return None if record.decided is None else float(record.decided)
-
-
-def _turns_taken(record: DebateRecord) -> float | None:
-    return float(record.turns_taken) if record.turns else None
-
-
 VIEW: Final = View(
     tables={**TABLES, "outcomes": outcomes_under({})},
     document=document,
@@ -132,6 +115,10 @@ VIEW: Final = View(
     outcomes_under=outcomes_under,
     recount_in_one_pass=True,
     recount_without=lambda head: frozenset({"calls"}),
-    outcomes={"score": _score, "decided": _decided, "turns": _turns_taken},
+    outcomes={
+        "score": lambda record: record.score,
+        "decided": lambda record: record.decided,
+        "turns": lambda record: record.turns_taken if record.turns else None,
+    },
     embeds=True,
 )

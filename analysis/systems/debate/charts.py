@@ -21,7 +21,6 @@ from tutorsim.analysis.charts.figure import (
 )
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words import counted, extremes
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import family
 from tutorsim.analysis.systems.debate.page_evidence import Evidence
 
@@ -102,22 +101,21 @@ def protocols(of: Evidence) -> Iterator[Row]:
     for variant, rows in of.protocols.items():
         for row in rows:
             if row.debates:
-                found = row.score if isinstance(row.score, Estimate) else None
                 yield {
                     "variant": variant,
                     "protocol": row.rule.replace("_", " "),
                     "kind": family(row.rule),
                     "least": row.low or 0.0,
                     "most": 100.0 if row.high is None else row.high,
-                    "lower": found and found.low,
-                    "upper": found and found.high,
+                    "lower": row.score.low,
+                    "upper": row.score.high,
                     "debates": row.debates,
                 }
 
 
 def _rounds_finding(frame: pl.DataFrame, of: Evidence) -> str:
     """Lines whose slope has an interval without 0."""
-    ends = [(s.slope.low, s.slope.high) for s in of.rounds if isinstance(s.slope, Estimate)]
+    ends = [(line.slope.low, line.slope.high) for line in of.rounds]
     known = [(low, high) for low, high in ends if low is not None and high is not None]
     if not known:
         return "Whether the score falls with later votes cannot be said of so few tasks"

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
-from math import inf
 from statistics import fmean
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -765,7 +764,7 @@ def _position(of: Councils) -> Answer:
     if not found:
         return Answer(question, "Not known", "No ranking has labels.", "labels")
     beyond = [one.label for one in found if beyond_chance(one)]
-    best = min(found, key=lambda one: getattr(one.from_middle, "value", inf))
+    best = min(found, key=lambda one: one.from_middle.value or 0.0)
     stands = f"{best.label} stands best: {estimate(best.from_middle, signed=True)} from the middle"
     shown = {pair for v in of.of_kind("members") for b in v.ballots for pair in b.labels.items()}
     fixed = len(shown) == len(dict(shown))

@@ -1,9 +1,8 @@
 """Group lessons and duels: tables, who else would have spoken, summary, report and traces."""
 
-from collections.abc import Callable
 from typing import Final
 
-from tutorsim.analysis.systems.group.columns import TABLES, lesson_passages
+from tutorsim.analysis.systems.group.columns import TABLES, in_lesson, lesson_passages
 from tutorsim.analysis.systems.group.page import document, recount
 from tutorsim.analysis.systems.group.speakers import outcomes_under
 from tutorsim.analysis.systems.group.trace import trace
@@ -11,13 +10,6 @@ from tutorsim.analysis.systems.system_view import View
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
 
 __all__ = ["VIEW"]
-
-
-def _of_lesson(name: str) -> Callable[[GroupRecord], float | None]:
-    def value(record: GroupRecord) -> float | None:
-        return float(getattr(record, name)) if isinstance(record, LessonRecord) else None
-
-    return value
 
 
 def _silence_share(record: GroupRecord) -> float | None:
@@ -41,8 +33,8 @@ VIEW: Final = View(
     outcomes_under=outcomes_under,
     recount_in_one_pass=True,
     outcomes={
-        "progress": _of_lesson("progress"),
-        "stage_reached": _of_lesson("stage_reached"),
+        "progress": in_lesson("progress"),
+        "stage_reached": in_lesson("stage_reached"),
         "silence_share": _silence_share,
         "speaker_hit": _hit,
     },

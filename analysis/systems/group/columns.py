@@ -33,7 +33,8 @@ def _count(kind: str) -> Column:
     return whole(lambda record: sum(event.kind == kind for event in record.events))
 
 
-def _in_lesson(name: str) -> Callable[[GroupRecord], Any]:
+def in_lesson(name: str) -> Callable[[GroupRecord], Any]:
+    """What a lesson says; null for a duel."""
     return lambda record: getattr(record, name) if isinstance(record, LessonRecord) else None
 
 
@@ -41,10 +42,6 @@ def _events(record: GroupRecord) -> Iterator[Parts]:
     """Episode, cycle that the event started, and event."""
     for event in record.events:
         yield record, event.cycle or CycleRecord(), event
-
-
-def _event(_: object, __: object, event: Any) -> int:
-    return int(event.number)
 
 
 def _named(part: str, name: str) -> Callable[..., Any]:
@@ -108,9 +105,9 @@ TABLES: Final[dict[str, Table]] = {
     "episodes": table_of(
         repeat=whole(),
         status=text(),
-        ended_by=text(_in_lesson("ended_by")),
-        stage_reached=whole(_in_lesson("stage_reached")),
-        progress=real(_in_lesson("progress")),
+        ended_by=text(in_lesson("ended_by")),
+        stage_reached=whole(in_lesson("stage_reached")),
+        progress=real(in_lesson("progress")),
         events=whole(lambda record: len(record.events)),
         messages=_count("message"),
         silences=_count("silence"),
@@ -119,7 +116,7 @@ TABLES: Final[dict[str, Table]] = {
     ),
     "events": table_of(
         _events,
-        event=whole(_event),
+        event=whole(lambda _, __, event: event.number),
         kind=text(),
         at_s=whole(),
         stage=whole(),

@@ -24,7 +24,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     ALPHA,
     FEWEST_TASKS,
     Estimate,
-    NotEstimable,
     PermutationTest,
     fewest_tasks,
     flips_by_task,
@@ -373,8 +372,6 @@ def _rate(
 ) -> dict[str, float | None]:
     """A share of duels with its interval over scenarios; nulls where there is none."""
     found = share_over_tasks([holds(duel) for duel in duels], [duel.task_id for duel in duels])
-    if isinstance(found, NotEstimable):
-        return {"share": None, "low": None, "high": None}
     return {"share": found.value, "low": found.low, "high": found.high}
 
 

@@ -156,10 +156,10 @@ def phase_shares(acts: Sequence[Act], who: str) -> list[dict[Kind, float] | None
     ]
 
 
-def rolling_task_share(acts: Sequence[Act], window: int = WINDOW) -> list[float]:
-    """Share of task acts among every `window` coded messages in a row; empty for a short lesson."""
+def rolling_task_share(acts: Sequence[Act]) -> list[float]:
+    """Share of task acts among every `WINDOW` coded messages in a row; empty for a short lesson."""
     task = [area_of(act.category) == "task" for act in acts if act.category is not None]
-    return [sum(task[i : i + window]) / window for i in range(len(task) - window + 1)]
+    return [sum(task[i : i + WINDOW]) / WINDOW for i in range(len(task) - WINDOW + 1)]
 
 
 def slope(values: Sequence[float]) -> float | None:

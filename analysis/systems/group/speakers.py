@@ -667,7 +667,7 @@ def speaking_section(run: SystemRun, found: SpeakingFloor) -> Section:
 
 def speaking_answer(found: SpeakingFloor) -> Answer:
     """The floor in one sentence."""
-    value = found.other.value if isinstance(found.other, Estimate) else None
+    value = found.other.value
     return Answer(
         "How far does the speaker hang on one evaluation?",
         "not known" if value is None else f"in {100 * value:.0f} % of {found.pairs} pairs another",

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterator
-from functools import partial
 from hashlib import sha256
 from typing import Any, Final
 
@@ -119,15 +118,6 @@ TABLES: Final[dict[str, Table]] = {
 what a tuned lead learns from: what the lead was asked, and the answer that gold labels give."""
 
 
-def _correct(label: str, record: OversightRecord) -> float | None:
-    """Whether a label is right, as a number; `None` without gold."""
-    return float(record.scores[label]) if record.scores else None
-
-
-def _both_correct(record: OversightRecord) -> float | None:
-    return float(all(record.scores.values())) if record.scores else None
-
-
 def _unread(head: RunRecord) -> frozenset[str]:
     """What a recount does not look at: texts, and turns where no vote is in them.
 
@@ -151,12 +141,6 @@ _UNREAD_INSIDE: Final = {
 """Record's field → what a recount does not look at in it."""
 
 
-_OUTCOMES: Final[dict[str, Callable[[OversightRecord], float | None]]] = {
-    "mistake_correct": partial(_correct, "mistake"),
-    "guidance_correct": partial(_correct, "guidance"),
-    "both_correct": _both_correct,
-}
-
 VIEW: Final = View(
     tables={**TABLES, "outcomes": outcomes_under({})},
     document=document,
@@ -164,7 +148,11 @@ VIEW: Final = View(
     recount=recount,
     outcomes_under=outcomes_under,
     recount_without=_unread,
-    outcomes=_OUTCOMES,
+    outcomes={  # none without gold
+        "mistake_correct": lambda record: record.scores.get("mistake"),
+        "guidance_correct": lambda record: record.scores.get("guidance"),
+        "both_correct": lambda record: all(record.scores.values()) if record.scores else None,
+    },
     clusters=lambda records: {
         record.episode_id: record.conversation for record in by_text(records)
     },

@@ -151,22 +151,18 @@ def predicted(turns: Sequence[AuditedTurn], rules: Sequence[str]) -> list[Predic
     """What each rule would have delivered, by the format that was voted in."""
     groups = by_key((turn.condition, turn) for turn in turns)
     return [
-        _predicted(logged, rule, rules[0], group)
+        Predicted(
+            logged=logged,
+            rule=rule,
+            first_rule=rules[0],
+            turns=len(group),
+            identified=sum(len(turn.possible.get(rule, ())) == 1 for turn in group),
+            shares={name: _share([t.may_be(rule, name) for t in group]) for name in OUTCOMES},
+            delivered={name: _share([_known(t, name) for t in group]) for name in OUTCOMES},
+        )
         for logged, group in groups.items()
         for rule in rules
     ]
-
-
-def _predicted(logged: str, rule: str, first: str, turns: Sequence[AuditedTurn]) -> Predicted:
-    return Predicted(
-        logged=logged,
-        rule=rule,
-        first_rule=first,
-        turns=len(turns),
-        identified=sum(len(turn.possible.get(rule, ())) == 1 for turn in turns),
-        shares={name: _share([t.may_be(rule, name) for t in turns]) for name in OUTCOMES},
-        delivered={name: _share([_known(t, name) for t in turns]) for name in OUTCOMES},
-    )
 
 
 def _known(turn: AuditedTurn, outcome: str) -> tuple[bool, bool]:

@@ -228,16 +228,16 @@ _ABLATED: Final = {**_ABLATION, "hpo": "no_tuning"}
 """Condition → its name in the printed table of parts taken away."""
 
 
-def _printed_ablation(of: Evidence) -> str:
-    return (
+@table(
+    "ablation",
+    "Parts of the debate taken away",
+    printed=lambda of: (
         " Printed: Table 2 of the oversight study, whose data and models are others; its row of "
         "multi-turn debate stands beside `no_debate`."
         if of.beside
         else ""
-    )
-
-
-@table("ablation", "Parts of the debate taken away", printed=_printed_ablation)
+    ),
+)
 @printed_in("printed")
 def ablation(of: Evidence) -> Rows:
     """The whole debate without one part.{printed}"""
@@ -479,12 +479,8 @@ def other_rules(of: Evidence) -> Rows:
                 "rule": rule,
                 "turns": found.turns,
                 "one_winner": one_winner,
-                **{name: _range(*ends) for name, ends in shares.items()},
+                **{name: bounds(Bounds(*ends, 1)) for name, ends in shares.items()},
             }
-
-
-def _range(low: float, high: float) -> Written:
-    return bounds(Bounds(low, high, 1))
 
 
 @table("after", "What followed the delivered replies")
@@ -715,12 +711,13 @@ def _answers(of: Evidence) -> Iterator[Answer]:
         best = [name for name, found in known.items() if found.value == first]
         others = [name for name in known if name not in best]
         led = others and leads(of.differences, best, others)
+        measured = "of the headline"
+        chance = chance_words(of.differences, _told, lambda _: measured, over="dialogues")
         highest = f"Highest is {listed(best)}, {number(known[best[0]])}: mean of both macro-F1"
         yield Answer(
             "Which condition labels best?",
             listed(best) if led else not_shown(of.differences),
-            f"{highest}, with its interval over {of.over}. {_chance(of.differences)}"
-            f"{below_trivial(of)}",
+            f"{highest}, with its interval over {of.over}. {chance}{below_trivial(of)}",
             "scores",
         )
     if of.has_gold and {"hpo", "single"} <= of.scores.keys():
@@ -758,11 +755,6 @@ def _answers(of: Evidence) -> Iterator[Answer]:
         + (" They are wrong for every score." if of.has_gold else ""),
         "scores",
     )
-
-
-def _chance(found: Sequence[Difference]) -> str:
-    """Which differences between conditions are beyond chance over dialogues."""
-    return chance_words(found, _told, lambda row: "of the headline", over="dialogues")
 
 
 def _told(row: Difference) -> str:

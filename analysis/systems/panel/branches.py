@@ -346,7 +346,7 @@ def is_branch_of(parent: Source, child: Source) -> bool:
     return branch.parent_recording == parent.run.recording_digest
 
 
-def compare_branch(parent: Source, child: Source, *, seed: int = 0) -> BranchComparison:
+def compare_branch(parent: Source, child: Source) -> BranchComparison:
     """Set a branch beside its parent, outcome by outcome and episode by episode.
 
     Raises `UsageError` if the second is no branch of the first's recording.
@@ -354,7 +354,7 @@ def compare_branch(parent: Source, child: Source, *, seed: int = 0) -> BranchCom
     branch = _branch(parent, child)
     found = diverge(parent, _covered_winners(parent, branch), question="The branch")
     pairs = pairs_of(found, parent, child)
-    cells = [_cell(coverage, pairs, branch, seed) for coverage in found.coverage]
+    cells = [_cell(coverage, pairs, branch) for coverage in found.coverage]
     return BranchComparison(
         parent=parent.name,
         child=child.name,
@@ -403,7 +403,7 @@ def _covered_winners(parent: Source, branch: Branch) -> Alternatives:
     return covered.select("episode_id", "turn", winners=pl.concat_list("winner"))
 
 
-def _cell(coverage: Coverage, pairs: Sequence[Pair], branch: Branch, seed: int) -> BranchCell:
+def _cell(coverage: Coverage, pairs: Sequence[Pair], branch: Branch) -> BranchCell:
     benchmark, condition = str(coverage.benchmark), str(coverage.condition)
     mine = [p for p in pairs if (p.logged.benchmark, p.logged.condition) == (benchmark, condition)]
     continued = [p for p in mine if p.draws and not p.covered]
@@ -419,12 +419,12 @@ def _cell(coverage: Coverage, pairs: Sequence[Pair], branch: Branch, seed: int) 
         left=mean([sum(turn is not None for turn in p.left) / len(p.left) for p in continued]),
         moves=moves(continued),
         calls=paid_calls((p.logged, draw) for p in mine for draw in (*p.draws, *p.failed)),
-        outcomes=tuple(_outcome(o, coverage, mine, branch, seed) for o in _names(benchmark)),
+        outcomes=tuple(_outcome(o, coverage, mine, branch) for o in _names(benchmark)),
     )
 
 
 def _outcome(
-    name: Outcome, coverage: Coverage, pairs: Sequence[Pair], branch: Branch, seed: int
+    name: Outcome, coverage: Coverage, pairs: Sequence[Pair], branch: Branch
 ) -> BranchOutcome:
     paired = [(pair, gap) for pair in pairs if (gap := pair.gap(name)) is not None]
     logged = [value for pair, _ in paired if (value := pair.value(name)) is not None]
@@ -441,7 +441,7 @@ def _outcome(
             [first + gap.low for first, gap in zip(logged, gaps, strict=True)]
         ),
         difference=_mean_gap(gaps),
-        test=flips_by_task([gap.low for gap in gaps], [gap.task for gap in gaps], seed=seed),
+        test=flips_by_task([gap.low for gap in gaps], [gap.task for gap in gaps], seed=0),
         p_holm=None,
     )
     if isinstance(row.before, NotEstimable):
@@ -579,7 +579,7 @@ def branch_differences_table(of: BranchBeside) -> Iterator[Row]:
                 "benchmark": cell.benchmark,
                 "condition": cell.condition,
                 "outcome": OUTCOME_NAMES[row.outcome],
-                "pairs": getattr(row.difference, "n", 0),
+                "pairs": row.difference.n,
                 "logged": plain(row.continued_logged),
                 "mean draw": plain(row.continued_resimulated),
                 "difference": estimate(row.difference, signed=True),

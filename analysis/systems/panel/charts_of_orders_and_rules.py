@@ -145,7 +145,7 @@ def _heat(data: pl.DataFrame, of: Evidence) -> Drawing:
         text=alt.Text("wins:Q", format=".4~g"), color=alt.ColorValue(INK)
     )
     notes = data.unique("row", keep="first", maintain_order=True).with_columns(
-        note=pl.col("changed").round(1).map_elements(_plain, pl.String)
+        note=pl.col("changed").round(1).map_elements("{:g}".format, pl.String)
     )
     changed = (
         alt.Chart(inline(notes))
@@ -159,10 +159,6 @@ def _heat(data: pl.DataFrame, of: Evidence) -> Drawing:
     return alt.layer(cells, numbers, changed).properties(
         width=_CELL * len(candidates), height=22 * len(rows)
     )
-
-
-def _plain(value: float) -> str:
-    return f"{value:g}"
 
 
 @figure(

@@ -25,7 +25,7 @@ from tutorsim.analysis.charts.figure import (
 )
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words import SMALL, counted, extremes, listed, percent
-from tutorsim.analysis.statistics.intervals_and_tests import FEWEST_TASKS, Estimate
+from tutorsim.analysis.statistics.intervals_and_tests import FEWEST_TASKS
 from tutorsim.analysis.systems.paired_comparison import contrast_headline, rows_about_zero
 from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES
 from tutorsim.analysis.systems.panel.page_evidence import Evidence
@@ -193,16 +193,15 @@ def _draw_personas(data: pl.DataFrame, of: Evidence) -> Drawing:
 def personas_figure(of: Evidence) -> Iterator[Row]:
     """Successful episodes of all finished ones, per persona and condition; success is a judge score
     at the threshold or above, and for programs also passing tests. {held}"""
-    known = any(isinstance(row.rate, Estimate) for row in of.successes)
+    known = any(row.rate.n for row in of.successes)
     for row in of.successes if known else ():
-        rate = row.rate if isinstance(row.rate, Estimate) else None
         yield {
             "benchmark": row.benchmark,
             "persona": row.persona,
             "condition": row.condition,
             "successes": row.successes,
-            "n": rate.n if rate else 0,
-            "rate": rate and rate.value,
+            "n": row.rate.n,
+            "rate": row.rate.value,
         }
 
 

@@ -46,6 +46,7 @@ from tutorsim.analysis.systems.paired_comparison import (
     and_more,
     chance_words,
     contrast_headline,
+    difference_words,
     p_words,
 )
 from tutorsim.analysis.systems.panel.student_outcomes import (
@@ -206,7 +207,7 @@ def contrast_table(of: Family) -> Iterator[Row]:
             "difference of": f"{row.second} − {row.first} {_measured(row)}",
             "difference": estimate(row.difference, signed=True),
             "p": p_words(row),
-            "pairs": getattr(row.difference, "n", 0),
+            "pairs": row.difference.n,
             "tasks": getattr(row.test, "tasks", 0),
             **({"these tasks alone": alone} if of.alone else {}),
             "detectable": plain(row.detectable),
@@ -246,8 +247,7 @@ def _shown(found: Sequence[Contrast]) -> str:
 
 
 def _told(row: Contrast) -> str:
-    value = getattr(row.difference, "value", 0.0)
-    return f"{row.second} − {row.first} {value:+.2f} {_measured(row)}".replace("-", "−")
+    return difference_words(f"{row.second} − {row.first}", row.difference, _measured(row))
 
 
 def _measured(row: Contrast) -> str:
@@ -282,16 +282,15 @@ _CONTRASTS: Final = {
 
 def _contrast_row(row: Contrast) -> Mapping[str, object]:
     test = row.test if isinstance(row.test, PermutationTest) else None
-    difference = row.difference if isinstance(row.difference, Estimate) else None
     return {
         "benchmark": row.benchmark,
         "outcome": row.outcome,
         "first": row.first,
         "second": row.second,
         "pairs": test.n if test else 0,
-        "difference": difference and difference.value,
-        "low": difference and difference.low,
-        "high": difference and difference.high,
+        "difference": row.difference.value,
+        "low": row.difference.low,
+        "high": row.difference.high,
         "p": test and test.p_value,
         "p_holm": row.p_holm,
         "detectable": None if isinstance(row.detectable, NotEstimable) else row.detectable,
@@ -357,7 +356,7 @@ class Comparison:
     caption: str
 
 
-def compare_runs(first: Source, second: Source, *, seed: int = 0) -> Comparison:
+def compare_runs(first: Source, second: Source) -> Comparison:
     """Compare two sources, outcome by outcome and winner by winner.
 
     Repeats of a pair are averaged. First attempts may differ between recordings, so the pairs
@@ -373,7 +372,7 @@ def compare_runs(first: Source, second: Source, *, seed: int = 0) -> Comparison:
         )
     a, b = _cells(first), _cells(second)
     rows = [
-        _difference(cell, outcome, a, b, seed)
+        _difference(cell, outcome, a, b)
         for cell in a
         if cell in b
         for outcome in OUTCOMES
@@ -418,9 +417,7 @@ def _pairs(source: Source) -> set[tuple[str, ...]]:
     }
 
 
-def _difference(
-    cell: tuple[str, str], outcome: Outcome, a: Cells, b: Cells, seed: int
-) -> OutcomeDifference:
+def _difference(cell: tuple[str, str], outcome: Outcome, a: Cells, b: Cells) -> OutcomeDifference:
     one, two = a[cell][outcome], b[cell][outcome]
     shared = [pair for pair in one if pair in two]
     differences = [two[pair] - one[pair] for pair in shared]
@@ -431,7 +428,7 @@ def _difference(
         _mean([one[pair] for pair in shared]),
         _mean([two[pair] for pair in shared]),
         mean_over_tasks(differences, tasks, ends=ENDS[outcome]),
-        flips_by_task(differences, tasks, seed=seed),
+        flips_by_task(differences, tasks, seed=0),
         None,
         sum(difference != 0 for difference in differences),
     )
@@ -478,7 +475,7 @@ def differences_table(of: Comparison) -> Iterator[Row]:
             "benchmark": row.benchmark,
             "condition": row.condition,
             "outcome": OUTCOME_NAMES[row.outcome],
-            "pairs": getattr(row.difference, "n", 0),
+            "pairs": row.difference.n,
             "first": plain(row.first),
             "second": plain(row.second),
             "difference": estimate(row.difference, signed=True),
@@ -510,8 +507,7 @@ def comparison_words(found: Comparison) -> tuple[str, str]:
 
 
 def _run_difference(row: OutcomeDifference) -> str:
-    value = row.difference.value if isinstance(row.difference, Estimate) else 0.0
-    return f"{value:+.2f} {_run_outcome(row)}".replace("-", "−")
+    return difference_words("", row.difference, _run_outcome(row))
 
 
 def _run_outcome(row: OutcomeDifference) -> str:

@@ -102,7 +102,8 @@ def diverge(source: Source, alternatives: Alternatives, *, question: str) -> Div
 
     `alternatives`: the possible winners of each turn.
     """
-    records = {e.episode_id: e for e in source.episodes if _has_panel(e)}
+    complete = (e for e in source.episodes if e.status == "complete")
+    records = {e.episode_id: e for e in complete if e.condition != "baseline"}
     found = _episodes(source, alternatives).rows_by_key("episode_id", named=True, unique=True)
     names = list(records) + [name for name in found if name not in records]
     rows = [_row(name, found.get(name, _NO_TURNS), records.get(name)) for name in names]
@@ -213,10 +214,6 @@ def _episodes(source: Source, alternatives: Alternatives) -> pl.DataFrame:
 _NO_TURNS: Final[Mapping[str, Any]] = dict.fromkeys(DIVERGENCE_SCHEMA) | {"turns": 0}
 
 
-def _has_panel(episode: EpisodeRecord) -> bool:
-    return episode.status == "complete" and episode.condition != "baseline"
-
-
 def _row(name: str, found: Mapping[str, Any], record: EpisodeRecord | None) -> tuple[Any, ...]:
     return (
         name,
@@ -282,17 +279,14 @@ def _worst_case(values: Sequence[tuple[float | None, bool]]) -> Bounds | NotEsti
 
 
 def _caption(source: Source, question: str, frame: pl.DataFrame) -> str:
-    n = frame.height
+    drawn = any(e.branch is not None for e in source.episodes)
     return (
-        f"{question}: {n} episodes with a panel, {frame['turns'].sum()} voting turns; "
+        f"{question}: {frame.height} episodes with a panel, {frame['turns'].sum()} voting turns; "
         f"{source.provenance}. The logged dialogue is held fixed up to the first divergent turn; "
         "outcomes after it are not identified, and the bounds let each be 0 or 1."
-        + (" Each draw of a branch counts as an episode." if _has_draws(source) else "")
+        + " Each draw of a branch counts as an episode."
+        * drawn
     )
-
-
-def _has_draws(source: Source) -> bool:
-    return any(e.branch is not None for e in source.episodes)
 
 
 # --- Where other rules diverge -------------------------------------------------------------------

@@ -220,25 +220,25 @@ def episode_rows(source: Source) -> list[EpisodeRow]:
     """Every episode of a run, in the log's order."""
     rows = turn_diagnostics(source).iter_rows(named=True)
     turns = by_key((row["episode_id"], row) for row in rows)
-    return [_row(episode, turns.get(episode.episode_id, [])) for episode in source.episodes]
-
-
-def _row(episode: EpisodeRecord, turns: list[dict[str, object]]) -> EpisodeRow:
-    return EpisodeRow(
-        episode_id=episode.episode_id,
-        benchmark=episode.benchmark,
-        task=episode.task_id,
-        persona=episode.persona,
-        condition=episode.condition,
-        status=episode.status,
-        turns=episode.turns_taken,
-        success=episode.success,
-        first_score=episode.initial_correctness,
-        last_score=episode.final_correctness,
-        winners=tuple(str(turn["winner"]) for turn in turns),
-        decided_by=tuple(str(turn["decided_by"]) for turn in turns),
-        special=tuple(_special(episode, turns)),
-    )
+    return [
+        EpisodeRow(
+            episode_id=episode.episode_id,
+            benchmark=episode.benchmark,
+            task=episode.task_id,
+            persona=episode.persona,
+            condition=episode.condition,
+            status=episode.status,
+            turns=episode.turns_taken,
+            success=episode.success,
+            first_score=episode.initial_correctness,
+            last_score=episode.final_correctness,
+            winners=tuple(str(turn["winner"]) for turn in own),
+            decided_by=tuple(str(turn["decided_by"]) for turn in own),
+            special=tuple(_special(episode, own)),
+        )
+        for episode in source.episodes
+        for own in [turns.get(episode.episode_id, [])]
+    ]
 
 
 def _special(episode: EpisodeRecord, turns: list[dict[str, object]]) -> Iterator[str]:

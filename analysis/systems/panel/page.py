@@ -38,7 +38,7 @@ from tutorsim.analysis.recount.tables import (
     readings_table,
 )
 from tutorsim.analysis.runs.branch_continuations import branch_changes, branch_counts, branch_words
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, to_json
+from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
 from tutorsim.analysis.systems.paired_comparison import contrast_headline
 from tutorsim.analysis.systems.panel.contrasts import contrast_words, contrasts_shown
 from tutorsim.analysis.systems.panel.divergence import (
@@ -339,14 +339,6 @@ def answers(evidence: Evidence) -> tuple[Answer, ...]:
 # --- Sections ------------------------------------------------------------------------------------
 
 
-def _panels_lead(evidence: Evidence) -> str:
-    return (
-        f"{evidence.panels.words()} A larger panel has more voters and more drafts to choose from, "
-        "so ties and flips change with size by chance alone; the tables give that chance. All "
-        "other sections take the panels together; --panel NAME reports on one of them."
-    )
-
-
 def _certain(evidence: Evidence) -> Table | None:
     turns = [evidence.recount.turns_under(target) for target in PROTOCOLS]
     return certain_table(evidence.source, pl.concat(turns).filter(reading="fallback"))
@@ -368,7 +360,7 @@ def _logged_success(evidence: Evidence) -> str | None:
     if evidence.source.run is None:
         return None
     panels = [s for s in evidence.successes if s.condition != "baseline"]
-    n = sum(s.rate.n for s in panels if isinstance(s.rate, Estimate))
+    n = sum(s.rate.n for s in panels)
     return f"{sum(s.successes for s in panels) / n:.2f}" if n else DASH
 
 
@@ -416,10 +408,14 @@ CONDITIONS: Final[DeclaredSection[Evidence]] = section(
     lambda of: _folded(contrasts_shown(of.contrasts)),
     when=lambda of: of.contrasts,
 )
-PANELS: Final = section(
+PANELS: Final[DeclaredSection[Evidence]] = section(
     "panels",
     "One panel against another",
-    _panels_lead,
+    lambda of: (
+        f"{of.panels.words()} A larger panel has more voters and more drafts to choose from, so "
+        "ties and flips change with size by chance alone; the tables give that chance. All other "
+        "sections take the panels together; --panel NAME reports on one of them."
+    ),
     lambda of: of.panels.tables(),
     lambda of: None if of.brief else _certain(of),
     when=lambda of: of.panels,

@@ -152,12 +152,12 @@ _Printed = tuple[str, str, str, str, Printed, str]
 """Quantity, what it is of, condition, the run's figure, the printed one, and that in words."""
 
 
-def _label(of: "Evidence") -> str:
-    """What answered the run means for its figures."""
-    return " ".join(WARNINGS[kind] for kind in of.source.kinds) or _UNKNOWN
-
-
-@table("published", "Beside the published study", secondary=("where",), label=_label)
+@table(
+    "published",
+    "Beside the published study",
+    secondary=("where",),
+    label=lambda of: " ".join(WARNINGS[kind] for kind in of.source.kinds) or _UNKNOWN,
+)
 def beside_published(of: "Evidence") -> Iterator[Row]:
     """This run's figures, with 95 % intervals, and the printed ones. This run: {label} Shift, flip
     and fallback are per turn; wins are shares of the turns of a protocol; scores and tests are

@@ -22,7 +22,12 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     paired_difference,
     to_json,
 )
-from tutorsim.analysis.systems.paired_comparison import chance_words, contrast_headline, p_words
+from tutorsim.analysis.systems.paired_comparison import (
+    chance_words,
+    contrast_headline,
+    difference_words,
+    p_words,
+)
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties import (
     Diagnostics,
     diagnostics,
@@ -541,7 +546,7 @@ class PanelsView:
                     *(
                         row.condition,
                         f"{row.second} − {row.first}",
-                        getattr(row.difference, "n", 0),
+                        row.difference.n,
                     ),
                     *(estimate(row.difference, signed=True), p_words(row), plain(row.detectable)),
                 )
@@ -591,8 +596,7 @@ def _chance(row: PanelVotes, measure: VoteMeasure) -> str:
 
 
 def _told(row: PanelContrast) -> str:
-    value = getattr(row.difference, "value", 0.0)
-    return f"{row.second} − {row.first} {value:+.2f} {_measured(row)}".replace("-", "−")
+    return difference_words(f"{row.second} − {row.first}", row.difference, _measured(row))
 
 
 def _measured(row: PanelContrast) -> str:

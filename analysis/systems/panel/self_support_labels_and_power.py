@@ -38,7 +38,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
     summed,
 )
 from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns
-from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import TurnTable, turn_table
+from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import turn_table
 from tutorsim.analysis.pages.cells import estimate, number, p_value, plain
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
@@ -457,11 +457,11 @@ def effective_votes(source: Source) -> list[EffectiveVotes]:
 def pivotality(source: Source) -> pl.DataFrame:
     """Turns that each voter decides: see `PIVOTALITY_SCHEMA`."""
     table = turn_table(source)
-    found: dict[BallotFormat, list[Ints]] = {protocol: [] for protocol, _ in _kinds(table)}
+    found: dict[BallotFormat, list[Ints]] = {protocol: [] for protocol, _ in table.protocols()}
     for panel in table.panels:
         for seat in range(panel.final.voters.shape[1]):
             hits = _pivotal(panel, seat)
-            for protocol, own in _kinds(table):
+            for protocol, own in table.protocols():
                 voted = panel.final.cast[:, seat] & own[panel.final.turn]
                 who, task = panel.final.voters[voted, seat], table.task[panel.final.turn[voted]]
                 found[protocol].append(np.stack([who, task, *(hit[voted] for hit in hits)]))
@@ -489,7 +489,7 @@ def margins(source: Source) -> pl.DataFrame:
     rich = (None if source.rich is None else rich_rule(source.rich)) or "cumulative"
     found = np.zeros((3, len(table.winner)), dtype=np.int64)
     for panel in table.panels:
-        for protocol, own in _kinds(table):
+        for protocol, own in table.protocols():
             rows = np.flatnonzero(own[panel.final.turn])
             turns = panel.final.turn[rows]
             rule = rich if protocol == "rich" else protocol
@@ -514,10 +514,6 @@ def margins(source: Source) -> pl.DataFrame:
         .with_columns(pl.col("margin", "margin_clear").replace(0, None))
         .select(pl.col(name).cast(dtype) for name, dtype in MARGINS_SCHEMA.items())
     )
-
-
-def _kinds(table: TurnTable) -> list[tuple[BallotFormat, Bools]]:
-    return list(table.protocols())
 
 
 def _fewest(panel: DecidedTurns, rows: Ints, *, most: Ints, clear: bool) -> Ints:
@@ -595,18 +591,16 @@ def _summed(pair: Ints, sums: Floats) -> tuple[Ints, Floats]:
 # --- Table ---------------------------------------------------------------------------------------
 
 
-def _equal_votes(of: Any) -> str:
-    """What the columns of drafts mean; empty where nobody drafted."""
-    return _SIMILARITY if of.similarity else ""
-
-
-_SIMILARITY: Final = (
-    " Similarity of drafts: mean TF–IDF cosine of two drafts of a turn, 1 for the same words, with "
-    "a 95 % interval over tasks."
+@table(
+    "panel",
+    "How many votes the voters are worth",
+    similarity=lambda of: (
+        " Similarity of drafts: mean TF–IDF cosine of two drafts of a turn, 1 for the same words, "
+        "with a 95 % interval over tasks."
+        if of.similarity
+        else ""
+    ),
 )
-
-
-@table("panel", "How many votes the voters are worth", similarity=_equal_votes)
 def panel_table(of: Any) -> Iterator[Row]:
     """Effective votes: n / (1 + (n − 1) ρ) with ρ the mean correlation of two voters' final
     ballots; four voters who think alike are not four votes.{similarity}"""

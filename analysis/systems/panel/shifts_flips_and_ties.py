@@ -300,11 +300,13 @@ def _chance_of(protocol: BallotFormat, table: TurnTable, own: Bools) -> ChanceBa
         return ChanceBaseline(protocol, turns, few, few, few, few, few, few, few)
     groups = _groups(table, own)
     flip = Fraction(int(table.flip[own].sum()), turns)
-    expected = _weighted([(_expected_flip(table, group), group.turns) for group in groups])
+    expected = _weighted([(_apart(table, table.leader[g.after.turn], g), g.turns) for g in groups])
     kappa: float | NotEstimable = NotEstimable("every first leader and every winner is the same")
     if expected:
         kappa = float(1 - flip / expected)
-    outside = [(_expected_outside(table, group), group.turns) for group in groups]
+    outside = [
+        (_apart(table, g.before.candidates[largest(g.before.totals)], g), g.turns) for g in groups
+    ]
     return ChanceBaseline(
         protocol=protocol,
         turns=turns,
@@ -366,16 +368,6 @@ def _same_rows(array: Ints) -> list[Ints]:
 
 def _weighted(means: Sequence[tuple[Fraction, int]]) -> Fraction:
     return sum((mean * n for mean, n in means), Fraction(0)) / sum(n for _, n in means)
-
-
-def _expected_flip(table: TurnTable, group: _Alike) -> Fraction:
-    return _apart(table, table.leader[group.after.turn], group)
-
-
-def _expected_outside(table: TurnTable, group: _Alike) -> Fraction:
-    totals = group.before.totals
-    led = largest(totals)
-    return _apart(table, group.before.candidates[led], group)
 
 
 def _apart(table: TurnTable, led: Ints, group: _Alike) -> Fraction:

@@ -370,9 +370,10 @@ def _persona_tables(successes: Sequence[Success]) -> Iterator[Table | None]:
         own = [row for row in successes if row.benchmark == benchmark]
         empty = dict.fromkeys((row.condition for row in own), "")
         for row in own:
-            n = row.rate.n if isinstance(row.rate, Estimate) else 0
             cells = rows.setdefault(row.persona, {"persona": row.persona, **empty})
-            cells[row.condition] = Written(f"{row.successes}/{n}", Share(row.successes, n))
+            cells[row.condition] = Written(
+                f"{row.successes}/{row.rate.n}", Share(row.successes, row.rate.n)
+            )
         yield of_rows(
             f"personas-{benchmark}",
             f"Success by persona, {BENCHMARKS.get(benchmark, benchmark)}",
@@ -418,15 +419,11 @@ def scores_by_turn(episodes: tuple[EpisodeRecord, ...], *, max_turns: int) -> pl
     return pl.DataFrame(rows, schema=SCORES_SCHEMA, orient="row")
 
 
-def _mean(episodes: list[EpisodeRecord], turn: int) -> Iterator[float | int | None]:
+def _mean(episodes: list[EpisodeRecord], turn: int) -> tuple[float | None, ...]:
     scored = [e for e in episodes if _score(e, turn) is not None]
-    units = units_of(scored, lambda e: _score(e, turn))
-    found = units.mean((0, 1))
-    if isinstance(found, Estimate):
-        yield from (found.value, found.low, found.high, len(units.values))
-    else:
-        yield from (None, None, None, 0)
-    yield len(by_origin(e for e in scored if e.turns_taken >= turn))
+    found = units_of(scored, lambda e: _score(e, turn)).mean((0, 1))
+    running = len(by_origin(e for e in scored if e.turns_taken >= turn))
+    return found.value, found.low, found.high, found.n, running
 
 
 def _score(episode: EpisodeRecord, turn: int) -> float | None:

@@ -12,6 +12,7 @@ import contextlib
 import difflib
 import hashlib
 import io
+import json
 import os
 import re
 import shlex
@@ -26,7 +27,19 @@ from unittest.mock import patch
 import polars as pl
 
 from tests.guards import sources, systems
+from tutorsim.analysis.claims.claims_file import ClaimsFile
+from tutorsim.analysis.recount.result_models import RecountResult
 from tutorsim.cli import main
+from tutorsim.kernel.cost_plan import PriceTable
+from tutorsim.records import RetestHead, RetestRecord, RunRecord
+from tutorsim.records.ratings import RatedSheet
+from tutorsim.records.run import StudySettings, SystemSettings
+from tutorsim.replay.manifest import Manifest, RetestManifest
+from tutorsim.system_registry import load
+from tutorsim.systems.debate.settings import DebateVariant
+from tutorsim.systems.group.settings import GroupCatalog
+from tutorsim.systems.group.tasks import Lesson, Scenario
+from tutorsim.systems.panel.settings import PanelCatalog
 
 __all__ = ["COSTLY", "GUARDED", "changes", "held", "items_of", "kept_as", "place_of"]
 
@@ -38,6 +51,8 @@ HEAD: Final = 40
 """Lines of what a reader sees of something large."""
 SHOWN: Final = 12
 """Changed lines of an item that are told."""
+
+SYSTEMS: Final = ("panel", "debate", "oversight", "group")
 
 Make = Callable[[Path], Path | tuple[Path, Path]]
 
@@ -211,7 +226,16 @@ GUARDED: Final[Mapping[str, Guarded]] = {
         )
     },
     "refused files": Guarded(lambda folder: folder, ()),
+    "fields": Guarded(lambda folder: folder, ()),
 }
+WRITTEN: Final = {
+    **{name: (load(name, "system").study, load(name, "record")) for name in SYSTEMS},
+    "parts of studies": (PanelCatalog, DebateVariant, GroupCatalog, Lesson, Scenario, PriceTable),
+    "runs": (RunRecord, StudySettings, SystemSettings, RetestHead, RetestRecord, RatedSheet),
+    "recordings": (Manifest, RetestManifest),
+    "answers": (RecountResult, ClaimsFile),
+}
+"""Models of what people write and what is written for them."""
 COSTLY: Final = (
     *("demo", "branch", "retest", "several formats", "120 turns", "three roles"),
     *("five candidates", "six roles", "eight roles", "rich ballots", "recording"),
@@ -265,9 +289,18 @@ def changes(known, found):
 
 
 def items_of(name, folder):
-    """Item → text to keep, of one source; `refused files` are all bad ballot files."""
+    """Item → text to keep, of one source.
+
+    `refused files` are all bad ballot files; `fields` are what study files, records, tasks and
+    tables have: each field's type, bounds and default.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    found = _refusals(folder) if name == "refused files" else _answers(GUARDED[name], folder)
+    if name == "refused files":
+        found = _refusals(folder)
+    elif name == "fields":
+        found = iter(_fields().items())
+    else:
+        found = _answers(GUARDED[name], folder)
     return {item: _kept(item, text.replace(str(folder), "FOLDER")) for item, text in found}
 
 
@@ -301,6 +334,28 @@ def _refusals(folder):
             text = said(f"{command.format(out=folder / f'tables{i}')} {file}")
             by_text.setdefault(text, []).append(command.split()[0])
         yield from ((f"{wrong}: {', '.join(names)}", text) for text, names in by_text.items())
+
+
+def _fields():
+    found: dict[str, str] = {}
+    for where, models in WRITTEN.items():
+        for model in models:
+            schema = model.model_json_schema()
+            parts = {**schema.get("$defs", {}), model.__name__: schema}
+            for name, part in parts.items():
+                lines = [
+                    f"{name}: {_bare(one)}" for name, one in part.get("properties", {}).items()
+                ]
+                required = f"required: {' '.join(part.get('required', ()))}"
+                text = "\n".join([*lines, required])
+                if text not in found.values():
+                    found[f"{where}: {name}"] = text
+    return found
+
+
+def _bare(field):
+    kept = {k: v for k, v in field.items() if k not in ("title", "description")}
+    return json.dumps(kept, ensure_ascii=False)
 
 
 def _written(place, out):

@@ -190,5 +190,8 @@ def test_ids_are_chosen_and_the_nearest_named():
     assert chosen(NOW, ["report.a.3"])[0].value == 0.3
     with pytest.raises(CheckFailed, match=r"Most alike: report\.a\.4"):
         chosen(NOW, ["report.a.44"])
+    many = tuple(CLAIM.model_copy(update={"id": f"report.a.{n}"}) for n in range(1, 6))
+    with pytest.raises(CheckFailed, match=r"Most alike: (report\.a\.\d(, )?){3}\."):
+        chosen(NOW.model_copy(update={"claims": many}), ["report.a.44"])
     with pytest.raises(CheckFailed, match="lists all"):
         chosen(NOW, ["zzzz"])

@@ -10,9 +10,12 @@ import orjson
 import pytest
 
 from tests.tutorsim.conftest import files, on_disk
+from tutorsim.kernel.cost_plan import load_prices
+from tutorsim.kernel.retest_flow import Design
 from tutorsim.records import read_episodes, read_retest
 from tutorsim.replay import FolderLock, read_cassette
 from tutorsim.replay.manifest import read_retest_manifest
+from tutorsim.runner.retest_of_recording import plan_retest, survey
 
 pytestmark = pytest.mark.loopback
 
@@ -346,6 +349,19 @@ def test_a_recording_that_does_not_replay_is_not_paid_for(endpoint, recorded, sh
     path.write_bytes(path.read_bytes().replace(b"because of turn", b"because of burn", 1))
     assert shell("retest", recorded.log, "--repeats", 1).code == 4
     assert endpoint.sent == []
+
+
+def test_a_survey_and_a_plan_count_the_episodes(recorded):
+    told = []
+
+    def count(*done):
+        told.append(done)
+
+    found = survey(recorded.cassettes, Design(repeats=1, stages=()), on_progress=count)
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    told.clear()
+    plan_retest(found, load_prices(), retry_errors=False, on_progress=count)
+    assert told == [(0, 2), (1, 2)]
 
 
 def test_a_recording_without_a_vote_cannot_be_retested(

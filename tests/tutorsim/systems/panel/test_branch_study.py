@@ -7,14 +7,15 @@ import pytest
 
 from tests.tutorsim.conftest import files
 from tutorsim.errors import RecordingError, UsageError
+from tutorsim.kernel.cost_plan import load_prices
 from tutorsim.kernel.flow import Round, drive, scripted
 from tutorsim.kernel.load_study_file import load_study, write_study
 from tutorsim.kernel.system import CallRange
 from tutorsim.model import CallKey
 from tutorsim.records import Branch, BranchedEpisode, EpisodeRecord, Failure, read_episodes
-from tutorsim.runner.branching import Alternative, BranchPlan, EpisodePlan
+from tutorsim.runner.branching import Alternative, BranchPlan, EpisodePlan, Parent
 from tutorsim.runner.find_and_check_recording import open_recording
-from tutorsim.systems.panel.branch_study import branch_study, calls_to_pay
+from tutorsim.systems.panel.branch_study import branch_study, calls_to_pay, plan_branch
 from tutorsim.systems.panel.scene_and_reply_reading import Scene
 from tutorsim.systems.panel.study import episode
 from tutorsim.vocabularies import DEFAULT_ROLES
@@ -66,6 +67,24 @@ def test_failed_episodes_are_left_out(recording, episodes):
     ]
     loaded = branch_study(recording, log, ORDER, {ICE: 1, MOON: 1})
     assert ids(loaded) == [BASELINES[0], f"{MOON}.c01"]
+    plan, told = planned(recording, loaded, log)
+    assert (told, [one.shrinks for one in plan.episodes]) == ([(1, 1)], [1.0])
+
+
+def planned(recording, loaded, log):
+    told = []
+    parent = Parent(recording, loaded.study.branch)
+    plan = plan_branch(
+        loaded, parent, log, load_prices(), on_progress=lambda *done: told.append(done)
+    )
+    return plan, told
+
+
+def test_a_plan_counts_its_episodes_and_each_is_its_share_of_a_cell(recording, episodes):
+    loaded = branch_study(recording, episodes, ORDER, {ICE: 1, MOON: 1}, continuations=2)
+    plan, told = planned(recording, loaded, episodes)
+    assert told == [(1, 2), (2, 2)]
+    assert [one.shrinks for one in plan.episodes] == [0.5, 0.5]
 
 
 def test_the_study_file_of_a_branch_gives_the_branch_back(recording, episodes, tmp_path):

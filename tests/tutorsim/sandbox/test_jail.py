@@ -1,13 +1,17 @@
 """Each layer is seen to hold by itself; one that was made to do nothing is named."""
 
 import errno
+import os
+import re
+import resource
 import struct
+from pathlib import Path
 
 import pytest
 
 from tutorsim.errors import SandboxUnavailable
 from tutorsim.sandbox import LAYERS, LEVELS, Sandbox
-from tutorsim.sandbox.inner import jail
+from tutorsim.sandbox.inner import jail, linux
 from tutorsim.sandbox.inner.linux import errno_name
 from tutorsim.sandbox.inner.probes import PROBES
 
@@ -151,6 +155,57 @@ def _ruling(program, arch, number, *arguments):
                 raise AssertionError(f"unknown step {code:#x}")
 
 
+INCLUDE = Path("/usr/include")
+HEADERS = {
+    "x86_64": f"{jail.platform.machine()}-linux-gnu/asm/unistd_64.h",
+    "aarch64": "asm-generic/unistd.h",
+}
+
+
+def defined(header):
+    """Name → number, as the kernel's own header has them."""
+    path = INCLUDE / header
+    if not path.is_file():
+        pytest.skip(f"{path} is not there")
+    found = re.findall(r"#\s*define\s+(\w+)\s+(\(?[0-9][0-9a-fA-Fx<]*)", path.read_text("utf-8"))
+    powers = ((name, text.strip("(").split("<<")) for name, text in found)
+    return {name: int(one[0], 0) << int((*one, 0)[1]) for name, one in powers}
+
+
+@pytest.mark.parametrize("kind", sorted(ARCH))
+def test_system_calls_have_the_kernel_s_numbers(kind):
+    numbers = {re.sub("^__NR(3264)?_", "", k): n for k, n in defined(HEADERS[kind]).items()}
+    _, plain, *guarded = jail._MACHINES[kind]
+    assert plain == {name: numbers[name] for name in plain}
+    assert guarded == [numbers[name] for name in ("fcntl", "mmap", "mprotect")]
+    assert linux._KEYCTL[kind] == numbers["keyctl"]
+    assert linux._PIVOT_ROOT[kind] == numbers["pivot_root"]
+    assert numbers["clone3"] == jail._CLONE3
+    assert numbers["landlock_create_ruleset"] == linux.LANDLOCK_CREATE_RULESET
+    assert numbers["landlock_restrict_self"] == linux.LANDLOCK_RESTRICT_SELF
+
+
+@pytest.mark.parametrize(
+    ("header", "names"),
+    [
+        ("linux/sched.h", r"CLONE_NEW\w+"),
+        ("linux/prctl.h", r"PR_\w+"),
+        ("linux/mount.h", r"MS_\w+"),
+        ("linux/capability.h", "CAPABILITY_VERSION_3"),
+        ("linux/keyctl.h", r"KEYCTL_\w+"),
+    ],
+)
+def test_constants_are_the_kernel_s(header, names):
+    known = {name.removeprefix("_LINUX_"): n for name, n in defined(header).items()}
+    mine = {
+        name.lstrip("_"): value
+        for name, value in {**vars(jail), **vars(linux)}.items()
+        if re.fullmatch(f"_?({names})", name)
+    }
+    assert mine
+    assert mine == {name: known[name] for name in mine}
+
+
 @pytest.fixture(params=sorted(ARCH))
 def kind(request):
     name: str = request.param
@@ -253,6 +308,55 @@ def test_the_kernel_refuses_what_the_filter_looks_into(bench):
         pytest.skip("no filter in this sandbox")
     result, _ = bench(GUARDED_CALLS, test=NOTHING)
     assert result.verdict.outcome == "pass", result
+
+
+def test_limits_of_a_program_are_these_and_lower_ones_stay(monkeypatch):
+    limits = {resource.RLIMIT_CORE: (0, 0), resource.RLIMIT_NOFILE: (20, 40)}
+    infinite = (resource.RLIM_INFINITY,) * 2
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: limits.get(kind, infinite))
+    monkeypatch.setattr(resource, "setrlimit", limits.__setitem__)
+    jail._limit(1 << 30)
+    assert limits.pop(resource.RLIMIT_NOFILE) == (40, 40)
+    jail._limit(1 << 29)
+    jail._limit_program(2.5)
+    assert limits == {
+        resource.RLIMIT_AS: (1 << 29, 1 << 29),
+        resource.RLIMIT_CPU: (4, 5),
+        resource.RLIMIT_STACK: (8 << 20, 8 << 20),
+        **dict.fromkeys(
+            (resource.RLIMIT_FSIZE, resource.RLIMIT_CORE, resource.RLIMIT_NOFILE), (0, 0)
+        ),
+        **dict.fromkeys(
+            (resource.RLIMIT_MEMLOCK, resource.RLIMIT_MSGQUEUE, resource.RLIMIT_NPROC), (0, 0)
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    ("version", "rights"),
+    [
+        (1, (0x1FFF,)),
+        (2, (0x3FFF,)),
+        (3, (0x7FFF,)),
+        (4, (0x7FFF, 3)),
+        (5, (0xFFFF, 3)),
+        (6, (0xFFFF, 3, 3)),
+        (7, (0xFFFF, 3, 3)),
+    ],
+)
+def test_every_right_that_a_version_of_landlock_knows_is_taken(version, rights, monkeypatch):
+    """Files; to move between folders from 2 on, truncate 3, TCP 4, devices 5, scopes 6."""
+    asked = []
+    monkeypatch.setattr(linux, "landlock_version", lambda: version)
+    monkeypatch.setattr(linux, "syscall", lambda *args: asked.append(args) or os.dup(0))
+    jail._restrict_files()
+    [(create, buffer, size, flags), (restrict, _, none)] = asked
+    assert struct.unpack(f"{size // 8}Q", buffer.raw) == rights
+    assert (create, restrict) == (444, 446)
+    assert (flags, none) == (0, 0)
+    tcp, scopes = "connect over TCP", "signal a parent"
+    stopped = jail._stopped_by_landlock()
+    assert [one in stopped for one in (tcp, scopes)] == [version >= 4, version >= 6]
 
 
 def test_a_program_s_user_has_a_number_that_no_account_has():

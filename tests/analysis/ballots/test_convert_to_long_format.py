@@ -1077,6 +1077,11 @@ REFUSED = {
         Hints(),
         "row 2: an order names a candidate twice",
     ),
+    "rows of ranks called masses": (
+        "voter,candidate,mass,protocol\nv,ann,1,ranked\nv,ben,2,ranked\n",
+        Hints(),
+        "row 1: the ranking of 'v' has a hole: its masses are not 1 to 0",
+    ),
     "replies without a protocol": ("voter,reply\nv,A\n", Hints(), "has raw replies"),
     "replies without candidates": (
         "voter,reply\nv,A\n",

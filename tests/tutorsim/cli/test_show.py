@@ -163,6 +163,7 @@ def test_a_log_of_another_program_shows_what_it_holds(tutorsim, tmp_path):
         "task_id": "t",
         "persona": "p",
         "condition": "simple",
+        "repeat": 2,
         "status": "complete",
         "attempts": [{"turn": 0, "text": "hm", "score": None, "code_passed": False}],
         "turns": [{"turn": 1, "ballots_final": [ballot], "decision": decision}],
@@ -175,6 +176,7 @@ def test_a_log_of_another_program_shows_what_it_holds(tutorsim, tmp_path):
     assert shown.exit_code == 0, shown.stderr
     assert "→ y wins, decided by the vote." in shown.stdout
     assert "tests: fail" in shown.stdout
+    assert "condition simple, repeat 2." in shown.stdout
     assert "Reviews of the first drafts  not in this log" in shown.stdout
 
 

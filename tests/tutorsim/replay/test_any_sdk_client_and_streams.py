@@ -323,9 +323,11 @@ def test_unknown_modes_and_keys_are_refused(monkeypatch):
     monkeypatch.setenv("TUTORSIM_RECORD", "always")
     with pytest.raises(UsageError, match="There is no record mode 'always'"):
         tutorsim.recorded("note.json")
-    for agent, stage in (("a/b", "call"), ("", "call"), ("a", "Call"), (" a", "call")):
+    wrong = (("a/b", "call", 1), ("", "call", 1), ("a", "Call", 1), (" a", "call", 1))
+    for agent, stage, turn in (*wrong, ("a", "call", -1)):
         with pytest.raises(UsageError, match="No call can have the key"):
-            tutorsim.keyed(agent, stage=stage)
+            tutorsim.keyed(agent, stage=stage, turn=turn)
+    assert list(tutorsim.keyed("a", stage="b", turn=0).values()) == ["0/b/a/1"]
 
 
 @pytest.mark.costly

@@ -244,7 +244,7 @@ def test_identification_counts_pairs_without_any_certain_winner():
 
 def labels(*ps):
     rows = [
-        (f"protocol {i}", label, 0.5, 0.5, p, p, 40) for i, p in enumerate(ps) for label in "AB"
+        (f"protocol {i}", label, 0.6, 0.5, p, p, 40) for i, p in enumerate(ps) for label in "AB"
     ]
     return frame("protocol label share even p_label p ballots", *rows)
 
@@ -254,14 +254,22 @@ def labels(*ps):
     [
         (
             (0.4, 0.05),
-            "What labels do to votes is within chance here; a label may still shift its draft's",
+            "What labels do to votes is within chance here; a label may still shift its draft's "
+            "share by up to 25 points of 100",  # 10, and 1.96 · 100 · √(0.6 · 0.4 / 40)
         ),
-        ((0.04, 0.5), "In 1 of 2 protocols (protocol 0) a draft's label shifts"),
-        ((0.04, 0.001), "Under every protocol a draft's label shifts"),
+        (
+            (0.04, 0.5),
+            "In 1 of 2 protocols (protocol 0) a draft's label shifts its share of the votes "
+            "(p < 0.05)",
+        ),
+        (
+            (0.04, 0.001),
+            "Under every protocol a draft's label shifts its share of the votes (p < 0.05)",
+        ),
     ],
 )
 def test_label_effects_are_claimed_only_below_the_level(ps, said):
-    assert drawable(drawn_of(votes.labels_figure, labels(*ps), OF)).startswith(said)
+    assert drawable(drawn_of(votes.labels_figure, labels(*ps), OF)) == said
 
 
 def test_a_margin_that_no_ballot_can_move_is_drawn_and_not_counted_as_one():

@@ -163,7 +163,9 @@ def _two(study):
 
 
 GUARDED: Final[Mapping[str, Guarded]] = {
-    "demo": Guarded(lambda folder: _demo(folder), (*_OF_RUNS, "report {} -o {out}/page.html")),
+    "demo": Guarded(
+        lambda folder: _replayed(folder, "demo"), (*_OF_RUNS, "report {} -o {out}/page.html")
+    ),
     "branch": Guarded(sources.branched, _OF_RUNS),
     "parent and branch": Guarded(sources.parent_and_branch, _OF_TWO),
     "retest": Guarded(sources.retested, _OF_RUNS),
@@ -211,7 +213,10 @@ GUARDED: Final[Mapping[str, Guarded]] = {
             *_show(*(f"mrbench.cookies-1-Hammer.none.{c}" for c in ("hpo", "self_consistency"))),
         ),
     ),
+    "panels": Guarded(lambda folder: systems.played(folder / "run", systems.PANELS), _OF_PLAYED),
+    "audit": Guarded(lambda folder: _replayed(folder, "oversight-audit"), _OF_PLAYED),
     "two runs of panels": Guarded(sources.two_panels, _OF_TWO),
+    "two runs of more tasks": _two(systems.PANELS),
     "two runs of debates": _two(systems.DEBATE),
     "two runs of lessons": _two(systems.GROUP),
     "two runs of labels": _two(systems.OVERSIGHT),
@@ -243,9 +248,9 @@ COSTLY: Final = (
 """What CI holds with the other costly tests."""
 
 
-def _demo(folder):
-    said(f"replay {ROOT / 'cassettes' / 'demo'} --log-dir {folder / 'demo'}")
-    return folder / "demo"
+def _replayed(folder, name):
+    said(f"replay {ROOT / 'cassettes' / name} --log-dir {folder / name}")
+    return folder / name
 
 
 def _council(folder):

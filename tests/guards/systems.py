@@ -19,6 +19,17 @@ from tutorsim.records import (
 )
 from tutorsim.standin.messages_api import think
 
+PANELS: Final = """
+name = "panels"
+conditions = ["baseline", "simple", "ranked", "approval"]
+personas = ["help_avoidant"]
+max_turns = 2
+benchmarks.sciq = {tasks = "builtin", limit = 6}
+panels.four = {roles = ["scaffolding", "misconception", "motivation", "metacognitive"]}
+panels.three = {roles = ["scaffolding", "misconception", "motivation"]}
+panels.copies = {roles = ["motivation"], size = 3, placebo = "copied"}
+models = {tutor = "m", judge = "m", student = "m", max_tokens = 512}
+"""
 DEBATE: Final = """
 name = "debates"
 system = "debate"

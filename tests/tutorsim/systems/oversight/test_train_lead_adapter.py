@@ -2,6 +2,7 @@
 
 import json
 import sys
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -15,7 +16,13 @@ from tutorsim.standin import StandIn
 from tutorsim.standin.messages_api import Thought, think, tokens
 from tutorsim.systems.oversight import OVERSIGHT
 from tutorsim.systems.oversight import train_lead_adapter as command
-from tutorsim.systems.oversight.train_lead_adapter import PACKAGES, Recipe, read_examples, tune
+from tutorsim.systems.oversight.train_lead_adapter import (
+    PACKAGES,
+    Recipe,
+    Tuned,
+    read_examples,
+    tune,
+)
 
 ROW = {"conversation": "bus", "split": "train", "system": "You label.", "user": "Hm?", "gold": "{}"}
 TEMPLATE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>"
@@ -26,6 +33,16 @@ def examples(tmp_path):
     path = tmp_path / "lead_examples.parquet"
     pl.DataFrame([ROW]).write_parquet(path)
     return path
+
+
+@pytest.fixture
+def write(tmp_path):
+    def rows(*changes):
+        path = tmp_path / "lead_examples.parquet"
+        pl.DataFrame([{**ROW, **change} for change in changes]).write_parquet(path)
+        return path
+
+    return rows
 
 
 def test_the_recipe_is_that_of_the_study():
@@ -47,6 +64,66 @@ def test_a_folder_that_holds_anything_is_left_alone(examples, tmp_path, capsys):
     assert command.main([str(examples), "--model", "m", "-o", str(tmp_path)]) == 2
     assert "is there already" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == [examples.name]
+
+
+class Letters:
+    """A tokenizer of one token a letter, with its chat template."""
+
+    eos_token = "¶"
+
+    def apply_chat_template(self, said, *, tokenize, add_generation_prompt):
+        assert (tokenize, add_generation_prompt) == (False, True)
+        return "".join(f"<{one['role']}>{one['content']}" for one in said) + "<assistant>"
+
+    def __call__(self, text, *, add_special_tokens):
+        assert not add_special_tokens
+        return SimpleNamespace(input_ids=[ord(letter) for letter in text])
+
+
+@pytest.mark.parametrize(("longest", "trained", "too_long"), [(43, 1, 1), (44, 2, 0), (None, 2, 0)])
+def test_examples_that_fit_are_trained_on_and_replies_alone_are_scored(
+    longest, trained, too_long, write, tmp_path, monkeypatch, capsys
+):
+    prompt = "<system>You label.<user>Hm?<assistant>"
+    path = write({}, {"user": "Hmm?", "gold": "{12}"}, {"split": "test", "conversation": "ribbon"})
+    base = SimpleNamespace(config=SimpleNamespace(max_position_embeddings=longest))
+    seen = {}
+
+    def learnt(base, tokenizer, rows, output, recipe):
+        output.mkdir()
+        seen.update(rows, recipe=recipe)
+        counts = {name: len(found) for name, found in rows.items()}
+        return Tuned(counts, 0, 3, {"train": 2.0, "test": 2.5}, {"train": 1.5, "test": 2.25})
+
+    monkeypatch.setattr(command, "_check_packages", lambda: None)
+    monkeypatch.setattr(command, "_loaded", lambda model, recipe: (Letters(), base))
+    monkeypatch.setattr(command, "_trained", learnt)
+    monkeypatch.setattr(command, "version", lambda name: "1")
+    out, options = tmp_path / "out", ("--max-steps", "1", "--epochs", "2", "--no-quantize")
+    assert command.main([str(path), "--model", "m", "-o", str(out), *options]) == 0
+    assert seen["recipe"] == Recipe(epochs=2, max_steps=1, quantize=False)
+    first = seen["train"][0]
+    assert "".join(map(chr, first["input_ids"])) == f"{prompt}{{}}¶"
+    assert first["labels"] == [-100] * len(prompt) + [ord(letter) for letter in "{}¶"]
+    assert capsys.readouterr().out.splitlines() == [
+        f"Examples: {trained} to train on, 1 to test on; {too_long} too long for the model.",
+        "Loss of train: 2.0000 before, 1.5000 after 3 steps.",
+        "Loss of test: 2.5000 before, 2.2500 after 3 steps.",
+        f"Adapter: {out}",
+    ]
+    account = json.loads((out / "tuning.json").read_text("utf-8"))
+    assert (account["base"], account["too_long"], account["steps"]) == ("m", too_long, 3)
+
+
+def test_examples_of_which_none_fits_are_refused(examples, tmp_path, monkeypatch, capsys):
+    base = SimpleNamespace(config=SimpleNamespace(max_position_embeddings=10))
+    monkeypatch.setattr(command, "_check_packages", lambda: None)
+    monkeypatch.setattr(command, "_loaded", lambda model, recipe: (Letters(), base))
+    out = tmp_path / "out"
+    assert command.main([str(examples), "--model", "m", "-o", str(out)]) == 2
+    assert "No example fits into the 10 tokens that m reads" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        command.main([str(examples), "--model", "m", "-o", str(out), "--epochs", "0"])
 
 
 # --- With the packages, on a tiny model of random weights -------------------------------------
@@ -143,9 +220,6 @@ def test_bad_models_and_machines_are_refused_with_what_to_do(tiny, exported, tmp
     short.mkdir()
     for path in tiny.iterdir():
         (short / path.name).write_bytes(path.read_bytes())
-    config = json.loads((short / "config.json").read_text())
-    (short / "config.json").write_text(json.dumps({**config, "max_position_embeddings": 50}))
-    assert "No example fits into the 50 tokens" in said(short, "--no-quantize")
     tokenizer = AutoTokenizer.from_pretrained(tiny)
     tokenizer.chat_template = None
     (short / "chat_template.jinja").unlink()
@@ -213,16 +287,6 @@ def test_a_tuned_model_behind_a_relay_leads_a_study_in_recorded_calls(
 
 
 # --- Finetune examples ----------------------------------------------------------------------------
-
-
-@pytest.fixture
-def write(tmp_path):
-    def rows(*changes):
-        path = tmp_path / "lead_examples.parquet"
-        pl.DataFrame([{**ROW, **change} for change in changes]).write_parquet(path)
-        return path
-
-    return rows
 
 
 def test_examples_are_read_by_their_split(write):

@@ -191,6 +191,10 @@ GUARDED: Final[Mapping[str, Guarded]] = {
         lambda folder: systems.played(folder / "run", systems.DEBATE),
         (
             *_OF_PLAYED,
+            *_with_set("vote_from=1,2", "majority=at_least_half", "scoring=mallm"),
+            *_with_set(
+                "undecided=leader,none", "merge_identical=true", "agreement_reading=lenient"
+            ),
             *_show(*(f"strategyqa.strategyqa-0001.default.{c}.r01" for c in ("simple", "full"))),
         ),
     ),
@@ -198,7 +202,10 @@ GUARDED: Final[Mapping[str, Guarded]] = {
         lambda folder: systems.played(folder / "run", systems.GROUP),
         (
             *_OF_PLAYED,
-            *_with_set("lambda=0.9", "threshold=2.5", "interrupt_threshold=3"),
+            *_with_set("lambda=0.9", "threshold=2.5", "interrupt_threshold=3", "silence=decay"),
+            *_with_set(
+                "criteria=relevance+urgency", "criteria=novelty", "selection=inner_thoughts"
+            ),
             *_show(
                 "lesson.run.person.self_select",
                 "lesson.run.tom_average.next_speaker",
@@ -210,6 +217,7 @@ GUARDED: Final[Mapping[str, Guarded]] = {
         lambda folder: systems.played(folder / "run", systems.OVERSIGHT),
         (
             *_OF_PLAYED,
+            *_with_set("reading=strict,lenient", "over=items"),
             *_show(*(f"mrbench.cookies-1-Hammer.none.{c}" for c in ("hpo", "self_consistency"))),
         ),
     ),

@@ -191,6 +191,32 @@ def test_pure_rooms_ask_nothing_of_the_machine():
     assert all(any(name.startswith(f"tutorsim.{pure}") for name in NAMES) for pure in PURE)
 
 
+CHANGING = {
+    *("analysis.ballots.preflib._Head", "sandbox.inner.jail.Jail", "sandbox.inner.zygote._Pair"),
+    *("sandbox.zygote_process.Aftermath", "replay.manifest.AnsweredBy", "runner.batches._Waiting"),
+    *("runner.batches.Submission", "runner.early_stops.Attempts", "runner.early_stops.Budget"),
+    *("runner.early_stops.Outage", "runner.early_stops.Stop", "runner.playback._World"),
+    *("standin.messages_api._Batch", "systems.debate.council_logs._Vote"),
+    *("systems.debate.study._Reached", "systems.group.lesson_flow.LessonState"),
+    *("systems.group.scene.Conversation", "systems.group.scene.Timeline"),
+    *("systems.group.study.DuelState", "systems.oversight.judgment.Progress"),
+    "systems.panel.study._Progress",
+}
+"""Dataclasses whose values change while a command runs; all others are frozen."""
+
+
+def test_data_is_frozen_but_for_what_changes_as_a_command_runs():
+    changing = {
+        f"{module.name.removeprefix('tutorsim.')}.{node.name}"
+        for module in MODULES
+        for node in module.nodes
+        if isinstance(node, ast.ClassDef)
+        for one in map(ast.unparse, node.decorator_list)
+        if one.startswith("dataclass") and "frozen=True" not in one
+    }
+    assert changing == CHANGING
+
+
 def test_only_the_command_line_prints():
     def wrong(module):
         for node in module.nodes:

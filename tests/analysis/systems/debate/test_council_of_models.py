@@ -100,6 +100,40 @@ def test_six_questions_are_answered_without_an_option(bundled):
     assert "Each label is always the same member" in answers[list(answers)[-1]][1]
 
 
+def test_two_members_who_put_themselves_first_are_told_in_numbers(small):
+    """A B C and B C A: B wins by mean places of 2, 1.5 and 2.5, and A without the second."""
+    run = small((["A", "B", "C"], ["B", "C", "A"], []))
+    answers = [(a.headline, a.detail) for a in council_document(run, True).answers]
+    assert answers[1:] == [
+        (
+            "Without them 0 to 1 of 1 winners change",
+            "Members place their own answer at 1.00 on average, others place the same answers at "
+            "2.50. The difference is −1.50, below zero if members favour their own.",
+        ),
+        (
+            "beta: 1 of 1",
+            "So many winners change without that member's vote, the most of all members; a range "
+            "where a tie would follow.",
+        ),
+        (
+            "Sure against one wrong ballot: 0 of 1",
+            "So many votes keep a single winner if any one voter may have cast any ballot; with 2 "
+            "such voters: 0. A tie counts as no single winner.",
+        ),
+        (
+            "0 of 1",
+            "Rankings of answers: 0 of 1 under mean position. Of all replies delivered, 1 of 1 "
+            "are right.",
+        ),
+        (
+            "Not known",
+            "No label differs from the middle beyond chance over questions. B stands best: −0.50 "
+            "from the middle. Signs of questions are flipped, with Holm's correction over labels. "
+            "Each label is always the same member, so the two cannot be told apart.",
+        ),
+    ]
+
+
 def test_where_nobody_ranked_anything_labels_are_not_known(small):
     last = council_document(small(([], [], [])), True).answers[-1]
     assert (last.headline, last.detail) == ("Not known", "No ranking has labels.")
@@ -219,3 +253,9 @@ def test_votes_on_one_question_are_counted_as_one_question(tmp_path):
     path.write_text(json.dumps([message for one in asked for message in (one, vote)]))
     document = council_document(imported([path], tmp_path / "run"), brief=True)
     assert document.summary.startswith("3 councils on 2 questions.")
+
+
+def test_what_many_votes_leave_open_names_three_of_them(small):
+    told = rows(council_document(small(*[(["A", "B"], ["B", "C", "A"], [])] * 5), True), "told")
+    three = "trials.json, vote 1; trials.json, vote 2; trials.json, vote 3; 2 more"
+    assert [(row["votes"], row["files"]) for row in told] == [(5, three)] * 2

@@ -45,6 +45,9 @@ EXACT_UP_TO: Final = 20
 DRAWS: Final = 99_999
 """Draws of signs by task."""
 
+_NEVER: Final = 1e-12
+"""Chance below which no draw of all is taken to reach a sum."""
+
 DRAWS_WITHIN: Final = 9_999
 """Draws of labels within task and persona."""
 
@@ -370,7 +373,7 @@ def flips_by_task(
     seen = abs(int(units.sum()))
     units = np.sort(np.abs(units[units != 0]))
     exact = len(units) <= EXACT_UP_TO
-    p = _counted_flips(units, seen) if exact else _drawn_flips(units, seen, seed)
+    p = _counted_flips(units, seen) if exact else _drawn_flips(units.tobytes(), seen, seed)
     return PermutationTest(
         fsum(differences) / len(differences),
         p_value=p,
@@ -393,12 +396,19 @@ _BITS: Final = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).as
 """Byte → its eight bits."""
 
 
-def _drawn_flips(units: Ints, seen: int, seed: int) -> float:
+@lru_cache(maxsize=256)
+def _drawn_flips(held: bytes, seen: int, seed: int) -> float:
     """Share of drawn signs whose sum is as far from zero: a sign is the top bit of a random byte.
 
     Eight signs make a byte, and what each byte adds is looked up in a table of their eight units.
+    Nothing is drawn for a sum so large that no draw reaches it, by Hoeffding's inequality.
+
+    `held`: the units as bytes, by which equal tests are known.
     """
-    rng = np.random.default_rng([seed, crc32(units.tobytes()), crc32(str(seen).encode())])
+    units = np.frombuffer(held, dtype=np.int64)
+    if 2 * DRAWS * exp(-((seen / float(np.linalg.norm(units))) ** 2) / 2) < _NEVER:
+        return 1 / (DRAWS + 1)
+    rng = np.random.default_rng([seed, crc32(held), crc32(str(seen).encode())])
     eights = np.pad(units, (0, -len(units) % 8)).reshape(-1, 8)
     table, starts = (eights @ _BITS.T).ravel(), 256 * np.arange(len(eights))
     reached, batch = 0, max(1, 2_000_000 // len(units))

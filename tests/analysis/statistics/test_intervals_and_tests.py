@@ -214,6 +214,18 @@ def test_a_drawn_sign_is_one_random_bit_of_its_own(tasks):
     assert told.p_value == (reached + 1) / (DRAWS + 1)
 
 
+def test_a_sum_that_no_draw_reaches_has_the_p_that_drawing_would_give(monkeypatch):
+    """Of 100 signs 95 alike, and of 81 all, are 9 deviations away; 60 and 61 of 100 are 2."""
+    for one_way, other in ((95, 5), (81, 0), (60, 40), (61, 39)):
+        differences = [1.0] * one_way + [-1.0] * other
+        told = flips_by_task(differences, range(one_way + other), seed=8)
+        monkeypatch.setattr(intervals_and_tests, "_NEVER", 0.0)
+        intervals_and_tests._drawn_flips.cache_clear()
+        assert told == flips_by_task(differences, range(one_way + other), seed=8)
+        monkeypatch.undo()
+        assert (told.p_value == 1 / (DRAWS + 1)) is (one_way > 80)
+
+
 def test_drawn_signs_come_close_to_counted_ones(monkeypatch):
     differences = (RNG.normal(size=14) + 0.4).tolist()
     exact = flips_by_task(differences, range(14), seed=1)

@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from tutorsim.files_given_by_user import open_named, read_named
+from tutorsim import files_given_by_user
+from tutorsim.files_given_by_user import open_named, read_named, sha256_named
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 
@@ -42,6 +44,26 @@ def test_a_regular_file_is_read_and_nothing_else_is_waited_for(tmp_path):
     for path in (tmp_path / "pipe", tmp_path, Path(os.devnull)):
         with pytest.raises(OSError, match="no regular file"):
             open_named(path)
+
+
+def test_a_file_is_hashed_again_unless_it_lay_unchanged(tmp_path, monkeypatch):
+    """A file of just now may change again under the same time stamp."""
+    path, hashed = tmp_path / "log", []
+
+    def counted(file, name):
+        hashed.append(file.name)
+        return sha256(file.read())
+
+    monkeypatch.setattr(files_given_by_user, "file_digest", counted)
+    path.write_bytes(b"one")
+    digests = [sha256_named(path), sha256_named(path)]
+    assert (digests, len(hashed)) == ([sha256(b"one").hexdigest()] * 2, 2)
+    monkeypatch.setattr(files_given_by_user, "_SETTLED", -60.0)
+    assert [sha256_named(path), sha256_named(path)] == digests
+    assert len(hashed) == 3
+    path.write_bytes(b"two")
+    os.utime(path, (1, 1))
+    assert sha256_named(path) == sha256(b"two").hexdigest()
 
 
 def refused(said, named):

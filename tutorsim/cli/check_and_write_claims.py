@@ -53,7 +53,7 @@ from tutorsim.cli.output_elements import Prose, caption, publish, styled
 from tutorsim.cli.run_or_recording import check_logs
 from tutorsim.cli.terminal_documents import TableShown, document_asked
 from tutorsim.errors import CheckFailed, ClaimsError, FolderError, UsageError
-from tutorsim.files_given_by_user import read_named
+from tutorsim.files_given_by_user import read_named, sha256_named
 from tutorsim.kernel.cost_plan import PriceTable, load_prices
 from tutorsim.records import EPISODES_FILE, RUN_FILE, RunRecord, read_run
 from tutorsim.replay import read_manifest
@@ -278,8 +278,7 @@ def digest_of(run: Path) -> Identity:
 def _sha256(files: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for path in files:
-        with path.open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
+        digest.update(bytes.fromhex(sha256_named(path)))
     return digest.hexdigest()
 
 

@@ -22,7 +22,7 @@ from pydantic import BaseModel, SerializeAsAny, ValidationError, field_validator
 from pydantic_core import PydanticUndefined
 
 from tutorsim.errors import LogError
-from tutorsim.files_given_by_user import open_named, read_named
+from tutorsim.files_given_by_user import read_named, sha256_named
 from tutorsim.records.base_record import SCHEMA_VERSION, LastingRecord, Record
 from tutorsim.records.episode import BallotRecord, CallRecord, EpisodeLine, EpisodeRecord, Failure
 from tutorsim.system_registry import DEFAULT_SYSTEM
@@ -326,8 +326,7 @@ def read_run(folder: Path) -> RunRecord:
     path, episodes = folder / RUN_FILE, folder / EPISODES_FILE
     try:
         run = _checked(read_named(path).decode(), path, RunRecord, 1)
-        with open_named(episodes) as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = sha256_named(episodes)
     except (OSError, UnicodeDecodeError) as error:
         raise _unreadable(folder, error) from error
     if run.episodes_sha256 not in (None, digest):

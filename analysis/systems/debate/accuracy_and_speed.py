@@ -156,12 +156,11 @@ def rounds_slopes(debates: Sequence[Debate], rules: Sequence[Rule]) -> list[Slop
         for rule in rules:
             scores: dict[str, dict[int, list[float]]] = {}
             for debate in group:
-                record = debate.record
+                task = scores.setdefault(f"{debate.record.benchmark}.{debate.record.task_id}", {})
                 for turn, changes in enumerate(begun, start=1):
                     outcome = debate.recounted(rule, changes)
                     if outcome.certainty == "exact":
-                        task = scores.setdefault(f"{record.benchmark}.{record.task_id}", {})
-                        task.setdefault(turn, []).append(score_bounds(record, outcome)[0])
+                        task.setdefault(turn, []).append(score_bounds(debate, outcome)[0])
             name = f"{rule} ({variant})" if len(variants) > 1 else rule
             found.append(slope(name, _means(scores)))
     return [one for one in found if one is not None]

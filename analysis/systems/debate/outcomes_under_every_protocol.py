@@ -8,7 +8,7 @@ the rule that ended it when it was recorded.
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import combinations
 from statistics import mean
 from typing import Final, Literal, NamedTuple, get_args
@@ -57,8 +57,7 @@ Certainty = Literal["exact", "open", "beyond", "not_applicable"]
 RULES: Final[tuple[Rule, ...]] = get_args(Rule)
 
 
-@dataclass(frozen=True)
-class Changes:
+class Changes(NamedTuple):
     """Settings that a recount puts in place of the logged ones; `None` keeps the logged one."""
 
     vote_from: int | None = None
@@ -95,70 +94,104 @@ BEYOND: Final = Outcome("beyond")
 
 
 class Debate:
-    """A logged debate that many rules are asked of: what its votes leave open is found once."""
+    """A logged debate that many rules are asked of: what its votes leave open is told once."""
 
     def __init__(self, record: DebateRecord) -> None:
         self.record = record
+        self._settings = _settings_of(record.setup)
         self._as_logged: dict[Rule, Outcome] = {}
-        self._leading: dict[tuple[int, PublishedProtocol, bool], Sequence[tuple[str, ...]]] = {}
+        self._leading: dict[tuple[PublishedProtocol, bool], list[Possible | None]] = {}
+        self.worth = cache(record.worth)
+        """What an answer to its task is worth."""
 
     def recounted(self, rule: Rule, changes: Changes = AS_LOGGED) -> Outcome:
         """What a rule decides on it. `changes`: settings in place of the logged ones."""
         if not self.record.turns:
             return NOT_APPLICABLE
-        setup = None if changes is AS_LOGGED else _changed(self.record.setup, changes)
-        if setup is not None:
-            return self._decided(rule, setup)
+        settings = self._settings.under(changes)
+        if settings is not self._settings:
+            return self._decided(rule, settings)
         if rule not in self._as_logged:
-            self._as_logged[rule] = self._decided(rule, self.record.setup)
+            self._as_logged[rule] = self._decided(rule, settings)
         return self._as_logged[rule]
 
-    def _decided(self, rule: Rule, setup: DebateSetup) -> Outcome:
+    def _decided(self, rule: Rule, settings: "_Settings") -> Outcome:
+        if rule in _VOTES:
+            return self._vote(_VOTES[rule], settings)
         if consensus_rule(rule) is not None:
-            return _consensus(self.record, rule, setup)
-        for protocol in PROTOCOLS:
-            if rule == protocol:
-                return self._vote(protocol, setup)
-        return _solution_count(self.record, setup)
+            return _consensus(self.record, rule, settings.setup)
+        return _solution_count(self.record, settings.setup)
 
-    def _vote(self, rule: PublishedProtocol, setup: DebateSetup) -> Outcome:
+    def _vote(self, rule: PublishedProtocol, settings: "_Settings") -> Outcome:
         """Walk the votes from the first one on until the debate ends, whatever they leave open."""
-        ends: list[tuple[DebateTurn, End]] = []
+        turns, setup = self.record.turns, settings.setup
+        led = self._leading.setdefault((rule, setup.merge_identical), [None] * len(turns))
+        delivered: list[tuple[DebateTurn, End]] = []
         ties = 0
-        for turn in self.record.turns:
+        for place, turn in enumerate(turns):
             if turn.turn < setup.vote_from:
                 continue
             if not turn.answers:
                 return BEYOND
-            possible = self._led(turn, rule, setup)
-            ties += all(len(leading) > 1 for leading in possible)
-            agents = tuple(turn.answers)
-            asked = (Moment(turn.turn, True, (), one, agents) for one in possible)
-            found = dict.fromkeys(end_of(rule, moment, setup) for moment in asked)
-            ends += [(turn, end) for end in found if end is not None]
-            if None not in found:
-                return _delivered(self.record, ends, ties)
+            possible = led[place]
+            if possible is None:
+                possible = led[place] = _leading(turn, rule, setup, self.record.setup)
+            ends, tied = settings.ends(turn.turn, tuple(turn.answers), possible)
+            ties += tied
+            delivered += [(turn, end) for end in ends if end is not None]
+            if None not in ends:
+                return _delivered(self.record, delivered, ties)
         return BEYOND
 
-    def _led(
-        self, turn: DebateTurn, rule: PublishedProtocol, setup: DebateSetup
-    ) -> Sequence[tuple[str, ...]]:
-        """Who may lead the vote of a turn, as `_leading` finds it."""
-        place = turn.turn, rule, setup.merge_identical
-        if place not in self._leading:
-            self._leading[place] = _leading(turn, rule, setup, self.record.setup)
-        return self._leading[place]
+
+Possible = tuple[tuple[str, ...], ...]
+"""Who may lead a vote: one set of candidates if that is known, else several."""
+
+_VOTES: Final[dict[str, PublishedProtocol]] = {name: name for name in PROTOCOLS}
+
+
+class _Settings:
+    """The settings of many debates, and what they were asked before."""
+
+    def __init__(self, setup: DebateSetup) -> None:
+        self.setup = setup
+        self._under: dict[Changes, _Settings] = {AS_LOGGED: self}
+        self._ends: dict[tuple[int, tuple[str, ...], Possible], _Ends] = {}
+
+    def under(self, changes: Changes) -> "_Settings":
+        """Settings with others in their place; the same ones where these say what is logged."""
+        if changes not in self._under:
+            changed = {
+                name: value
+                for name, value in changes._asdict().items()
+                if value is not None and value != getattr(self.setup, name)
+            }
+            made = _Settings(self.setup.model_copy(update=changed)) if changed else self
+            self._under[changes] = made
+        return self._under[changes]
+
+    def ends(self, turn: int, agents: tuple[str, ...], possible: Possible) -> "_Ends":
+        """What a vote makes of a debate, if any of these candidates may lead it."""
+        place = turn, agents, possible
+        if place not in self._ends:
+            moments = (Moment(turn, True, (), one, agents) for one in possible)
+            ends = dict.fromkeys(end_of("simple", moment, self.setup) for moment in moments)
+            self._ends[place] = _Ends(tuple(ends), all(len(leading) > 1 for leading in possible))
+        return self._ends[place]
+
+
+class _Ends(NamedTuple):
+    """What a vote makes of a debate."""
+
+    ends: tuple[End | None, ...]
+    """Each that is possible; `None`: the debate goes on."""
+    tied: bool
+    """Whether it tied in any case."""
 
 
 @lru_cache(maxsize=1024)
-def _changed(setup: DebateSetup, changes: Changes) -> DebateSetup | None:
-    """Settings with others in their place; `None` where these say what is logged."""
-    changed = {
-        name: value
-        for name, value in vars(changes).items()
-        if value is not None and value != getattr(setup, name)
-    }
-    return setup.model_copy(update=changed) if changed else None
+def _settings_of(setup: DebateSetup) -> _Settings:
+    return _Settings(setup)
 
 
 # --- Consensus ------------------------------------------------------------------------------
@@ -219,8 +252,8 @@ def _delivered(record: DebateRecord, ends: Sequence[tuple[DebateTurn, End]], tie
 
 def _leading(
     turn: DebateTurn, rule: PublishedProtocol, setup: DebateSetup, logged: DebateSetup
-) -> Sequence[tuple[str, ...]]:
-    """Who may lead the vote of a turn: one set of candidates if that is known, else several.
+) -> Possible:
+    """Who may lead the vote of a turn.
 
     Candidates that were merged, or are to be, would have had a vote of their own, with other
     ballots: nothing is known of it but who stands.
@@ -230,21 +263,27 @@ def _leading(
         first = different_answers(turn.answers)
         candidates = tuple(a for a in first if not setup.merge_identical or first[a] == a)
     if len(candidates) == 1:
-        return [candidates]
+        return _known(candidates)
     if candidates != turn.candidates:
         return _any_of(candidates)
     ballots = turn.ballots_as.get(rule, turn.cast)
     if ballots and ballots[0].rule == rule:
-        return [leaders(tally([ballot.mass for ballot in ballots], candidates))]
+        return _known(leaders(tally([ballot.mass for ballot in ballots], candidates)))
     if not turn.cast:
         return _any_of(candidates)
     winners = possible_outcomes(turn.cast, candidates, rule, budget=logged.cumulative_budget)
     return _any_of(winners)
 
 
-def _any_of(winners: Sequence[str]) -> list[tuple[str, ...]]:
+@lru_cache(maxsize=1024)  # one object for many votes
+def _known(leading: tuple[str, ...]) -> Possible:
+    return (leading,)
+
+
+@lru_cache(maxsize=1024)
+def _any_of(winners: tuple[str, ...]) -> Possible:
     """Each alone, or any two level: of more that are level, the first is the first of two."""
-    return [*((name,) for name in winners), *combinations(winners, 2)]
+    return (*((name,) for name in winners), *combinations(winners, 2))
 
 
 def possible_outcomes(
@@ -349,10 +388,10 @@ def family(rule: str) -> str:
 
 
 def score_bounds(
-    record: DebateRecord, outcome: Outcome, scoring: Scoring = "standard"
+    debate: Debate, outcome: Outcome, scoring: Scoring = "standard"
 ) -> tuple[float, float]:
     """The least and the largest score that an outcome may have, in percent."""
-    values = [100 * record.worth(answer, scoring).value for answer in outcome.answers]
+    values = [100 * debate.worth(answer, scoring).value for answer in outcome.answers]
     if outcome.certainty == "beyond" or not values:
         return 0.0, 100.0
     return min(values), max(values)
@@ -391,11 +430,10 @@ def told(
 ) -> tuple[Told, ...]:
     """What each protocol makes of a debate, in the order of `rules`; small, whatever was said."""
     found = []
-    record = debate.record
-    task = f"{record.benchmark}.{record.task_id}"
+    task = f"{debate.record.benchmark}.{debate.record.task_id}"
     for rule in rules:
         one = debate.recounted(rule, changes)
-        low, high = score_bounds(record, one, scoring)
+        low, high = score_bounds(debate, one, scoring)
         found.append(Told(task, one.certainty, low, high, one.decided, one.turn, one.ties))
     return tuple(found)
 

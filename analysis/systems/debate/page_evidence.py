@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, wraps
+from textwrap import shorten
 from typing import Final
 
 from tutorsim.analysis.pages.cells import Written
@@ -67,6 +68,22 @@ class Variant:
         """Every two protocols of the study on the same debates."""
         return contrasts(self.told, STUDY_RULES, seed=self.seed)
 
+    @cached_property
+    def differing(self) -> tuple[list[Debate], int]:
+        """Debates to which the protocols of the study deliver answers that are known and not the
+        same; and how many debates leave some outcome open."""
+        differ: list[Debate] = []
+        unknown = 0
+        for debate in self.debates:
+            outcomes = [debate.recounted(rule) for rule in STUDY_RULES]
+            if any(one.certainty in ("open", "beyond") for one in outcomes):
+                unknown += 1
+                continue
+            answers = {one.answers[0] for one in outcomes if one.certainty == "exact"}
+            if len({a if a is None else short_answer(debate, a).casefold() for a in answers}) > 1:
+                differ.append(debate)
+        return differ, unknown
+
 
 class Evidence:
     """What the tables and charts of a run are of.
@@ -130,6 +147,15 @@ class Evidence:
 
 
 # --- Cells ------------------------------------------------------------------------------------
+
+_LONGEST_ANSWER: Final = 24
+"""Characters of an answer without a letter that a cell shows."""
+
+
+def short_answer(debate: Debate, answer: str) -> str:
+    """The letter of an answer that chooses an option; of others the beginning."""
+    letter = debate.worth(answer).letter
+    return letter or shorten(answer, _LONGEST_ANSWER, placeholder=" …")
 
 
 def number(value: float | None, *, digits: int = 1) -> Written:

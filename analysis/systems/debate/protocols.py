@@ -1,13 +1,12 @@
 """Every protocol on the same debates: tables, their section, and the recount of whole debates."""
 
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any, Final
 
 from tutorsim.analysis.pages.cells import Written, bounds, p_value
-from tutorsim.analysis.pages.declared_tables_and_charts import DeclaredTable, Row, table
+from tutorsim.analysis.pages.declared_tables_and_charts import DeclaredTable, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words import counted, listed
 from tutorsim.analysis.runs.run_tables import (
@@ -50,6 +49,7 @@ from tutorsim.analysis.systems.debate.page_evidence import (
     number,
     percent,
     percent_estimate,
+    short_answer,
     slim,
 )
 from tutorsim.analysis.systems.paired_comparison import chance_words, leads, not_shown
@@ -100,35 +100,14 @@ def _exact(rows: Iterable[ProtocolRow]) -> bool:
 
 _MOST_DIFFERING: Final = 20
 """Debates that are shown one by one."""
-_LONGEST_ANSWER: Final = 24
-"""Characters of an answer without a letter that a cell shows."""
-
-
-def _differing(of: Variant) -> tuple[list[Row], int]:
-    """What each protocol delivers, debate by debate, where it is known and not the same; and how
-    many debates leave some outcome open."""
-    rows: list[Row] = []
-    unknown = 0
-    for debate in of.debates:
-        record = debate.record
-        found = {rule: debate.recounted(rule) for rule in STUDY_RULES}
-        if any(one.certainty in ("open", "beyond") for one in found.values()):
-            unknown += 1
-            continue
-        texts = [one.answers[0] for one in found.values() if one.certainty == "exact"]
-        if len({None if one is None else _short(record, one).casefold() for one in texts}) > 1:
-            row = {"task": record.task_id, "right": ", ".join(record.gold[:1]) or "no answer"}
-            row.update((rule, _delivered(record, one)) for rule, one in found.items())
-            rows.append(row)
-    return rows, unknown
 
 
 def _differing_words(of: Variant) -> str:
-    rows, unknown = _differing(of)
+    differ, unknown = of.differing
     left = f"; {unknown} leave some outcome open" if unknown else ""
-    shown = min(len(rows), _MOST_DIFFERING)
-    more = "" if shown == len(rows) else f" The first {shown} of {len(rows)} stand here."
-    same = len(of.debates) - len(rows) - unknown
+    shown = min(len(differ), _MOST_DIFFERING)
+    more = "" if shown == len(differ) else f" The first {shown} of {len(differ)} stand here."
+    same = len(of.debates) - len(differ) - unknown
     return (
         f"Of {len(of.debates)} debates, {same} end with the same answer under all that apply"
         f"{left}.{more}"
@@ -139,21 +118,21 @@ def _differing_words(of: Variant) -> str:
 def differing(of: Variant) -> Rows:
     """What each protocol delivers and, in brackets, in which turn; a star: undecided at the limit
     of turns. {counts}"""
-    yield from _differing(of)[0][:_MOST_DIFFERING]
+    for debate in of.differing[0][:_MOST_DIFFERING]:
+        record = debate.record
+        yield {
+            "task": record.task_id,
+            "right": ", ".join(record.gold[:1]) or "no answer",
+            **{rule: _delivered(debate, debate.recounted(rule)) for rule in STUDY_RULES},
+        }
 
 
-def _delivered(record: DebateRecord, outcome: Outcome) -> str:
+def _delivered(debate: Debate, outcome: Outcome) -> str:
     if outcome.certainty != "exact":
         return "–"
     text = outcome.answers[0]
-    said = "nothing" if text is None else _short(record, text)
+    said = "nothing" if text is None else short_answer(debate, text)
     return f"{said} ({outcome.turn}{'' if outcome.decided else '*'})"
-
-
-def _short(record: DebateRecord, answer: str) -> str:
-    """The letter of an answer that chooses an option; of others the beginning."""
-    letter = record.worth(answer).letter
-    return letter or textwrap.shorten(answer, _LONGEST_ANSWER, placeholder=" …")
 
 
 def protocol_chance(of: Variant) -> str:
@@ -402,7 +381,7 @@ def outcomes_under(settings: Mapping[str, Sequence[str]]) -> CountedTable:
         for debate, (words, changes, scoring), rule in product(debates, combinations, RULES):
             record, found = debate.record, debate.recounted(rule, changes)
             applies = found.certainty != "not_applicable"
-            ends = [end / 100 for end in score_bounds(record, found, scoring)]
+            ends = [end / 100 for end in score_bounds(debate, found, scoring)]
             yield record, words, rule, ends if applies else (None, None), found
 
     return counted_of(
@@ -458,7 +437,7 @@ def _changed(changes: Changes, key: str, value: str) -> Changes:
     if key == "vote_from":
         if not value.isdigit() or int(value) < 1:
             raise _refused(key, value, ("a turn from 1",))
-        return Changes(**{**vars(changes), key: int(value)})
+        return changes._replace(vote_from=int(value))
     if key not in allowed:
         raise UsageError(
             f"A recount of debates has no setting {key!r}.",
@@ -467,8 +446,8 @@ def _changed(changes: Changes, key: str, value: str) -> Changes:
         )
     if value not in allowed[key]:
         raise _refused(key, value, allowed[key])
-    given: object = value == "true" if key == "merge_identical" else value
-    return Changes(**{**vars(changes), key: given})
+    given: Any = value == "true" if key == "merge_identical" else value
+    return changes._replace(**{key: given})
 
 
 def _refused(key: str, value: str, allowed: Iterable[str]) -> UsageError:

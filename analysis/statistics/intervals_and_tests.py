@@ -6,7 +6,7 @@ Means over episodes that are partly known stand here too, and differences within
     rows = corrected([Row(test=test), …])  # p-values by Holm over all rows
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache
 from itertools import count
@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
 from tutorsim.analysis.statistics.groups import by_key
@@ -408,16 +409,27 @@ def _drawn_flips(held: bytes, seen: int, seed: int) -> float:
     units = np.frombuffer(held, dtype=np.int64)
     if 2 * DRAWS * exp(-((seen / float(np.linalg.norm(units))) ** 2) / 2) < _NEVER:
         return 1 / (DRAWS + 1)
-    rng = np.random.default_rng([seed, crc32(held), crc32(str(seen).encode())])
     eights = np.pad(units, (0, -len(units) % 8)).reshape(-1, 8)
     table, starts = (eights @ _BITS.T).ravel(), 256 * np.arange(len(eights))
     reached, batch = 0, max(1, 2_000_000 // len(units))
-    for start in range(0, DRAWS, batch):
-        shape = min(batch, DRAWS - start), len(units)
-        drawn = np.frombuffer(rng.bytes(shape[0] * shape[1]), dtype=np.uint8).reshape(shape)
-        positive = table[np.packbits(drawn & 128, axis=1) + starts].sum(axis=1)
+    seeds = [seed, crc32(held), crc32(str(seen).encode())]
+    drawn = _random_bytes(seeds, batch * len(units))
+    for start, signs in zip(range(0, DRAWS, batch), drawn, strict=False):
+        bits = np.packbits(signs.reshape(batch, -1)[: DRAWS - start] & 128, axis=1)
+        positive = table.take(bits + starts).sum(axis=1)
         reached += int(np.count_nonzero(np.abs(2 * positive - units.sum()) >= seen))
     return (reached + 1) / (DRAWS + 1)
+
+
+def _random_bytes(seeds: Sequence[int], length: int) -> Iterator[NDArray[np.uint8]]:
+    """What `bytes(length)` of a generator gives each time, without its copies.
+
+    It takes whole halves of the words that are drawn, so two of its answers are whole words.
+    """
+    words = np.random.default_rng(seeds).bit_generator
+    while True:
+        two = words.random_raw(-(-length // 4)).astype("<u8", copy=False).view(np.uint8)
+        yield from two.reshape(2, -1)[:, :length]
 
 
 def labels_within_pairs(

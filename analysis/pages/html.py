@@ -171,6 +171,10 @@ def _drawn_when_opened(document: Document) -> _Drawn:
     return _Drawn(heads, filters, packs.done(), drawings, document.episodes.total)
 
 
+_ESCAPED: Final = re.compile(r"\\[bfru]")
+"""How JSON writes the hidden characters that it does not hold as they are."""
+
+
 class _Packs:
     """Episodes in packs, as data of the page."""
 
@@ -181,7 +185,10 @@ class _Packs:
 
     def add(self, episode: list[Any]) -> None:
         """Take in the next episode."""
-        self._waiting.append(json.dumps(_plain(episode), ensure_ascii=False))
+        text = json.dumps(episode, ensure_ascii=False)
+        if not text.isprintable() or _ESCAPED.search(text):
+            text = json.dumps(_plain(episode), ensure_ascii=False)
+        self._waiting.append(text)
         self._letters += len(self._waiting[-1])
         if self._letters > _PACK:
             self._close()

@@ -511,14 +511,18 @@ def stop_words(reason: str | None) -> str:
 def stop_counts(episodes: Iterable[EpisodeLine]) -> list[StopCount]:
     """Count stop reasons by stage, stages in the order in which they first come."""
     calls: Counter[tuple[str, str | None]] = Counter()
-    taken: Counter[tuple[str, str | None]] = Counter()
+    retried: Counter[tuple[str, str | None]] = Counter()
     for episode in episodes:
-        silent = episode.without_text or ()
-        for call, last in _with_last(episode.calls):
-            reason = WITHOUT_TEXT if call.key in silent else call.stop_reason
-            calls[call.stage, reason] += 1
-            taken[call.stage, reason] += last
-    return [StopCount(*place, calls[place], taken[place]) for place in calls]
+        silent, again = episode.without_text or (), _asked_again(episode.calls)
+        ends = [
+            (call.stage, WITHOUT_TEXT if call.key in silent else call.stop_reason)
+            for call in episode.calls
+        ]
+        calls.update(ends)
+        if again:
+            pairs = zip(episode.calls, ends, strict=True)
+            retried.update(end for call, end in pairs if call.key in again)
+    return [StopCount(*end, number, number - retried[end]) for end, number in calls.items()]
 
 
 def odd_stops(counts: Iterable[StopCount]) -> list[StopCount]:
@@ -529,12 +533,10 @@ def odd_stops(counts: Iterable[StopCount]) -> list[StopCount]:
     )
 
 
-def _with_last(calls: Sequence[CallRecord]) -> Iterator[tuple[CallRecord, bool]]:
-    """Every call, and whether it was the last asking of its question."""
-    keys = {call.key for call in calls}
-    for call in calls:
-        head, _, attempt = call.key.rpartition("/")
-        yield call, not (attempt.isdecimal() and f"{head}/{int(attempt) + 1}" in keys)
+def _asked_again(calls: Sequence[CallRecord]) -> set[str]:
+    """Keys of calls whose question was asked once more: those one before a second or later one."""
+    later = (call.key.rpartition("/") for call in calls if not call.key.endswith("/1"))
+    return {f"{head}/{int(n) - 1}" for head, _, n in later if n.isdecimal()}
 
 
 # --- Run panels ----------------------------------------------------------------------------------

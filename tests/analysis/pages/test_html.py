@@ -16,7 +16,9 @@ import pytest
 from tests.analysis.made import report_of
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.ballots.recount_source import open_source
+from tutorsim.analysis.pages import html
 from tutorsim.analysis.pages.html import to_html
+from tutorsim.analysis.pages.words import shown
 
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(2)> {{ 7*7 }} {% raw %} ]]> </style>"
@@ -221,6 +223,28 @@ def test_hostile_text_is_text(rich_source):
     assert "<script>alert(1)" not in text
     assert "\u202e" not in text + told
     assert "\x00" not in text
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "plain",
+        "two\nlines\t“é”",
+        "a\\rb",
+        "over\rwritten",
+        "a\r\nb",
+        "\x00",
+        "\x0c\b",
+        "\u202e",
+        "\ud800",
+    ],
+)
+def test_what_nobody_can_see_in_an_episode_is_visible_in_its_data(said):
+    packs = html._Packs()
+    packs.add([["message", said, "plain", True]])
+    [(number, data)] = packs.done()
+    [[[_, told, *rest]]] = json.loads(zlib.decompress(base64.b64decode(data), -15))
+    assert (number, told, rest) == (1, shown(said), ["plain", True])
 
 
 @pytest.mark.costly

@@ -7,7 +7,7 @@ too.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -27,6 +27,9 @@ ballot says nothing."""
 LEFT_OUT: Final = -1
 """Stands for the mass of a candidate that an incomplete ballot leaves out."""
 
+Levels = tuple[tuple[int, ...], ...]
+"""Numbers of candidates by level, best first; equal candidates share a level."""
+
 TURN: Final = ("episode_id", "turn", "protocol")
 STAGES: Final[Mapping[str, str]] = {
     "initial": "vote_initial",
@@ -36,6 +39,13 @@ STAGES: Final[Mapping[str, str]] = {
 """Short stage names of ballots from elsewhere → the study's names."""
 RICH: Final = ("points", "rank", "approved")
 """Columns that only rich ballots fill."""
+
+
+@lru_cache(maxsize=1 << 14)
+def levels_of(masses: Masses) -> Levels:
+    """The weak order of masses: equal masses share a level."""
+    grades = sorted(set(masses), reverse=True)
+    return tuple(tuple(c for c, mass in enumerate(masses) if mass == grade) for grade in grades)
 
 
 class Rich(NamedTuple):

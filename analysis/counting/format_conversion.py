@@ -6,7 +6,7 @@ from functools import lru_cache
 from math import lcm
 from typing import Final, Literal, NamedTuple
 
-from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses
+from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses, levels_of
 from tutorsim.analysis.counting.rule_definitions import (
     RANKING_RULES,
     Approvals,
@@ -17,7 +17,6 @@ from tutorsim.analysis.counting.rule_definitions import (
     ballot_format,
     winners,
 )
-from tutorsim.analysis.identify.ballots_consistent_with_logged import levels_of
 from tutorsim.vocabularies import BallotFormat, Protocol
 
 AS_CAST: Final = "as cast"

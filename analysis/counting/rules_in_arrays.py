@@ -8,14 +8,16 @@ these to them.
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from dataclasses import dataclass, field
+from functools import cache, cached_property, lru_cache
 from itertools import combinations, permutations
 from math import lcm
 from typing import Final
+from typing import Protocol as Interface
 
 import numpy as np
 
-from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses
+from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses, levels_of
 from tutorsim.analysis.counting.decisions_in_arrays import largest_mean
 from tutorsim.analysis.counting.format_conversion import (
     Projected,
@@ -23,15 +25,40 @@ from tutorsim.analysis.counting.format_conversion import (
     projected_masses,
     projected_winners,
 )
-from tutorsim.analysis.counting.rule_definitions import Approvals, RankVector, Rule
-from tutorsim.analysis.identify.ballots_consistent_with_logged import levels_of
+from tutorsim.analysis.counting.rule_definitions import Approvals, RankVector, Rule, rank_scores
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.vocabularies import Protocol
 
 _BITS: Final = 62
 """Of a number in which columns are added up together."""
+MOST_RANKED: Final = 62
+"""Candidates in an election by rankings: those standing are the bits of a number."""
 _SHARED: Final = 32
 """Candidates up to which one vote in equal shares, and the sum of thousands, fits into 62 bits."""
+
+
+class Countable(Interface):
+    """Sums over the ballots of panels that rules of rankings count.
+
+    `panels`: as the class names them, by their ballots or by number. `standing`: the candidates
+    that are counted.
+    """
+
+    @property
+    def candidates(self) -> int:
+        """How many there are, standing or not."""
+
+    def cast(self, panels: Ints) -> Ints:
+        """Shape (panels,): the votes of all ballots, in the parts that ballots are split into."""
+
+    def margins(self, panels: Ints, standing: Sequence[int]) -> Ints:
+        """Shape (standing, standing, panels): who is above whom, less the reverse."""
+
+    def firsts(self, panels: Ints, standing: Sequence[int]) -> Ints:
+        """Shape (standing, panels): each ballot's vote in equal parts to its best standing."""
+
+    def places(self, panels: Ints, standing: Sequence[int], depth: int) -> Ints:
+        """Shape (standing, panels): how often among the first places; a level shares its own."""
 
 
 class ProjectedPanels:
@@ -164,10 +191,78 @@ class ProjectedPanels:
         table = np.array([*rows, [0] * width], dtype=np.int64).reshape(len(rows) + 1, width)
         return _summed(table[self._order_of], panels)
 
+    def cast(self, panels: Ints) -> Ints:
+        """Shape (panels,): the votes of all ballots, in the parts that ballots are split into."""
+        return np.asarray((panels >= 0).sum(axis=1) * _share(self._m))
+
     @property
     def candidates(self) -> int:
         """How many there are, standing or not."""
         return self._m
+
+
+@dataclass(frozen=True, eq=False)
+class RankedElections:
+    """Elections of one size by strict rankings, counted under any rule of rankings.
+
+    Of no more than `MOST_RANKED` candidates.
+    """
+
+    place: Ints = field(repr=False)
+    """Shape (elections, voters, candidates): the place of each candidate, 0 the first."""
+    votes: Bools = field(repr=False)
+    """Shape (elections, voters): false for a voter who casts nothing."""
+
+    def winners(self, target: Rule) -> frozenset[frozenset[int]]:
+        """The different sets of tied winners."""
+        every, standing = np.arange(len(self.place)), range(self.candidates)
+        scores = rank_scores(target, self.candidates)
+        if scores is None:
+            led = _OF_RANKINGS[target](self, every, standing)
+        else:
+            given = np.array(scores)[self.place] * self.votes[:, :, None]
+            led = _largest(given.sum(axis=1).T)
+        return _different(led)
+
+    def most_named(self, named: Ints) -> frozenset[frozenset[int]]:
+        """The different sets of those who are named most, each ballot the first of its ranking.
+
+        `named`: how many, shape (elections, voters).
+        """
+        marks = (self.place < named[:, :, None]) & self.votes[:, :, None]
+        return _different(_largest(marks.sum(axis=1).T))
+
+    @property
+    def candidates(self) -> int:
+        """How many there are, standing or not."""
+        return int(self.place.shape[2])
+
+    def cast(self, panels: Ints) -> Ints:
+        """Shape (panels,): how many ballots are cast; a strict ranking is never split."""
+        return np.asarray(self.votes[panels].sum(axis=1))
+
+    def margins(self, panels: Ints, standing: Sequence[int]) -> Ints:
+        """Shape (standing, standing, panels): who is above whom, less the reverse."""
+        rows, columns = np.array(standing)[:, None, None], np.array(standing)[:, None]
+        return np.asarray(self._margins[rows, columns, panels])
+
+    @cached_property
+    def _margins(self) -> Ints:
+        above = self.place[:, :, :, None] < self.place[:, :, None, :]
+        times = (above & self.votes[:, :, None, None]).sum(axis=1)
+        return np.ascontiguousarray((times - times.transpose(0, 2, 1)).transpose(1, 2, 0))
+
+    def firsts(self, panels: Ints, standing: Sequence[int]) -> Ints:
+        """Shape (standing, panels): the votes of all for their best standing."""
+        first = self.place[panels][:, :, standing].argmin(axis=2)[:, :, None]
+        return self._times(first == np.arange(len(standing)), panels)
+
+    def places(self, panels: Ints, standing: Sequence[int], depth: int) -> Ints:
+        """Shape (standing, panels): how often among the first places of all candidates."""
+        return self._times(self.place[panels][:, :, standing] < depth, panels)
+
+    def _times(self, named: Bools, panels: Ints) -> Ints:
+        return np.asarray((named & self.votes[panels][:, :, None]).sum(axis=1).T)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -201,6 +296,12 @@ def _summed(table: Ints, panels: Ints) -> Ints:
     return found
 
 
+def _different(led: Bools) -> frozenset[frozenset[int]]:
+    """The different sets of leaders; `led`: shape (candidates, elections)."""
+    rows = {tuple(row) for row in led.T.tolist()}
+    return frozenset(frozenset(c for c, leads in enumerate(row) if leads) for row in rows)
+
+
 def _largest(score: Ints) -> Bools:
     return np.asarray(score == score.max(axis=0))
 
@@ -222,11 +323,11 @@ def _median_score(of: ProjectedPanels, panels: Ints, standing: Sequence[int]) ->
     return _largest(of.medians(panels, standing))
 
 
-def _copeland(of: ProjectedPanels, panels: Ints, standing: Sequence[int]) -> Bools:
+def _copeland(of: Countable, panels: Ints, standing: Sequence[int]) -> Bools:
     return _largest(np.sign(of.margins(panels, standing)).sum(axis=1))
 
 
-def _minimax(of: ProjectedPanels, panels: Ints, standing: Sequence[int]) -> Bools:
+def _minimax(of: Countable, panels: Ints, standing: Sequence[int]) -> Bools:
     margins = of.margins(panels, standing)
     if len(standing) > 1:
         own = np.arange(len(standing))
@@ -234,7 +335,7 @@ def _minimax(of: ProjectedPanels, panels: Ints, standing: Sequence[int]) -> Bool
     return _largest(margins.min(axis=1))
 
 
-def _schulze(of: ProjectedPanels, panels: Ints, standing: Sequence[int]) -> Bools:
+def _schulze(of: Countable, panels: Ints, standing: Sequence[int]) -> Bools:
     path = of.margins(panels, standing)
     own = range(len(standing))
     for via, c, d in permutations(own, 3):
@@ -243,15 +344,15 @@ def _schulze(of: ProjectedPanels, panels: Ints, standing: Sequence[int]) -> Bool
     return np.asarray((path >= path.transpose(1, 0, 2)).all(axis=1))
 
 
-def _condorcet(of: ProjectedPanels, panels: Ints, standing: Sequence[int]) -> Bools:
+def _condorcet(of: Countable, panels: Ints, standing: Sequence[int]) -> Bools:
     beats = of.margins(panels, standing) > 0
     own = np.arange(len(standing))
     beats[own, own] = True
     return np.asarray(beats.all(axis=1))
 
 
-def _bucklin(of: ProjectedPanels, panels: Ints, standing: Sequence[int]) -> Bools:
-    cast = (panels >= 0).sum(axis=1) * _share(of.candidates)
+def _bucklin(of: Countable, panels: Ints, standing: Sequence[int]) -> Bools:
+    cast = of.cast(panels)
     led = np.ones((len(standing), len(panels)), dtype=np.bool_)
     open_ = np.ones(len(panels), dtype=np.bool_)
     for depth in range(1, len(standing) + 1):
@@ -262,7 +363,7 @@ def _bucklin(of: ProjectedPanels, panels: Ints, standing: Sequence[int]) -> Bool
     return led
 
 
-def _instant_runoff(of: ProjectedPanels, panels: Ints, standing: Sequence[int]) -> Bools:
+def _instant_runoff(of: Countable, panels: Ints, standing: Sequence[int]) -> Bools:
     bits = 1 << np.arange(of.candidates)
     left = np.full(len(panels), int(bits[list(standing)].sum()))
     open_ = np.ones(len(panels), dtype=np.bool_)
@@ -278,17 +379,20 @@ def _instant_runoff(of: ProjectedPanels, panels: Ints, standing: Sequence[int]) 
     return np.asarray((left >> np.array(standing)[:, None] & 1).astype(np.bool_))
 
 
-_COUNTS: Final[dict[Rule, Callable[[ProjectedPanels, Ints, Sequence[int]], Bools]]] = {
-    "simple": _by_mass,
-    "ranked": _by_mass,
-    "cumulative": _by_mass,
-    "approval": _by_mass,
+_OF_RANKINGS: Final[dict[Rule, Callable[[Countable, Ints, Sequence[int]], Bools]]] = {
     "copeland": _copeland,
     "minimax": _minimax,
     "schulze": _schulze,
     "condorcet": _condorcet,
     "bucklin": _bucklin,
     "instant_runoff": _instant_runoff,
+}
+_COUNTS: Final[dict[Rule, Callable[[ProjectedPanels, Ints, Sequence[int]], Bools]]] = {
+    **_OF_RANKINGS,
+    "simple": _by_mass,
+    "ranked": _by_mass,
+    "cumulative": _by_mass,
+    "approval": _by_mass,
     "mean_position": _mean_position,
     "score": _score,
     "median_score": _median_score,

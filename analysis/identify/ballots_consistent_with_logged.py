@@ -37,26 +37,10 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 
 from tutorsim.analysis.ballots.ballot_formats import FORMATS
-from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses
+from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Levels, Masses, levels_of
 from tutorsim.analysis.counting.rule_definitions import ANY_NUMBER, Approvals, Rule, ballot_format
 from tutorsim.analysis.statistics.array_types import Ints
 from tutorsim.vocabularies import Protocol
-
-# --- Ballot levels -------------------------------------------------------------------------------
-
-Levels = tuple[tuple[int, ...], ...]
-"""Numbers of candidates by level, best first; equal candidates share a level."""
-
-
-@lru_cache(maxsize=1 << 14)
-def levels_of(masses: Masses) -> Levels:
-    """The weak order of masses: equal masses share a level."""
-    grades = sorted(set(masses), reverse=True)
-    return tuple(tuple(c for c, mass in enumerate(masses) if mass == grade) for grade in grades)
-
-
-# --- Consistent ballots --------------------------------------------------------------------------
-
 
 _PLACEMENTS: Final = 512
 """Weak orders of one open ballot up to which all are looked at."""

@@ -1,4 +1,8 @@
-"""Who may win and who must: of one panel by search, of many by table if they are small."""
+"""Who may win and who must: of one panel by search, of many by table if they are small.
+
+A search begins with elections that agree with the ballots cast: most outcomes that are possible are
+shown by one, and only the others are searched.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +16,7 @@ from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Prof
 from tutorsim.analysis.counting.rule_definitions import Approvals, Rule, approvals_of, ballot_format
 from tutorsim.analysis.identify.ballots_consistent_with_logged import domain_of, placements
 from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT, WorkBudget
-from tutorsim.analysis.identify.runoff_winners import path_sets, runoff_sets
+from tutorsim.analysis.identify.runoff_winners import Sets, path_sets, runoff_sets
 from tutorsim.analysis.identify.small_panel_winners import (
     Ends,
     labels_of,
@@ -28,6 +32,7 @@ from tutorsim.analysis.identify.win_conditions import (
     Feasibility,
     Query,
     counted,
+    elected,
     feasible,
     too_large,
 )
@@ -71,14 +76,18 @@ class _Progress:
     A few options of each voter are tried first: they often suffice, and bounds on all come with
     them. All are listed only where they do not.
 
-    `ahead`: candidates that must not be tied with it.
+    `ahead`: candidates that must not be tied with it. `listing`: units that listing a few took;
+    all take no less.
     """
 
     def __init__(self, query: Query, outcome: int, ahead: int, budget: WorkBudget) -> None:
         self._asked = query, outcome, range(ahead)
         self._voters = len(query.domains)
+        before = budget.left
         self._few = self._listed(budget, few=True)
+        self.listing = before - budget.left
         self._all: list[tuple[Feasibility, int]] | None = None
+        self._open: dict[tuple[bool, int, int], int] = {}
         self._refuted = min(least for _, least in self._few)
         self._reached: int | None = None
 
@@ -88,9 +97,13 @@ class _Progress:
         budget.spend(sum(way.sums.size + _FOR_RULING_OUT * self._voters for way in ways))
         return [(way, way.sums.least_exempt(way.condition)) for way in ways]
 
+    def open(self, exempt: int) -> bool:
+        """Whether a search must tell if the outcome is possible with so many exempt voters."""
+        return self._reached is None and self._refuted <= exempt
+
     def possible(self, exempt: int, budget: WorkBudget) -> bool | None:
         """Whether the outcome is possible with so many exempt voters."""
-        while self._reached is None and self._refuted <= exempt:
+        while self.open(exempt):
             answer = self._search(self._refuted, budget)
             if answer is None:  # smaller numbers stay open: ask about this very one
                 answer = None if self._refuted == exempt else self._search(exempt, budget)
@@ -105,27 +118,42 @@ class _Progress:
 
     def _search(self, exempt: int, budget: WorkBudget) -> bool | None:
         """Whether one of the searches succeeds; the first that does is enough."""
-        answer = _one_exists(self._few, exempt, budget, quick=True)
+        answer = self._one_exists(self._few, exempt, budget, quick=True)
         if answer is not None or budget.empty:
             return answer
         if self._all is None:
+            if budget.left <= self.listing:
+                return None
             self._all = self._listed(budget, few=False)
-        return _one_exists(self._all, exempt, budget, quick=False)
+        return self._one_exists(self._all, exempt, budget, quick=False)
 
+    def _one_exists(
+        self,
+        searches: Sequence[tuple[Feasibility, int]],
+        exempt: int,
+        budget: WorkBudget,
+        *,
+        quick: bool,
+    ) -> bool | None:
+        """Whether one of some searches succeeds with so many exempt voters.
 
-def _one_exists(
-    searches: Sequence[tuple[Feasibility, int]], exempt: int, budget: WorkBudget, *, quick: bool
-) -> bool | None:
-    """Whether one of some searches succeeds with so many exempt voters."""
-    answer: bool | None = False
-    for way, least in searches:
-        if least > exempt:
-            continue
-        exists = way.sums.exists(way.condition, exempt=exempt, budget=budget, quick=quick)
-        if exists:
-            return True
-        answer = None if exists is None else answer
-    return answer
+        A search that stayed open is not asked again with no more work than it was given.
+        """
+        answer: bool | None = False
+        for i, (way, least) in enumerate(searches):
+            if least > exempt:
+                continue
+            given, asked = budget.share, (quick, i, exempt)
+            if self._open.get(asked, -1) >= given:
+                answer = None
+                continue
+            exists = way.sums.exists(way.condition, exempt=exempt, budget=budget, quick=quick)
+            if exists:
+                return True
+            if exists is None:
+                self._open[asked] = given
+                answer = None
+        return answer
 
 
 class PanelSearch:
@@ -147,8 +175,9 @@ class PanelSearch:
         self._budgets = {use: WorkBudget(limit) for use in ("possible", "breakdown")}
         self._outcomes = range(NOBODY if query.target == "condorcet" else 0, query.m)
         self._counted = counted(query)
+        self._elected: dict[int, Sets] = {}
         self._progress: dict[tuple[int, int], _Progress] = {}
-        self._runoffs: dict[int, tuple[frozenset[frozenset[int]], bool]] = {}
+        self._runoffs: dict[int, tuple[Sets, bool]] = {}
 
     def possible(self, *, exempt: int, reading: TieReading) -> Possible:
         """Possible winners with at most `exempt` exempt voters."""
@@ -187,9 +216,10 @@ class PanelSearch:
         q = self._query
         if q.m == 1:
             return outcome != NOBODY
-        tied = self._counted
-        if tied is not None and (_is_outcome(outcome, tied, reading) or not exempt):
-            return _is_outcome(outcome, tied, reading)  # it stays possible with exempt voters
+        if self._counted is not None:
+            first = _has(self._counted, outcome, outcome if reading == "fallback" else 0)
+            if first or not exempt:
+                return first  # it stays possible with exempt voters
         ordered = q.target != "condorcet" and outcome > 0 and self._ordered
         answer = self._answer(outcome, outcome if ordered else 0, exempt, budget)
         if ordered and reading == "set" and not answer:
@@ -199,31 +229,50 @@ class PanelSearch:
     def _answer(self, outcome: int, ahead: int, exempt: int, budget: WorkBudget) -> bool | None:
         """Whether an outcome is possible without any of the first `ahead` candidates."""
         q = self._query
+        progress = self._progress.get((outcome, ahead))
+        open_ = progress is None or progress.open(exempt)
+        shown = self._some_elected(exempt, budget) if open_ else Sets()
+        if any(_has(tied, outcome, ahead) for tied in shown):
+            return True
         if q.target == "instant_runoff":
-            return self._by_runoff(outcome, range(ahead), exempt, budget)
+            return self._by_runoff(outcome, ahead, exempt, budget)
         if not ahead and outcome != NOBODY and q.target != "condorcet" and not any(q.domains):
             return True  # nobody voted, and everybody is tied
-        if (outcome, ahead) not in self._progress:
-            if budget.empty or too_large(q):
+        if progress is None:
+            dearest = max((one.listing for one in self._progress.values()), default=0)
+            if budget.left <= dearest or too_large(q):
                 return None
-            self._progress[outcome, ahead] = _Progress(q, outcome, ahead, budget)
-        return self._progress[outcome, ahead].possible(exempt, budget)
+            progress = self._progress[outcome, ahead] = _Progress(q, outcome, ahead, budget)
+        return progress.possible(exempt, budget)
 
-    def _by_runoff(
-        self, c: int, ahead: Sequence[int], exempt: int, budget: WorkBudget
-    ) -> bool | None:
+    def _some_elected(self, exempt: int, budget: WorkBudget) -> Sets:
+        """Tied winners of elections that favour those whose winning no other election has shown."""
+        if exempt in self._elected:
+            return self._elected[exempt]
+        q = self._query
+        fewer = [k for k in self._elected if k < exempt]
+        found = self._elected[max(fewer)] if fewer else Sets()
+        for each in (False, True)[: 1 + (exempt > 0)]:
+            ahead = [c if self._ordered else 0 for c in range(q.m)]
+            lacking = [c for c in range(q.m) if not any(_has(t, c, ahead[c]) for t in found)]
+            found |= elected(q, lacking, exempt, each=each, budget=budget)
+        self._elected[exempt] = found
+        return found
+
+    def _by_runoff(self, c: int, ahead: int, exempt: int, budget: WorkBudget) -> bool | None:
         if exempt not in self._runoffs:
             self._runoffs[exempt] = self._runoff(exempt, budget)
         sets, complete = self._runoffs[exempt]
-        if any(c in tied and tied.isdisjoint(ahead) for tied in sets):
+        if any(_has(tied, c, ahead) for tied in sets):
             return True
         return False if complete else None
 
-    def _runoff(self, exempt: int, budget: WorkBudget) -> tuple[frozenset[frozenset[int]], bool]:
+    def _runoff(self, exempt: int, budget: WorkBudget) -> tuple[Sets, bool]:
         """Reachable winner sets: by positions, and by paths if these are too many."""
         q = self._query
         fewer = [k for k in self._runoffs if k < exempt]
-        known = self._runoffs[max(fewer)][0] if fewer else frozenset[frozenset[int]]()
+        known = self._runoffs[max(fewer)][0] if fewer else Sets()
+        known |= self._some_elected(exempt, budget)
         if self._counted is None:
             return self._runoff_of_orders(exempt, known, budget)
         known |= {self._counted}
@@ -233,9 +282,7 @@ class PanelSearch:
         orders = [d and tuple(c for (c,) in d.levels) for d in q.domains]
         return path_sets(orders, q.m, exempt=exempt, known=known, budget=budget)
 
-    def _runoff_of_orders(
-        self, exempt: int, known: frozenset[frozenset[int]], budget: WorkBudget
-    ) -> tuple[frozenset[frozenset[int]], bool]:
+    def _runoff_of_orders(self, exempt: int, known: Sets, budget: WorkBudget) -> tuple[Sets, bool]:
         """Of ballots that leave open who stands where: over every choice of where they stand."""
         q, complete = self._query, True
         ways = [placements(d) if d and d.kind == "open" else (d,) for d in q.domains]
@@ -291,11 +338,11 @@ def query_of(profile: Profile, target: Rule, budget: int) -> Query:
     return Query(target, profile.size, budget, (*nothing, *cast))
 
 
-def _is_outcome(outcome: int, tied: frozenset[int], reading: TieReading) -> bool:
-    """Whether a set of tied winners has the outcome in it, or as its first."""
+def _has(tied: frozenset[int], outcome: int, ahead: int) -> bool:
+    """Whether the outcome is among tied winners, without any of the first `ahead` candidates."""
     if not tied:
         return outcome == NOBODY
-    return outcome in tied if reading == "set" else outcome == min(tied)
+    return outcome in tied and tied.isdisjoint(range(ahead))
 
 
 def breakdown_point(contested: Callable[[int], bool | None], *, voters: int) -> int:

@@ -8,7 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, Levels, Options, free
+from tutorsim.analysis.ballots.vote_arrays import Levels
+from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, Options, free
 from tutorsim.analysis.identify.reachable_vote_sums import (
     OptionSums,
     VoterOptions,
@@ -233,23 +234,22 @@ def runoff_sets(
 ) -> tuple[Sets, bool]:
     """Reachable winner sets, and whether they are all of them.
 
-    The search ends early, complete or not, once each candidate alone can win: then every
-    candidate is possible under every order and reading.
+    The search ends early, complete or not, once each candidate is the first of some set: then
+    every candidate is possible in either reading of ties.
 
-    `known`: sets that are reachable with fewer exempt voters.
+    `known`: sets that are reachable for certain.
     """
-    found = set(known)
-    alone = {frozenset({c}) for c in range(m)}
+    found, firsts = set(known), set(map(min, known))
     left = budget.share
     stack: list[tuple[Iterator[tuple[Position, int]], frozenset[int]]] = []
     every = frozenset(range(m))
     seen: set[Position] = set()
     groups = Counter(domain.levels if domain is not None else () for domain in domains)
-    work = _try_favouring(groups, m, exempt, found)
+    work = 0
     stack.append((_starts(groups, m, exempt), every))
-    while stack and work <= left and not alone <= found:
+    while stack and work <= left and len(firsts) < m:
         positions, standing = stack[-1]
-        if all(frozenset({c}) in found for c in standing):  # nothing more to be learned here
+        if firsts >= standing:  # nothing more to be learned here
             stack.pop()
             continue
         position, tried = next(positions, (None, 1))
@@ -264,58 +264,11 @@ def runoff_sets(
         work += (len(position) + 1) * _GROUP_COST
         if not stay:
             found.add(standing)
-        else:
+            firsts.add(min(standing))
+        elif not firsts >= stay:
             stack.append((_decided(_restricted(position, stay)), stay))
     budget.spend(work)
-    return frozenset(found), not stack or alone <= found
-
-
-def _try_favouring(groups: Counter[Levels], m: int, exempt: int, found: set[frozenset[int]]) -> int:
-    """Add the winners if all voters favour one candidate in its level, and the work it took."""
-    anything = free(m).levels
-    work = 0
-    for c in range(m):
-        for step in (1, -1):
-            order = [(c + step * i) % m for i in range(m)]
-            place = {d: i for i, d in enumerate(order)}
-            freed = _least_loyal(groups, c, exempt)
-            voters = groups - freed
-            voters[anything] += freed.total()
-            rankings = Counter[tuple[int, ...]]()
-            for levels, n in voters.items():
-                rankings[tuple(d for tier in levels for d in sorted(tier, key=place.get))] += n  # type: ignore[arg-type]
-            found.add(_counted(rankings, m))
-            work += (len(voters) + m) * _GROUP_COST
-    return work
-
-
-def _least_loyal(groups: Counter[Levels], c: int, exempt: int) -> Counter[Levels]:
-    """The voters who put a candidate lowest, as many as are exempt."""
-
-    def place(levels: Levels) -> int:
-        return next((i for i, tier in enumerate(levels) if c in tier), len(levels))
-
-    freed, left = Counter[Levels](), exempt
-    for levels in sorted(groups, key=lambda one: (-place(one), one)):
-        freed[levels] = min(groups[levels], left)
-        left -= freed[levels]
-    return freed
-
-
-def _counted(rankings: Counter[tuple[int, ...]], m: int) -> frozenset[int]:
-    """The tied winners of strict rankings; an empty one abstains."""
-    standing = frozenset(range(m))
-    while True:
-        firsts = dict.fromkeys(standing, 0)
-        for order, n in rankings.items():
-            first = next((c for c in order if c in standing), None)
-            if first is not None:
-                firsts[first] += n
-        fewest = min(firsts.values())
-        stay = frozenset(c for c in standing if firsts[c] > fewest)
-        if not stay:
-            return standing
-        standing = stay
+    return frozenset(found), not stack or len(firsts) == m
 
 
 def _starts(groups: Counter[Levels], m: int, exempt: int) -> Iterator[tuple[Position, int]]:

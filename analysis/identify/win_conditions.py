@@ -9,12 +9,15 @@ import numpy as np
 from tutorsim.analysis.ballots.ballot_formats import FORMATS
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT
 from tutorsim.analysis.counting.rule_definitions import (
+    ANY_NUMBER,
+    Approvals,
     Rule,
     approvals_of,
     ballot_format,
     rank_scores,
     winners,
 )
+from tutorsim.analysis.counting.rules_in_arrays import MOST_RANKED, RankedElections
 from tutorsim.analysis.identify import ballots_consistent_with_logged as dom
 from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, Options, pairs
 from tutorsim.analysis.identify.reachable_vote_sums import (
@@ -22,6 +25,7 @@ from tutorsim.analysis.identify.reachable_vote_sums import (
     OptionSums,
     VoterOptions,
     WinCondition,
+    WorkBudget,
     linear_condition,
     with_subsets,
 )
@@ -30,23 +34,29 @@ from tutorsim.analysis.statistics.array_types import Bools, Ints
 # --- Possible pairwise winners -------------------------------------------------------------------
 
 
-_FAR: Final = 1 << 20
+_NARROW: Final = 1 << 13
+"""Margins below this leave room in 16 bits for differences of two of them."""
 
 
-def _matrix(margins: Ints, reversed_: Ints, m: int) -> Ints:
-    """Margins of a over b, shape (rows, m, m); the diagonal is never the largest.
+def _by_pair(margins: Ints, reversed_: Ints) -> Ints:
+    """Margins both ways, shape (2 · pairs + 1, rows): of each pair's first, then of its second.
+
+    The last row is below all margins: it stands for a candidate against itself.
 
     `margins`: those of each pair's first over its second, in the order of `pairs`; `reversed_`:
     those of its second over its first.
     """
-    far = np.full((len(margins), 1), -_FAR, dtype=np.int32)
-    return np.asarray(np.concatenate([margins, reversed_, far], axis=1)[:, _cells(m)])
+    largest = max(np.abs(one).max(initial=0) for one in (margins, reversed_))
+    bits = np.int16 if largest < _NARROW else np.int32
+    rows, columns = margins.shape
+    found = np.empty((2 * columns + 1, rows), dtype=bits)
+    found[:columns], found[columns:-1], found[-1] = margins.T, reversed_.T, np.iinfo(bits).min
+    return found
 
 
 @cache
 def _cells(m: int) -> Ints:
-    """For each pair of candidates the column of its margin, shape (m, m): pairs, pairs reversed,
-    and one more for nobody against itself."""
+    """For each two candidates where the margin of the first over the second is, shape (m, m)."""
     listed = pairs(m)
     cells = np.full((m, m), 2 * len(listed), dtype=np.int64)
     for column, (a, b) in enumerate(listed):
@@ -54,44 +64,55 @@ def _cells(m: int) -> Ints:
     return cells
 
 
-def _highest(low: Ints, high: Ints, m: int) -> Ints:
-    """Highest margin of a over b."""
-    return _matrix(high, -low, m)
+@cache
+def _over(m: int) -> Ints:
+    """Where the margins of each candidate over the others are, shape (m, m - 1)."""
+    return np.array([np.delete(row, c) for c, row in enumerate(_cells(m))])
 
 
-def _lowest(low: Ints, high: Ints, m: int) -> Ints:
-    """Lowest margin of a over b."""
-    return _matrix(low, -high, m)
+@cache
+def _under(m: int) -> Ints:
+    """Where the margins of the others over each candidate are, shape (m, m - 1)."""
+    return np.array([np.delete(row, c) for c, row in enumerate(_cells(m).T)])
+
+
+def _highest(low: Ints, high: Ints) -> Ints:
+    """Highest margins by pair."""
+    return _by_pair(high, -low)
+
+
+def _lowest(low: Ints, high: Ints) -> Ints:
+    """Lowest margins by pair."""
+    return _by_pair(low, -high)
 
 
 def _strictly(ahead: Sequence[int], m: int) -> Ints:
-    """1 for a candidate that must not tie with the winner."""
-    need = np.zeros(m, dtype=np.int32)
+    """1 for a candidate that must not tie with the winner, shape (m, 1)."""
+    need = np.zeros((m, 1), dtype=np.int32)
     need[list(ahead)] = 1
     return need
 
 
 def copeland_condition(c: int, ahead: Sequence[int], m: int) -> WinCondition:
-    """Most wins, ties half: `c` at best against each rival at its worst, and in total."""
+    """Most wins less losses: `c` at best against each rival at its worst, and in total."""
     strict = _strictly(ahead, m)
     rivals = [d for d in range(m) if d != c]
 
     def scores(margins: Ints) -> Ints:
-        won = 2 * (margins > 0) + (margins == 0)
-        return np.asarray(won.sum(axis=2, dtype=np.int32))
+        won = (margins > 0).view(np.int8) - (margins < 0).view(np.int8)
+        return np.asarray(won.sum(axis=-2, dtype=np.int32))
 
     def open_(low: Ints, high: Ints) -> Bools:
-        best = scores(_highest(low, high, m))[:, c]
-        worst = scores(_lowest(low, high, m))[:, rivals]
-        room = best[:, None] - strict[rivals]
-        total = room.sum(axis=1) + best >= m * (m - 1)
-        return np.asarray((worst <= room).all(axis=1) & total)
+        best = scores(_highest(low, high)[_over(m)[c]])
+        worst = scores(_lowest(low, high)[_over(m)[rivals]])
+        room = best - strict[rivals]
+        return np.asarray((worst <= room).all(axis=0) & (room.sum(axis=0) + best >= 0))
 
     def distance(doubled: Ints) -> Ints:
-        found = scores(_matrix(doubled, -doubled, m))
-        over = found + strict - found[:, [c]]
-        over[:, c] = 0
-        return np.asarray(np.maximum(over, 0).sum(axis=1, dtype=np.int32))
+        found = scores(_by_pair(doubled, -doubled)[_over(m)])
+        over = found + strict - found[c]
+        over[c] = 0
+        return np.asarray(np.maximum(over, 0).sum(axis=0, dtype=np.int32))
 
     return WinCondition(open_, distance, cost=m * m)
 
@@ -100,21 +121,21 @@ def minimax_condition(c: int, ahead: Sequence[int], m: int) -> WinCondition:
     """Smallest worst defeat: `c` at best against each rival's highest possible defeat."""
     strict = _strictly(ahead, m)
 
-    def defeats(margins: Ints) -> Ints:
-        return np.asarray(margins.max(axis=1))
+    def defeats(margins: Ints, of: int | slice = slice(None)) -> Ints:
+        return np.asarray(margins[_under(m)[of]].max(axis=-2))
 
     def short(own: Ints, others: Ints, unit: int) -> Ints:
-        missing = own[:, [c]] + unit * strict - others
-        missing[:, c] = 0
+        missing = own + unit * strict - others
+        missing[c] = 0
         return np.asarray(np.maximum(missing, 0))
 
     def open_(low: Ints, high: Ints) -> Bools:
-        least, most = defeats(_lowest(low, high, m)), defeats(_highest(low, high, m))
-        return np.asarray((short(least, most, 1) == 0).all(axis=1))
+        least, most = defeats(_lowest(low, high), c), defeats(_highest(low, high))
+        return np.asarray((short(least, most, 1) == 0).all(axis=0))
 
     def distance(doubled: Ints) -> Ints:
-        found = defeats(_matrix(doubled, -doubled, m))
-        return np.asarray(short(found, found, 2).sum(axis=1, dtype=np.int32))
+        found = defeats(_by_pair(doubled, -doubled))
+        return np.asarray(short(found[c], found, 2).sum(axis=0, dtype=np.int32))
 
     return WinCondition(open_, distance, cost=2 * m * m // 3)
 
@@ -123,21 +144,20 @@ def schulze_condition(c: int, ahead: Sequence[int], m: int) -> WinCondition:
     """No stronger path to `c` than back; each candidate ahead loses to somebody's path."""
 
     def short(strong: Ints, weak: Ints, unit: int) -> Ints:
-        missing = np.maximum(weak[:, :, c] - strong[:, c, :], 0)
-        missing[:, c] = 0
+        missing = np.maximum(weak[:, c] - strong[c], 0)
+        missing[c] = 0
         for d in ahead:
-            lead = (strong[:, :, d] - weak[:, d, :]).copy()
-            lead[:, d] = -_FAR
-            missing[:, d] += np.maximum(unit - lead.max(axis=1), 0)
+            lead = np.delete(strong[:, d] - weak[d], d, axis=0)
+            missing[d] += np.maximum(unit - lead.max(axis=0), 0)
         return np.asarray(missing)
 
     def open_(low: Ints, high: Ints) -> Bools:
-        missing = short(_paths(_highest(low, high, m)), _paths(_lowest(low, high, m)), 1)
-        return np.asarray((missing == 0).all(axis=1))
+        missing = short(_paths(_highest(low, high), m), _paths(_lowest(low, high), m), 1)
+        return np.asarray((missing == 0).all(axis=0))
 
     def distance(doubled: Ints) -> Ints:
-        paths = _paths(_matrix(doubled, -doubled, m))
-        return np.asarray(short(paths, paths, 2).sum(axis=1, dtype=np.int32))
+        paths = _paths(_by_pair(doubled, -doubled), m)
+        return np.asarray(short(paths, paths, 2).sum(axis=0, dtype=np.int32))
 
     return WinCondition(open_, distance, cost=3 * m * m // 2 + m**3 // 4)
 
@@ -145,21 +165,27 @@ def schulze_condition(c: int, ahead: Sequence[int], m: int) -> WinCondition:
 def nobody_condition(m: int) -> WinCondition:
     """No Condorcet winner: everybody is beaten or tied by somebody."""
 
+    def worst(margins: Ints) -> Ints:
+        return np.asarray(margins[_under(m)].max(axis=1))
+
     def open_(low: Ints, high: Ints) -> Bools:
-        return np.asarray((_highest(low, high, m).max(axis=1) >= 0).all(axis=1))
+        return np.asarray((worst(_highest(low, high)) >= 0).all(axis=0))
 
     def distance(doubled: Ints) -> Ints:
-        worst = _matrix(doubled, -doubled, m).max(axis=1)
-        return np.asarray(np.maximum(-worst, 0).sum(axis=1, dtype=np.int32))
+        short = np.maximum(-worst(_by_pair(doubled, -doubled)), 0)
+        return np.asarray(short.sum(axis=0, dtype=np.int32))
 
     return WinCondition(open_, distance, cost=2 * m * m // 3)
 
 
-def _paths(margins: Ints) -> Ints:
-    """Strength of the strongest path between any two, the weakest margin on the way."""
-    paths = margins.copy()
-    for via in range(paths.shape[1]):
-        np.maximum(paths, np.minimum(paths[:, :, via, None], paths[:, None, via, :]), out=paths)
+def _paths(margins: Ints, m: int) -> Ints:
+    """Strength of the strongest path between any two, the weakest margin on the way.
+
+    Shape (m, m, rows). `margins`: by pair.
+    """
+    paths = margins[_cells(m)]
+    for via in range(m):
+        np.maximum(paths, np.minimum(paths[:, via, None], paths[via]), out=paths)
     return paths
 
 
@@ -411,3 +437,141 @@ _WAYS: Final[dict[Rule, Callable[[Query, int, Sequence[int]], list[Feasibility]]
     "bucklin": _bucklin,
     "condorcet": _condorcet,
 }
+
+
+# --- Elections that favour a candidate -----------------------------------------------------------
+
+_VOTER_COST: Final = 4_000
+"""Units of work that one voter's rankings take, in however few elections."""
+
+
+def elected(
+    q: Query, candidates: Sequence[int], exempt: int, *, each: bool, budget: WorkBudget
+) -> frozenset[frozenset[int]]:
+    """The sets of tied winners of elections that agree with the ballots cast.
+
+    Each favours one of some candidates, and the exempt voters are those from whom it gains most.
+    Where rankings do not tell ballots under the target, or are more work than one search may
+    take, there are none.
+
+    `each`: for each candidate one without each different voter and, of the others, those.
+    """
+    voters = _voters(q.domains, q.m)
+    work = len(q.domains) * _VOTER_COST
+    work += len(q.domains) * len(candidates) * (len(voters.different) if each else 1) * q.m * q.m
+    if not (candidates and q.domains and _tell(q)) or work > budget.share:
+        return frozenset()
+    budget.spend(work)
+    of, freed = list[int](), list[tuple[int, ...]]()
+    for c in candidates:
+        most = voters.gain[c][:exempt]
+        for first in voters.different if each else most[:1] or [0]:
+            of.append(c)
+            freed.append((first, *(v for v in most if v != first))[:exempt])
+    elections = _favouring(q.domains, q.m, tuple(of), tuple(freed))
+    number = approvals_of(q.target)
+    if number is not None:
+        return elections.most_named(_approved(q, np.array(of), np.array(freed), number))
+    if q.target == "simple":
+        return elections.most_named(np.ones(elections.votes.shape, dtype=np.int64))
+    return elections.winners(q.target)
+
+
+def _tell(q: Query) -> bool:
+    """Whether rankings tell ballots under the target."""
+    form = ballot_format(q.target)
+    if q.m > MOST_RANKED or too_large(q):
+        return False
+    if form == "approval" and any(d is not None and d.kind == "open" for d in q.domains):
+        return False
+    return form in ("simple", "ranked", "approval")
+
+
+@lru_cache(maxsize=1 << 7)
+def _favouring(
+    domains: Domains, m: int, candidates: tuple[int, ...], exempt: tuple[tuple[int, ...], ...]
+) -> RankedElections:
+    """Rankings that agree with the ballots cast, with a candidate first in its level.
+
+    Voter by voter, whoever has most points of Borda's from all ballots stands last in its level,
+    so that nobody gets far ahead; a ballot that is to come counts with the mean of its rankings.
+
+    `candidates`, `exempt`: of each election.
+    """
+    own, freed = np.array(candidates), np.array(exempt, dtype=np.int64)
+    every, voters = np.arange(len(own)), _voters(domains, m)
+    votes = np.repeat(voters.cast[None], len(own), axis=0)
+    level, above, equal = (
+        np.repeat(one[None], len(own), axis=0) for one in (voters.level, voters.above, voters.equal)
+    )
+    votes[every[:, None], freed], equal[every[:, None], freed] = True, m
+    level[every[:, None], freed], above[every[:, None], freed] = 0, 0
+    beside_own = level == level[every, :, own][:, :, None]
+    mean = 2 * above + equal - 1 + beside_own  # twice the mean place
+    mean[every, :, own] = 2 * above[every, :, own]
+    level = 2 * level
+    level[every, :, own] -= 1
+    points = -(mean * votes[:, :, None]).sum(axis=1)
+    apart = 2 * m * (len(domains) + 1)
+    place, line = np.empty_like(level), np.arange(m, dtype=level.dtype)[None]
+    for v in range(len(domains)):
+        order = np.argsort(level[:, v].astype(np.int64) * apart + points, axis=1, kind="stable")
+        np.put_along_axis(place[:, v], order, line, axis=1)
+        points += (mean[:, v] - 2 * place[:, v]) * votes[:, v, None]
+    return RankedElections(place, votes)
+
+
+def _approved(q: Query, own: Ints, freed: Ints, number: Approvals) -> Ints:
+    """Of how many each voter approves, shape (elections, voters): few, and its favourite.
+
+    `own`: the candidate of each election. `freed`: its exempt voters.
+    """
+    voters, (least, most) = _voters(q.domains, q.m), number.of(q.m)
+    with_own = voters.above + 1
+    few = np.where(with_own > most, least, np.maximum(with_own, least))
+    for v, domain in enumerate(q.domains):
+        if domain is not None and domain.kind == "exact":
+            few[v] = sum(map(bool, domain.data))
+        elif domain is not None and domain.kind == "order" and number == ANY_NUMBER:
+            few[v] = voters.above[v] + voters.equal[v]
+    found = few.T[own]
+    if freed.size:
+        found[np.arange(len(own))[:, None], freed] = least
+    return found
+
+
+class _Voters(NamedTuple):
+    """What the ballots of some voters tell; the arrays have shape (voters, candidates).
+
+    An open ballot has those without a score on its last level; an abstention has all on one.
+    """
+
+    cast: Bools
+    """Shape (voters,): false for an abstention."""
+    level: Ints
+    """The level of each candidate, 0 the best."""
+    above: Ints
+    """How many stand above it."""
+    equal: Ints
+    """How many stand on its level."""
+    gain: list[list[int]]
+    """Candidate → voters, first those whose exemption adds most to its margins."""
+    different: list[int]
+    """One voter of each different ballot."""
+
+
+@lru_cache(maxsize=1 << 7)
+def _voters(domains: Domains, m: int) -> _Voters:
+    cast = np.array([domain is not None for domain in domains])
+    level = np.zeros((len(domains), m), dtype=np.int16)
+    for row, domain in zip(level, domains, strict=True):
+        if domain is not None:
+            row[:] = max(len(domain.levels) - 1, 0)
+            for i, names in enumerate(domain.levels):
+                row[list(names)] = i
+    above = (level[:, None, :] < level[:, :, None]).sum(axis=2, dtype=np.int16)
+    equal = (level[:, None, :] == level[:, :, None]).sum(axis=2, dtype=np.int16)
+    gain = np.where(cast[:, None], 2 * above, m - 1)
+    most = np.argsort(-gain, axis=0, kind="stable").T.tolist()
+    different = sorted({domain: v for v, domain in enumerate(domains)}.values())
+    return _Voters(cast, level, above, equal, most, different)

@@ -1,8 +1,8 @@
 """Plain oracle of the projection of many panels at once: one profile, ballot by ballot."""
 
+from tutorsim.analysis.ballots.vote_arrays import levels_of
 from tutorsim.analysis.counting.format_conversion import Projected, counted_form, projected_masses
 from tutorsim.analysis.counting.rule_definitions import ballot_format
-from tutorsim.analysis.identify.ballots_consistent_with_logged import levels_of
 
 __all__ = ["project"]
 

@@ -5,11 +5,12 @@ from random import Random
 import numpy as np
 import pytest
 
+from tests.reference.completions import tied_winners
 from tests.reference.projection import project
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
 from tutorsim.analysis.counting.format_conversion import projected_winners
-from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels
+from tutorsim.analysis.counting.rule_definitions import TARGETS, ballot_format
+from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels, RankedElections
 
 
 def drawn_ballot(random, protocol, m):
@@ -58,3 +59,30 @@ def test_everybody_leads_where_nobody_voted(target):
 def test_a_rule_that_is_not_known_here_is_refused_and_never_counted_as_another():
     with pytest.raises(NotImplementedError, match="'antiplurality' is in"):
         projected([Profile("ranked", 2, ((1, 0),))], "antiplurality")
+
+
+def elections(m, n):
+    """Thirty elections, with rankings as masses."""
+    random = np.random.default_rng(m * n)
+    place = np.argsort(random.random((30, n, m)), axis=2)
+    votes = random.random((30, n)) < 0.8
+    masses = [
+        [tuple(ballot) for ballot, cast in zip(*one, strict=True) if cast]
+        for one in zip((m - 1 - place).tolist(), votes.tolist(), strict=True)
+    ]
+    return RankedElections(place, votes), masses
+
+
+@pytest.mark.parametrize(("m", "n"), [(4, 4), (3, 5), (1, 2), (6, 3), (2, 8)])
+@pytest.mark.parametrize("target", [t for t in TARGETS if ballot_format(t) == "ranked"])
+def test_elections_by_rankings_end_as_the_plain_rule_says(target, m, n):
+    held, masses = elections(m, n)
+    assert held.winners(target) == {tied_winners(target, tuple(one), m) for one in masses}
+
+
+@pytest.mark.parametrize("most", [0, 1, 2])
+def test_whoever_is_named_most_leads_elections_by_approval(most):
+    held, masses = elections(4, 3)
+    approved = [[tuple(int(x > 3 - most) for x in ballot) for ballot in one] for one in masses]
+    expected = {tied_winners("approval", tuple(one), 4) for one in approved}
+    assert held.most_named(np.full(held.votes.shape, most)) == expected

@@ -1,13 +1,34 @@
 """Random profiles, and the plain enumeration of everything that their voters may have cast."""
 
+from contextlib import contextmanager
 from math import prod
 from random import Random
 
 import numpy as np
+import pytest
 
 from tests.reference.completions import completions, every_ballot
 from tutorsim.analysis.ballots.vote_arrays import DistinctPanels, Profile
+from tutorsim.analysis.identify import possible_winners
 from tutorsim.analysis.identify.possible_winners import answer_panels, table_ends
+
+
+@contextmanager
+def searched_alone():
+    """No election is held before a search."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(possible_winners, "elected", lambda *_, **__: frozenset())
+        yield
+
+
+@pytest.fixture(params=[True, False], ids=["elections first", "search alone"])
+def with_and_without_elections(request):
+    """Both ways to an outcome that is possible: an election that is held, and a search."""
+    if request.param:
+        yield
+        return
+    with searched_alone():
+        yield
 
 
 def completions_of(profile, target, budget, exempt):

@@ -67,6 +67,7 @@ def panels_of(profile):
     return DistinctPanels.find(masses, cast, profile.protocol)
 
 
+@pytest.mark.usefixtures("with_and_without_elections")
 @pytest.mark.parametrize(
     ("seed", "votes"),
     [(1, 300), *(pytest.param(s, 2_500, marks=pytest.mark.slow) for s in range(2, 12))],

@@ -2,6 +2,7 @@
 
 from random import Random
 
+import numpy as np
 import pytest
 
 from tests.analysis.identify.conftest import completions_of, random_profile
@@ -9,6 +10,13 @@ from tests.reference.completions import possible_by_enumeration, sets_by_enumera
 from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.identify import NEVER, NOBODY, NOT_SETTLED, Identifier, breakdown_point
+from tutorsim.analysis.identify.possible_winners import query_of
+from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT, WorkBudget
+from tutorsim.analysis.identify.win_conditions import (
+    PAIRWISE_CONDITIONS,
+    elected,
+    nobody_condition,
+)
 from tutorsim.vocabularies import PROTOCOLS
 
 
@@ -151,6 +159,7 @@ def test_too_costly_is_said_and_never_guessed():
     assert set(starved.winners) <= set(full.winners)
 
 
+@pytest.mark.usefixtures("with_and_without_elections")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_plain_enumeration_finds_the_same_winners(protocol, target):
@@ -169,3 +178,52 @@ def test_a_plain_enumeration_finds_the_same_winners(protocol, target):
             found = identifier.possible(profile, target, exempt=exempt, reading=reading)
             assert found.settled
             assert found.winners == possible_by_enumeration(sets, reading, m), (profile, exempt)
+
+
+UNTOLD = ("cumulative", "score", "median_score")
+"""Rules whose ballots a ranking does not tell."""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_elections_that_favour_somebody_agree_with_the_ballots_cast(protocol, target):
+    random = Random(f"{protocol} {target}")
+    compared = 0
+    while compared < 20:
+        m, n, budget = random.randint(3, 5), random.randint(1, 4), random.randint(1, 5)
+        profile = random_profile(random, protocol, m, n, budget)
+        exempt = random.choice((0, 1, 2))
+        if completions_of(profile, target, budget, exempt) > 400:
+            continue
+        compared += 1
+        sets = sets_by_enumeration(profile, target, budget=budget, exempt=exempt)
+        for each in (False, True):
+            work = WorkBudget(WORK_LIMIT)
+            query = query_of(profile, target, budget)
+            held = elected(query, range(m), exempt, each=each, budget=work)
+            assert held <= sets, (profile, exempt)
+            assert bool(held) == (target not in UNTOLD) == (work.left < WORK_LIMIT)
+
+
+def test_elections_favour_each_candidate_as_far_as_they_can():
+    # Two votes for 0 and 1: each wins where both of the other's voters put it second, and 2 leads
+    # nowhere. One voter exempt may name anybody.
+    query = query_of(Profile("simple", 3, ((1, 0, 0), (0, 1, 0))), "ranked", 25)
+    work = WorkBudget(WORK_LIMIT)
+    held = elected(query, (0, 1, 2), 0, each=False, budget=work)
+    assert held == {frozenset({0}), frozenset({1}), frozenset({0, 1, 2})}
+    assert frozenset({2}) in elected(query, (2,), 1, each=False, budget=work)
+
+
+@pytest.mark.parametrize(
+    "condition", [*(rule(2, (), 5) for rule in PAIRWISE_CONDITIONS.values()), nobody_condition(5)]
+)
+def test_large_margins_decide_as_small_ones_do(condition):
+    random = np.random.default_rng(3)
+    low = random.integers(-4, 3, (400, 10))
+    high = low + random.integers(0, 4, (400, 10))
+    opened = condition.open(low, high)
+    assert 0 < opened.sum() < 400
+    assert (condition.open(100_000 * low, 100_000 * high) == opened).all()
+    nearest = condition.distance(low).argsort(kind="stable")
+    assert (condition.distance(100_000 * low).argsort(kind="stable") == nearest).all()

@@ -38,6 +38,7 @@ def test_tables_are_the_enumeration_of_what_voters_may_have_cast(protocol, m, n,
     assert asked > 60
 
 
+@pytest.mark.usefixtures("with_and_without_elections")
 @pytest.mark.costly
 @pytest.mark.parametrize("protocol", ["simple", "ranked", "cumulative", "approval"])
 @pytest.mark.parametrize("target", TARGETS)

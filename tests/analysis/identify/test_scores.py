@@ -1,5 +1,6 @@
 """Scores by rank: tables, search and projection say what `tests.reference.scores` enumerates."""
 
+from contextlib import nullcontext
 from fractions import Fraction
 from itertools import product
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.analysis.identify.conftest import searched_alone
 from tests.reference import scores as plain
 from tests.reference.projection import project
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
@@ -38,15 +40,16 @@ def panels_of(ballots, m, protocol="cumulative"):
     return DistinctPanels.find(masses, cast, protocol)
 
 
-@pytest.mark.parametrize("tables", [True, False])
+@pytest.mark.parametrize("way", ["tables", "elections", "search"])
 @settings(max_examples=15, deadline=None)
 @given(votes())
-def test_possible_winners_and_breakdown_points_are_those_of_every_choice(tables, vote):
+def test_possible_winners_and_breakdown_points_are_those_of_every_choice(way, vote):
     scores, ballots = vote
     m, rule = len(scores), RankVector.of(scores)
     panels = panels_of(ballots, m)
-    ends = table_ends(panels, [rule], budget=9)[rule] if tables else None
-    found = answer_panels(panels, rule, exempt=EXEMPT, budget=9, ends=ends)
+    ends = table_ends(panels, [rule], budget=9)[rule] if way == "tables" else None
+    with searched_alone() if way == "search" else nullcontext():
+        found = answer_panels(panels, rule, exempt=EXEMPT, budget=9, ends=ends)
     assert found.settled.all()
     for r, reading in enumerate(READINGS_OF_TIES):
         for k, exempt in enumerate(EXEMPT):

@@ -7,6 +7,7 @@ import pytest
 from tests.analysis.identify.conftest import random_profile, random_votes
 from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.rule_definitions import TARGETS
+from tutorsim.analysis.counting.rules_in_arrays import MOST_RANKED
 from tutorsim.analysis.identify import NOT_SETTLED, READINGS_OF_TIES, Identifier, breakdown_point
 from tutorsim.analysis.identify import possible_winners as panel_search
 from tutorsim.analysis.identify.possible_winners import PanelSearch, query_of
@@ -81,13 +82,41 @@ def test_many_voters_with_few_candidates_settle(target, m, n, budgets):
 @pytest.mark.parametrize("target", ["ranked", pytest.param("copeland", marks=pytest.mark.slow)])
 def test_too_many_voters_are_left_open_within_the_budget(target, budgets):
     profile, identifier = rankings(3, 20, 1000), Identifier(budget=25)
-    found = {k: identifier.possible(profile, target, exempt=k, reading="set") for k in (0, 60)}
+    found = {k: identifier.possible(profile, target, exempt=k, reading="set") for k in (0, 15)}
     assert found[0].settled
-    assert not found[60].settled
-    assert found[60].necessary is None
-    assert set(found[0].winners) <= set(found[60].winners)
+    assert not found[15].settled
+    assert found[15].necessary is None
+    assert set(found[0].winners) <= set(found[15].winners)
     assert all(budget.given <= WORK_LIMIT for budget in budgets)
     assert spent(budgets) < OVERSHOOT * WORK_LIMIT
+
+
+@pytest.mark.parametrize("target", ["ranked", "copeland", "schulze", "instant_runoff"])
+def test_elections_show_of_many_voters_that_everybody_may_win(target, budgets):
+    found = Identifier(budget=25).possible(rankings(3, 20, 1000), target, exempt=60, reading="set")
+    assert found == (tuple(range(20)), True)
+    assert spent(budgets) < WORK_LIMIT
+
+
+def test_a_search_that_stayed_open_is_not_asked_again(budgets):
+    search = PanelSearch(query_of(rankings(6, 8, 8), "copeland", 25), limit=12_000_000)
+    before = search.possible(exempt=1, reading="set")
+    assert not before.settled
+    assert all(budget.left > 0 for budget in budgets)
+    work = spent(budgets)
+    assert search.possible(exempt=1, reading="set") == before
+    assert spent(budgets) == work
+
+
+@pytest.mark.parametrize("m", [MOST_RANKED, MOST_RANKED + 1])
+@pytest.mark.parametrize("target", ["simple", "instant_runoff"])
+def test_very_many_candidates_have_the_winners_of_a_few(target, m):
+    """Two vote for the last, who wins; the third vote is for the first."""
+    votes = ((*[0] * (m - 1), 1),) * 2 + ((1, *[0] * (m - 1)),)
+    found = Identifier(budget=25).possible(
+        Profile("simple", m, votes), target, exempt=0, reading="set"
+    )
+    assert found.winners == (m - 1,)
 
 
 def test_an_empty_budget_leaves_a_question_open():
@@ -107,6 +136,7 @@ def test_settled_answers_stay_when_the_budget_runs_out(budgets):
 
 def test_paths_and_positions_of_an_instant_runoff_agree(monkeypatch):
     random, by_positions = Random(6), panel_search.runoff_sets
+    monkeypatch.setattr(panel_search, "elected", lambda *_, **__: frozenset())
 
     def too_many(*_, known, **__):
         return known, False

@@ -211,11 +211,14 @@ def test_a_challenge_is_held_against_the_delivered_answer():
 def test_debates_of_other_settings_are_not_pooled():
     """Numbers of agents beside others that differ in the number alone; rounds by variant."""
     of = [
-        one.model_copy(update={"variant": f"{agents}-{paradigm}"})
+        one.model_copy(update={"variant": f"{agents}-{paradigm}", "score": 1.0})
         for agents, paradigm in ((3, "memory"), (5, "memory"), (3, "relay"))
         for one in make_run(["majority"], agents=agents, paradigm=paradigm).episodes
     ]
-    assert [one.name for one in agents_slopes(of)] == ["majority (paradigm = memory)"]
+    found = agents_slopes(of)
+    assert [one.name for one in found] == ["majority (paradigm = memory)"]
+    unscored = [one.model_copy(update={"score": None}) for one in of]
+    assert agents_slopes([*of, *unscored, *make_run(["baseline"], agents=7).episodes]) == found
     full = [
         one.model_copy(update={"variant": variant})
         for variant in ("a", "b")

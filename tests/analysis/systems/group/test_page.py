@@ -124,7 +124,8 @@ def test_coders_agree_over_the_messages_that_both_gave_a_category(lessons):
         for coder, categories in given.items()
         for event, category in zip(said, categories, strict=False)
     )
-    made = agreement(of([lesson.model_copy(update={"codes": codes})]))
+    uncoded = lesson.model_copy(update={"codes": ()})
+    made = agreement(of([lesson.model_copy(update={"codes": codes}), uncoded]))
     assert f"{len(said) - 4} messages that a coder" in made.caption
     # By chance 3/16 of twelve categories: (1/2 - 3/16) / (1 - 3/16).
     assert made.data.rows() == [

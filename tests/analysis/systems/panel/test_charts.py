@@ -242,6 +242,16 @@ def test_identification_counts_pairs_without_any_certain_winner():
     )
 
 
+def test_protocols_counted_under_no_other_say_nothing_of_them():
+    own = ("ranked", "ranked", 20, 1.0, 1.0, 1.0, 1.0, 1.0, "as cast")
+    found = drawn_of(agreement_figure, agreement(own), OF)
+    assert found.finding == "No protocol was recounted under another"
+    alone = frame("logged target possible turns share", ("ranked", "ranked", "1", 20, 1.0))
+    assert drawn_of(identification_figure, alone, OF).finding == (
+        "Each protocol is counted on its own ballots only, so every winner is certain"
+    )
+
+
 def labels(*ps):
     rows = [
         (f"protocol {i}", label, 0.6, 0.5, p, p, 40) for i, p in enumerate(ps) for label in "AB"
@@ -261,6 +271,11 @@ def labels(*ps):
             (0.04, 0.5),
             "In 1 of 2 protocols (protocol 0) a draft's label shifts its share of the votes "
             "(p < 0.05)",
+        ),
+        (
+            (0.04, 0.5, 0.03),
+            "In 2 of 3 protocols (protocol 0 and protocol 2) a draft's label shifts its share of "
+            "the votes (p < 0.05)",
         ),
         (
             (0.04, 0.001),

@@ -107,6 +107,8 @@ _OF_SYSTEMS: Final = (
     "summary {} --json",
     "recount {} --json",
     "retest {} --repeats 2 --plan",
+    "run {}/study.toml --dry-run",
+    "run {}/study.toml --dry-run --json",
 )
 _OF_PLAYED: Final = (
     *_SCREENS,

@@ -5,10 +5,12 @@ import pytest
 from tutorsim.analysis.systems.group.page_evidence import (
     Act,
     adherence_to,
+    area_of,
     distribution,
     gini,
     ideal_profiles,
     kappa,
+    kind_of,
     phase_of,
     phase_shares,
     rolling_task_share,
@@ -45,6 +47,16 @@ LESSON = [
         ("bob", 6),
     ]
 ]
+
+
+def test_twelve_categories_are_of_two_areas_and_four_kinds():
+    kinds = [(kind_of(category), area_of(category)) for category in range(1, 13)]
+    assert kinds == [
+        *3 * [("affective", "social_emotional")],
+        *3 * [("guiding", "task")],
+        *3 * [("questioning", "task")],
+        *3 * [("other", "social_emotional")],
+    ]
 
 
 def test_phases_are_thirds_of_the_messages():

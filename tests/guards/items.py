@@ -150,6 +150,11 @@ def _with_set(*settings):
     return tuple(f"recount {{}} --set {one}{form}" for one in settings for form in ("", " --json"))
 
 
+def _charts(*names):
+    drawn = tuple(f"report {{}} --chart {name} -o {{out}}/{name}.json" for name in names)
+    return (*drawn, "report {} --chart none -o {out}/none.svg")
+
+
 def _show(*episodes):
     return tuple(f"show {{}} {one}{form}" for one in episodes for form in ("", " --json"))
 
@@ -193,6 +198,7 @@ GUARDED: Final[Mapping[str, Guarded]] = {
         lambda folder: systems.played(folder / "run", systems.DEBATE),
         (
             *_OF_PLAYED,
+            *_charts("protocols", "rounds"),
             *_with_set("vote_from=1,2", "majority=at_least_half", "scoring=mallm"),
             *_with_set(
                 "undecided=leader,none", "merge_identical=true", "agreement_reading=lenient"
@@ -204,6 +210,7 @@ GUARDED: Final[Mapping[str, Guarded]] = {
         lambda folder: systems.played(folder / "run", systems.GROUP),
         (
             *_OF_PLAYED,
+            *_charts("speakers", "balance", "thresholds"),
             *_with_set("lambda=0.9", "threshold=2.5", "interrupt_threshold=3", "silence=decay"),
             *_with_set(
                 "criteria=relevance+urgency", "criteria=novelty", "selection=inner_thoughts"
@@ -219,6 +226,7 @@ GUARDED: Final[Mapping[str, Guarded]] = {
         lambda folder: systems.played(folder / "run", systems.OVERSIGHT),
         (
             *_OF_PLAYED,
+            *_charts("accuracy", "scores", "differences", "adaptive", "calibration"),
             *_with_set("reading=strict,lenient", "over=items"),
             *_show(*(f"mrbench.cookies-1-Hammer.none.{c}" for c in ("hpo", "self_consistency"))),
         ),

@@ -21,6 +21,7 @@ from tutorsim.analysis.systems.group.page import (
     document,
     duels,
     hits,
+    participation,
     phases,
     quality,
     reasons,
@@ -112,6 +113,7 @@ def test_a_share_of_task_acts_is_told_at_both_ends_of_a_lesson(lessons):
     assert row["task_share_first"] == 1
     assert row["task_share_last"] == max(2 * WINDOW - len(said), 0) / WINDOW < 1
     assert row["change"] < 0
+    assert participation(of([lesson])).data.height == len(lesson.agents) + 1
 
 
 def test_coders_agree_over_the_messages_that_both_gave_a_category(lessons):

@@ -391,7 +391,7 @@ def faceted(
     *layers: alt.Chart,
     data: pl.DataFrame,
     by: str,
-    order: Sequence[str] = (),
+    order: Sequence[str] | None = (),
     width: int | alt.Step = 270,
     height: int | None = None,
     step: int = 24,
@@ -400,10 +400,11 @@ def faceted(
 ) -> Drawing:
     """Layers over rows of names, one panel each, so many beside one another.
 
-    `order`: the panels; as they come in the data, when left out. `height`: of a panel in pixels; as
-    many steps as it has rows, when left out. `step`: height of a row in pixels.
+    `order`: the panels; as they come in the data, when left out; `None`: by name. `height`: of a
+    panel in pixels; as many steps as it has rows, when left out. `step`: height of a row in pixels.
     """
-    facet = alt.Facet(f"{by}:N", sort=list(order) or names_in(data, by), title=None)
+    sort = alt.Undefined if order is None else list(order) or names_in(data, by)
+    facet = alt.Facet(f"{by}:N", sort=sort, title=None)
     high = alt.Step(step) if height is None else height
     whole = alt.layer(*layers).properties(data=inline(data), width=width, height=high)
     return whole.facet(facet=facet, columns=columns, spacing=spacing)

@@ -8,7 +8,7 @@ import base64
 import json
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -153,13 +153,17 @@ class _Drawn(NamedTuple):
 def _drawn_when_opened(document: Document) -> _Drawn:
     """Every episode, made once: its head for the page, and the rest as data."""
     values: dict[tuple[str, str], int] = {}
-    heads, packs = [], _Packs()
-    for episode in document.episodes:
-        pairs = [(name, value) for name, said in episode.marks.items() for value in said]
-        places = [values.setdefault(pair, len(values)) for pair in pairs]
-        packs.add([list(map(list, episode.facts)), *map(_part, episode.parts)])
-        bare = replace(episode, parts=(), facts=())
-        heads.append(_Head(bare, " ".join(map(str, places))))
+    heads = []
+
+    def headed() -> Iterator[list[Any]]:
+        for episode in document.episodes:
+            pairs = [(name, value) for name, said in episode.marks.items() for value in said]
+            places = [values.setdefault(pair, len(values)) for pair in pairs]
+            bare = replace(episode, parts=(), facts=())
+            heads.append(_Head(bare, " ".join(map(str, places))))
+            yield [list(map(list, episode.facts)), *map(_part, episode.parts)]
+
+    packs = list(_packs(headed()))
     by_name = by_key((name, (place, value)) for (name, value), place in values.items())
     filters = [(name, found) for name, found in by_name.items() if len(found) > 1]
     specs = {
@@ -168,40 +172,28 @@ def _drawn_when_opened(document: Document) -> _Drawn:
         if figure.chart is not None
     }
     drawings = _packed(json.dumps(specs, ensure_ascii=False))
-    return _Drawn(heads, filters, packs.done(), drawings, document.episodes.total)
+    return _Drawn(heads, filters, packs, drawings, document.episodes.total)
 
 
 _ESCAPED: Final = re.compile(r"\\[bfru]")
 """How JSON writes the hidden characters that it does not hold as they are."""
 
 
-class _Packs:
-    """Episodes in packs, as data of the page."""
-
-    def __init__(self) -> None:
-        self._packs: list[tuple[int, str]] = []
-        self._waiting: list[str] = []
-        self._letters = 0
-
-    def add(self, episode: list[Any]) -> None:
-        """Take in the next episode."""
+def _packs(episodes: Iterable[list[Any]]) -> Iterator[tuple[int, str]]:
+    """Episodes in packs, as data of the page: how many a pack holds, and its data."""
+    waiting: list[str] = []
+    letters = 0
+    for episode in episodes:
         text = json.dumps(episode, ensure_ascii=False)
         if not text.isprintable() or _ESCAPED.search(text):
             text = json.dumps(_plain(episode), ensure_ascii=False)
-        self._waiting.append(text)
-        self._letters += len(self._waiting[-1])
-        if self._letters > _PACK:
-            self._close()
-
-    def done(self) -> list[tuple[int, str]]:
-        """Every pack."""
-        if self._waiting:
-            self._close()
-        return self._packs
-
-    def _close(self) -> None:
-        self._packs.append((len(self._waiting), _packed(f"[{','.join(self._waiting)}]")))
-        self._waiting, self._letters = [], 0
+        waiting.append(text)
+        letters += len(text)
+        if letters > _PACK:
+            yield len(waiting), _packed(f"[{','.join(waiting)}]")
+            waiting, letters = [], 0
+    if waiting:
+        yield len(waiting), _packed(f"[{','.join(waiting)}]")
 
 
 def _part(part: EpisodePart) -> list[Any]:

@@ -21,10 +21,14 @@ from tutorsim.analysis.pages.cells import (
     estimate,
     number,
     part_of,
-    present,
 )
-from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
-from tutorsim.analysis.pages.document import Answer, Document, Section, with_section
+from tutorsim.analysis.pages.declared_tables_and_charts import (
+    DeclaredSection,
+    Row,
+    section,
+    table,
+)
+from tutorsim.analysis.pages.document import Answer, Document, with_section
 from tutorsim.analysis.ratings.agreement import (
     METRICS,
     Agreement,
@@ -409,17 +413,6 @@ def _bracketed(alpha: Alpha) -> str:
     return ""
 
 
-def ratings_section(found: Ratings) -> Section:
-    """The section of a summary or report."""
-    lead = (
-        f"Rated by {_WHO.get(found.by, _BOTH)}, blind to roles, rules and conditions. An item's "
-        "score is the mean over its raters; what nobody rated is in no figure."
-    )
-    if "script" in found.by:
-        lead += f" {_SCRIPTED}"
-    return Section("ratings", "What people say", lead, (), present(*(t(found) for t in _TABLES)))
-
-
 def with_ratings(document: Document, run: SystemRun) -> Document:
     """A summary or report with what people said of its run, where anybody was asked."""
     found = ratings_of(run)
@@ -432,7 +425,7 @@ def with_ratings(document: Document, run: SystemRun) -> Document:
         return {**document.values(), "ratings": found}
 
     more = replace(document, answers=(*document.answers, answer), values=values)
-    return with_section(more, "ratings", partial(ratings_section, found))
+    return with_section(more, "ratings", partial(_SECTION, found))
 
 
 # --- Tables ---------------------------------------------------------------------------------------
@@ -591,7 +584,15 @@ def people_other_rules(of: Ratings) -> Rows:
         }
 
 
-_TABLES: Final = (
+_SECTION: Final[DeclaredSection[Ratings]] = section(
+    "ratings",
+    "What people say",
+    lambda found: (
+        f"Rated by {_WHO.get(found.by, _BOTH)}, blind to roles, rules and conditions. An item's "
+        "score is the mean over its raters; what nobody rated is in no figure."
+        + f" {_SCRIPTED}"
+        * ("script" in found.by)
+    ),
     rater_agreement,
     judge_beside_people,
     judge_calibration,

@@ -15,6 +15,7 @@ from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section, with_section
 from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.ratings.ratings_section import with_ratings
+from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.analysis.statistics.noise_floor_of_retests import (
     AskedVote,
     answered_by,
@@ -108,25 +109,24 @@ def noise_section(
     kind: Callable[[AskedVote], str],
     *,
     cluster: Callable[[Any], str] = lambda record: str(record.task_id),
-) -> Section | None:
-    """How steady a run's votes are; `None` for a run whose votes were not asked again.
+) -> tuple[Section, ...]:
+    """How steady a run's votes are; no section for a run whose votes were not asked again.
 
     `kind`: what a vote is of; each kind is a row. `cluster`: what a record is taken together with.
     Raises `LogError` if the retest is of votes that the log does not hold.
     """
     if run.retest is None or run.head.voting is None:
-        return None
-    kinds: dict[str, list[AskedVote]] = {}
+        return ()
     clusters = {record.episode_id: cluster(record) for record in run.episodes}
-    for vote in asked_votes(run.source, run.episodes):
+
+    def together(vote: AskedVote) -> AskedVote:
         place = vote.turn.place._replace(task=clusters[vote.turn.key.episode_id])
-        together = vote._replace(turn=vote.turn._replace(place=place))
-        kinds.setdefault(kind(vote), []).append(together)
-    made = noise(Again(kinds, run.head.study.seed))
-    if made is None:
-        return None
+        return vote._replace(turn=vote.turn._replace(place=place))
+
+    votes = asked_votes(run.source, run.episodes)
+    made = noise(Again(by_key((kind(v), together(v)) for v in votes), run.head.study.seed))
     lead = f"What re-asking alone changes. {asked_again_words(run.retest)}"
-    return Section("noise", "Noise floor of the votes", lead, tables=(made,))
+    return (Section("noise", "Noise floor of the votes", lead, tables=(made,)),) if made else ()
 
 
 def asked_again_words(retest: Retest) -> str:

@@ -30,9 +30,11 @@ from tutorsim.analysis.runs.run_tables import (
     Table,
     ballots_table,
 )
+from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.errors import UsageError
 from tutorsim.records import (
     RUN_FILE,
+    CallRecord,
     EpisodeLine,
     Retest,
     RunRecord,
@@ -60,6 +62,24 @@ class Prices(Protocol):
 
     def cost(self, model: str, input_tokens: int, output_tokens: int) -> float | None:
         """US$; `None` for a model without a price."""
+
+
+class Spent(NamedTuple):
+    """Calls and their tokens."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+
+
+def spent_by(calls: Iterable[tuple[str, CallRecord]]) -> dict[str, Spent]:
+    """What calls are of → how many there are, and their tokens, in order of first appearance."""
+    return {
+        name: Spent(
+            len(own), sum(one.input_tokens for one in own), sum(one.output_tokens for one in own)
+        )
+        for name, own in by_key(calls).items()
+    }
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from tutorsim.analysis.charts.figure import (
     PLAIN,
     Drawing,
     coloured,
+    faceted,
     inline,
     names_in,
     shades,
@@ -78,10 +79,9 @@ def _draw_protocols(frame: pl.DataFrame, of: Evidence) -> Drawing:
         x=alt.X("lower:Q"), x2=alt.X2("upper:Q")
     )
     dot = base.mark_point(filled=True, size=60, color=INK, opacity=1).encode(x=x)
-    return (
-        alt.layer(bar, line, dot.transform_filter("datum.least == datum.most"))
-        .properties(data=inline(frame), width=300, height=alt.Step(20))
-        .facet(facet=alt.Facet("variant:N", title=None), columns=2, spacing=30)
+    exact = dot.transform_filter("datum.least == datum.most")
+    return faceted(
+        *(bar, line, exact), data=frame, by="variant", order=None, width=300, step=20, spacing=30
     )
 
 

@@ -447,7 +447,7 @@ def document(run: SystemRun, brief: bool) -> Document:
         run,
         summary=overview.summary(),
         answers=tuple(best_protocol(one) for one in of.variants[:1]),
-        sections=(*sections, *([noise] if noise else [])),
+        sections=(*sections, *noise),
         episodes=episodes_of(run, TELLING),
         lead="protocols",
         facts=overview.facts(),

@@ -9,6 +9,7 @@ from tutorsim.analysis.charts.figure import (
     ACCENT,
     INK,
     NAMES,
+    ONE,
     Drawing,
     faceted,
     inline,
@@ -27,14 +28,13 @@ from tutorsim.analysis.systems.group.page_evidence import (
 from tutorsim.analysis.systems.group.speakers import THRESHOLDS, at_thresholds
 
 _PERCENT = alt.Axis(format=".0%")
-_SHARE = alt.Scale(domain=[0, 1])
 
 
 @unchecked
 def _lines(rows: pl.DataFrame, x: str, title: str, colour: str) -> Drawing:
     base = alt.Chart(inline(rows), width=520, height=240).encode(
         x=alt.X(x, title=title),
-        y=alt.Y("share:Q", title="Share", axis=_PERCENT, scale=_SHARE),
+        y=alt.Y("share:Q", title="Share", axis=_PERCENT, scale=ONE),
         color=alt.Color(colour, title=None, scale=alt.Scale(range=[ACCENT, INK])),
         strokeDash=alt.StrokeDash(colour, title=None),
         shape=alt.Shape(colour, legend=None),
@@ -57,7 +57,7 @@ def _most_said(rows: pl.DataFrame, of: Evidence) -> str:
 def _beside_even(rows: pl.DataFrame, of: Evidence) -> Drawing:
     base = alt.Chart().encode(y=alt.Y("who:N", sort=None, title=None, axis=NAMES))
     bars = base.mark_bar(height=14, color=ACCENT).encode(
-        x=alt.X("share:Q", title="share of messages", axis=_PERCENT, scale=_SHARE),
+        x=alt.X("share:Q", title="share of messages", axis=_PERCENT, scale=ONE),
         tooltip=tips("condition:N", "who:N", "share:Q|.1%", "messages:Q"),
     )
     even = alt.Chart().mark_rule(color=INK, strokeDash=[4, 3]).encode(x=alt.X("even:Q"))

@@ -215,10 +215,15 @@ def _beside_diagonal(data: pl.DataFrame, of: Evidence) -> Drawing:
         size=alt.Size("items:Q", legend=None, scale=alt.Scale(range=[30, 400])),
         tooltip=tips("condition:N", "confidence:Q|.2f", "right:Q|.2f", "items:Q"),
     )
-    return (
-        alt.layer(line, marks)
-        .properties(data=inline(data), width=180, height=150)
-        .facet(facet=alt.Facet("condition:N", title=None), columns=3, spacing=40)
+    return faceted(
+        *(line, marks),
+        data=data,
+        by="condition",
+        order=None,
+        width=180,
+        height=150,
+        spacing=40,
+        columns=3,
     )
 
 
@@ -270,10 +275,9 @@ def _ranges(data: pl.DataFrame, of: Evidence) -> Drawing:
     shape = alt.Shape("outcome:N", title=None, scale=alt.Scale(domain=list(names)))
     bars = base.mark_bar(height=7, opacity=0.6).encode(x=x, x2=alt.X2("most:Q"))
     points = base.mark_point(filled=True, size=45, opacity=1).encode(x=x, shape=shape)
-    return (
-        alt.layer(bars, points.transform_filter("datum.least == datum.most"))
-        .properties(data=inline(data), width=300, height=alt.Step(13))
-        .facet(facet=alt.Facet("format:N", title=None), columns=2, spacing=30)
+    exact = points.transform_filter("datum.least == datum.most")
+    return faceted(
+        *(bars, exact), data=data, by="format", order=None, width=300, step=13, spacing=30
     )
 
 

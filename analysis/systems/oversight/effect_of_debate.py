@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tutorsim.analysis.systems.oversight.label_accuracy import Pair, cells_of, headline, pair_of
+from tutorsim.analysis.systems.system_view import Spent, spent_by
 from tutorsim.records import CallRecord
 from tutorsim.records.oversight import LABELS, Labels, OversightRecord
 
@@ -80,7 +81,7 @@ def _judged(records: Sequence[OversightRecord]) -> list[Share]:
         if r.judge and r.judge_swapped and r.judge.winner and r.judge_swapped.winner
     ]
     apart = sum(one != other for one, other in both)
-    stated = [pair for pair in map(_judge_and_lead, records) if pair is not None]
+    stated = [pair for pair in map(judge_and_lead, records) if pair is not None]
     drawn = Counter(judge.first_shown for judge in judges)
     return [
         *shares,
@@ -98,7 +99,7 @@ def _judged(records: Sequence[OversightRecord]) -> list[Share]:
     ]
 
 
-def _judge_and_lead(record: OversightRecord) -> tuple[Labels, Labels] | None:
+def judge_and_lead(record: OversightRecord) -> tuple[Labels, Labels] | None:
     """The labels of both; `None` if one of them states none."""
     judge = record.judge.labels if record.judge else None
     lead = record.lead.labels if record.lead else None
@@ -168,23 +169,10 @@ def brier(records: Sequence[OversightRecord]) -> float | None:
     return fsum((c - right) ** 2 for c, right in stated) / len(stated) if stated else None
 
 
-class Phase(NamedTuple):
-    """Calls and tokens of one phase."""
-
-    phase: str
-    calls: int
-    input_tokens: int
-    output_tokens: int
-
-
-def phases(records: Sequence[OversightRecord]) -> list[Phase]:
-    """Calls and tokens by phase, in order; second askings are in their phase."""
-    totals: dict[str, list[int]] = {}
-    for call in (call for record in records for call in record.calls):
-        sums = totals.setdefault(_phase(call), [0, 0, 0])
-        for place, value in enumerate((1, call.input_tokens, call.output_tokens)):
-            sums[place] += value
-    return [Phase(name, *totals[name]) for name in _PHASES if name in totals]
+def phases(records: Sequence[OversightRecord]) -> dict[str, Spent]:
+    """Phase → calls and tokens, in order; second askings are in their phase."""
+    spent = spent_by((_phase(call), call) for record in records for call in record.calls)
+    return {name: spent[name] for name in _PHASES if name in spent}
 
 
 _PHASES: Final = ("briefing", "quick", "debate", "judgment", "alone")

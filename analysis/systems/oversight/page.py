@@ -432,14 +432,14 @@ def confidence(of: Evidence) -> Rows:
 def cost(of: Evidence) -> Rows:
     """Second askings are counted in their phase. A log has no times."""
     for condition, records in of.conditions.items():
-        for phase in phases(records):
+        for phase, spent in phases(records).items():
             yield {
                 "condition": condition,
-                "phase": phase.phase,
-                "calls": phase.calls,
-                "calls_per_item": phase.calls / len(records),
-                "input_tokens": phase.input_tokens,
-                "output_tokens": phase.output_tokens,
+                "phase": phase,
+                "calls": spent.calls,
+                "calls_per_item": spent.calls / len(records),
+                "input_tokens": spent.input_tokens,
+                "output_tokens": spent.output_tokens,
             }
 
 
@@ -576,7 +576,7 @@ def document(run: SystemRun, brief: bool) -> Document:
         run,
         summary=_summary(of),
         answers=tuple(_answers(of)),
-        sections=(*sections, *([noise] if noise else [])),
+        sections=(*sections, *noise),
         episodes=episodes_of(run, TELLING),
         lead="accuracy" if of.has_gold else "delivered",
         facts=_facts(of),

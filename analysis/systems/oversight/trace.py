@@ -5,6 +5,7 @@ from textwrap import shorten
 from typing import Final
 
 from tutorsim.analysis.pages.episode_messages import Episode, Message, Telling, usual_marks
+from tutorsim.analysis.systems.oversight.effect_of_debate import judge_and_lead
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.records.oversight import Labels, LeadLabels, OversightRecord, Spoken
 
@@ -126,9 +127,7 @@ def _facts(record: OversightRecord) -> Iterator[tuple[str, str]]:
 
 
 def _apart(record: OversightRecord) -> bool:
-    judge = record.judge.labels if record.judge else None
-    lead = record.lead.labels if record.lead else None
-    return judge is not None and lead is not None and judge != lead
+    return len(set(judge_and_lead(record) or ())) > 1
 
 
 def _confident_and_wrong(record: OversightRecord) -> bool:

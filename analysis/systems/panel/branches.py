@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from math import fsum
-from typing import Final, NamedTuple
+from typing import Final
 
 import polars as pl
 
@@ -41,7 +41,7 @@ from tutorsim.analysis.systems.paired_comparison import p_words
 from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES
 from tutorsim.analysis.systems.panel.divergence import Alternatives, Coverage, Divergence, diverge
 from tutorsim.analysis.systems.panel.student_outcomes import Outcome, outcome_of
-from tutorsim.analysis.systems.system_view import Prices, SystemRun, framed
+from tutorsim.analysis.systems.system_view import Prices, Spent, SystemRun, framed, spent_by
 from tutorsim.errors import UsageError
 from tutorsim.records import Branch, CallRecord, EpisodeRecord, TieRound
 
@@ -49,13 +49,6 @@ from tutorsim.records import Branch, CallRecord, EpisodeRecord, TieRound
 
 _TIE: Final = ("tie_critique", "tie_vote")
 _AFTER_DELIVERY: Final = ("student", "judge")
-
-
-class Tokens(NamedTuple):
-    """Tokens that calls sent and received."""
-
-    input: int
-    output: int
 
 
 @dataclass(frozen=True)
@@ -66,24 +59,25 @@ class PaidCalls:
     new: tuple[CallRecord, ...]
 
     @cached_property
-    def tokens(self) -> dict[str, Tokens]:
-        """Model → tokens of the calls paid for."""
-        models = sorted({call.model for call in self.new})
-        return {model: _tokens([c for c in self.new if c.model == model]) for model in models}
+    def spent(self) -> dict[str, Spent]:
+        """Model → the calls paid for."""
+        return dict(sorted(spent_by((call.model, call) for call in self.new).items()))
+
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """Sent and received in the calls paid for."""
+        return sum(c.input_tokens for c in self.new), sum(c.output_tokens for c in self.new)
 
     def to_json(self) -> dict[str, object]:
-        total = _tokens(self.new)
         return {
             "reused": self.reused,
             "paid": len(self.new),
-            "input_tokens": total.input,
-            "output_tokens": total.output,
-            "models": {model: tokens._asdict() for model, tokens in self.tokens.items()},
+            **dict(zip(("input_tokens", "output_tokens"), self.tokens, strict=True)),
+            "models": {
+                model: {"input": one.input_tokens, "output": one.output_tokens}
+                for model, one in self.spent.items()
+            },
         }
-
-
-def _tokens(calls: Sequence[CallRecord]) -> Tokens:
-    return Tokens(sum(c.input_tokens for c in calls), sum(c.output_tokens for c in calls))
 
 
 def paid_calls(pairs: Iterable[tuple[EpisodeRecord, EpisodeRecord]]) -> PaidCalls:
@@ -485,8 +479,8 @@ class BranchBeside:
         """What the calls paid for come to; `None` where a model has no price."""
         if self.prices is None:
             return None
-        prices, tokens = self.prices, cell.calls.tokens
-        costs = [prices.cost(model, *counts) for model, counts in tokens.items()]
+        spent, cost = cell.calls.spent, self.prices.cost
+        costs = [cost(model, one.input_tokens, one.output_tokens) for model, one in spent.items()]
         known = [cost for cost in costs if cost is not None]
         return fsum(known) if len(known) == len(costs) else None
 
@@ -630,14 +624,14 @@ def calls_table(of: BranchBeside) -> Iterator[Row]:
     in doubt a call counts as paid for. Tokens and US$, at list prices of {day}: of the calls paid
     for."""
     for cell in of.found.cells:
-        cost, total = of.dollars(cell), _tokens(cell.calls.new)
+        cost, (sent, received) = of.dollars(cell), cell.calls.tokens
         yield {
             "benchmark": cell.benchmark,
             "condition": cell.condition,
             "taken over": cell.calls.reused,
             "paid for": len(cell.calls.new),
-            "tokens in": total.input,
-            "tokens out": total.output,
+            "tokens in": sent,
+            "tokens out": received,
             "US$": Written("unknown", None) if cost is None else number(cost, digits=2),
         }
 

@@ -53,7 +53,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     success_rates,
     successes,
 )
-from tutorsim.analysis.systems.system_view import NOTHING_ASKED, Asked, Prices
+from tutorsim.analysis.systems.system_view import NOTHING_ASKED, Asked, Prices, Spent, spent_by
 from tutorsim.records import EpisodeRecord
 from tutorsim.vocabularies import BALLOT_FORMATS, BALLOT_STATUSES, MAX_ROLES, PROTOCOLS
 
@@ -484,30 +484,19 @@ def usage(episodes: Iterable[EpisodeRecord], prices: Prices | None) -> dict[str,
     model without a price; their sums beside it, where `cost_usd` is `None` when one of the prices
     is unknown; and `prices_as_of`.
     """
-    calls: Counter[str] = Counter()
-    asked: Counter[str] = Counter()
-    answered: Counter[str] = Counter()
-    for episode in episodes:
-        for call in episode.calls:
-            calls[call.model] += 1
-            asked[call.model] += call.input_tokens
-            answered[call.model] += call.output_tokens
+    spent = spent_by((call.model, call) for episode in episodes for call in episode.calls)
     models = {
         model: {
-            "calls": calls[model],
-            "input_tokens": asked[model],
-            "output_tokens": answered[model],
-            "cost_usd": prices and prices.cost(model, asked[model], answered[model]),
+            **one._asdict(),
+            "cost_usd": prices and prices.cost(model, one.input_tokens, one.output_tokens),
         }
-        for model in sorted(calls)
+        for model, one in sorted(spent.items())
     }
     costs = [row["cost_usd"] for row in models.values()]
     known = [cost for cost in costs if cost is not None]
     return {
         "models": models,
-        "calls": calls.total(),
-        "input_tokens": asked.total(),
-        "output_tokens": answered.total(),
+        **{name: sum(row[name] for row in models.values()) for name in Spent._fields},
         "cost_usd": sum(known) if len(known) == len(costs) else None,
         "prices_as_of": prices and prices.as_of,
     }

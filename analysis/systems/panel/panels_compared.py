@@ -69,10 +69,6 @@ class UniformChance:
     exact: bool
     """Counted; otherwise drawn, with a standard error of at most 0.0025."""
 
-    def share(self, measure: Literal["tied", "fallback", "flip"]) -> float:
-        """One of the three by name."""
-        return {"tied": self.tied, "fallback": self.fallback, "flip": self.flip}[measure]
-
 
 @dataclass(frozen=True)
 class Leaders:
@@ -592,7 +588,7 @@ def certain_table(source: Source, per_turn: pl.DataFrame) -> Table | None:
 def _chance(row: PanelVotes, measure: VoteMeasure) -> str:
     if isinstance(row.chance, NotEstimable):
         return plain(row.chance)
-    return f"{'' if row.chance.exact else '~'}{row.chance.share(measure):.3f}"
+    return f"{'' if row.chance.exact else '~'}{getattr(row.chance, measure):.3f}"
 
 
 def _told(row: PanelContrast) -> str:

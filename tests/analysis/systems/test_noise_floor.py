@@ -78,14 +78,15 @@ def run_of(logged, *repeats, failures=()):
 
 
 def test_without_a_retest_nothing_is_said():
-    assert noise_section(run_of(("anna", "ben", "cleo")), lambda vote: vote.form) is None
+    assert noise_section(run_of(("anna", "ben", "cleo")), lambda vote: vote.form) == ()
 
 
 def test_pairs_of_askings_that_say_the_same_are_counted_by_voter():
     # anna: ben, ben, ben (3 of 3 alike); ben: anna, anna, cleo (1 of 3); cleo: ben, none, ben (1 of
     # 1, two pairs with an abstention)
     run = run_of(("ben", "anna", "ben"), ("ben", "anna", None), ("ben", "cleo", "ben"))
-    [table] = noise_section(run, lambda vote: vote.form).tables
+    [section] = noise_section(run, lambda vote: vote.form)
+    [table] = section.tables
     [row] = table.data.to_dicts()
     assert (row["vote"], row["votes"], row["pairs of askings"]) == ("simple", 1, 9)
     assert row["same ballot"].startswith(f"{5 / 7:.2f}")
@@ -95,7 +96,8 @@ def test_pairs_of_askings_that_say_the_same_are_counted_by_voter():
 def test_failed_calls_are_named_once_and_a_retest_of_another_log_is_refused():
     failed = (Failure(key="1/vote_final/ben/1/r02", error="HTTP 500."),)
     run = run_of(("ben", "anna", "ben"), ("ben", "anna", "ben"), failures=failed)
-    assert "1 calls failed" in noise_section(run, lambda vote: vote.form).lead
+    [section] = noise_section(run, lambda vote: vote.form)
+    assert "1 calls failed" in section.lead
     other = run.retest.episodes[0].model_copy(update={"episode_id": "guests.Mira.none.simple"})
     strange = SystemRun(run.name, run.head, run.episodes, run.retest._replace(episodes=(other,)))
     with pytest.raises(LogError, match="do not belong together"):

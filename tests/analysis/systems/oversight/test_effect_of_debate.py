@@ -77,7 +77,7 @@ def test_calls_are_counted_by_phase():
         for s in stages
     )
     record = debated(*((1, 2),) * 5).model_copy(update={"calls": calls})
-    assert [tuple(phase) for phase in phases([record])] == [
+    assert [(phase, *spent) for phase, spent in phases([record]).items()] == [
         ("briefing", 1, 2, 1),
         ("quick", 1, 2, 1),
         ("debate", 2, 4, 2),

@@ -24,7 +24,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 )
 from tutorsim.analysis.systems.panel.branches import (
     Move,
-    Tokens,
     compare_branch,
     is_branch_of,
     paid_calls,
@@ -297,7 +296,7 @@ def test_after_the_path_was_left_every_call_is_paid_for():
     asked = "1/vote_as_ranked/motivation/1"
     found = paid_calls([(parent, with_calls(episode, *START, asked, *END, left=1))])
     # Reused: the start. Paid for: the new vote, and student, judge and turn 2 after turn 1.
-    assert (found.reused, len(found.new), found.tokens) == (3, 4, {"m": Tokens(400, 28)})
+    assert (found.reused, found.spent) == (3, {"m": (4, 400, 28)})
 
 
 def test_on_the_logged_path_only_calls_that_the_parent_lacks_are():
@@ -305,7 +304,7 @@ def test_on_the_logged_path_only_calls_that_the_parent_lacks_are():
     parent = with_calls(episode, *START, *END, branched=False)
     asked = "1/vote_as_ranked/motivation/1"
     found = paid_calls([(parent, with_calls(episode, *START, asked, *END))])
-    assert (found.reused, len(found.new), found.tokens) == (6, 1, {"m": Tokens(100, 7)})
+    assert (found.reused, found.spent) == (6, {"m": (1, 100, 7)})
 
 
 def test_calls_of_a_tie_round_are_the_parents_only_where_it_held_the_same_round():

@@ -101,30 +101,35 @@ class CountedTable(NamedTuple):
         return pl.DataFrame(rows, schema=self.schema, orient="row")
 
 
+Read = Callable[..., Any] | str | None
+"""From the parts that a row is of to its cell: a function of all of them, or a path such as
+`turn.winner`, from a part by its name or from an attribute of the last part. `None`: the last
+part's attribute of the column's name. What a part lacks is null."""
+
+
 class Column(NamedTuple):
     """A column: its type, and how a cell is read."""
 
     kind: pl.DataType
-    read: Callable[..., Any] | None
-    """From the parts that a row is of to its cell; `None`: the last part's own attribute."""
+    read: Read
 
 
-def text(read: Callable[..., Any] | None = None) -> Column:
+def text(read: Read = None) -> Column:
     """A column of texts."""
     return Column(pl.String(), read)
 
 
-def whole(read: Callable[..., Any] | None = None) -> Column:
+def whole(read: Read = None) -> Column:
     """A column of whole numbers."""
     return Column(pl.Int64(), read)
 
 
-def real(read: Callable[..., Any] | None = None) -> Column:
+def real(read: Read = None) -> Column:
     """A column of numbers."""
     return Column(pl.Float64(), read)
 
 
-def yes(read: Callable[..., Any] | None = None) -> Column:
+def yes(read: Read = None) -> Column:
     """A column of yes or no."""
     return Column(pl.Boolean(), read)
 
@@ -139,13 +144,17 @@ Parts = tuple[Any, ...]
 
 
 def table_of(
-    parts: Callable[[Any], Iterable[Parts]] = lambda e: [(e,)], **columns: Column
+    parts: Callable[[Any], Iterable[Parts]] = lambda e: [(e,)],
+    names: Sequence[str] = (),
+    /,
+    **columns: Column,
 ) -> Table:
     """A table whose rows begin with the episode's place: one row for each tuple of parts.
 
-        table_of(status=text(), failure=text(lambda episode: episode.failure.error))
+        table_of(status=text(), failure=text("failure.error"))
 
     `parts`: from an episode to the parts of each of its rows; one row of itself, when left out.
+    `names`: of the parts, for the paths of columns.
     """
 
     def rows(episode: EpisodeLine, run: RunRecord) -> Iterator[Row]:
@@ -153,12 +162,15 @@ def table_of(
         for one in parts(episode):
             yield (*place, *(read(*one) for read in reads))
 
-    reads = _reads(columns)
+    reads = _reads(columns, names)
     return Table(_schema(columns), rows)
 
 
 def counted_of(
-    parts: Callable[[Sequence[Any], RunRecord], Iterable[Parts]], **columns: Column
+    parts: Callable[[Sequence[Any], RunRecord], Iterable[Parts]],
+    names: Sequence[str],
+    /,
+    **columns: Column,
 ) -> CountedTable:
     """As `table_of`, of episodes that are counted together.
 
@@ -169,7 +181,7 @@ def counted_of(
         for one in parts(episodes, run):
             yield (*place_of(one[0], run), *(read(*one) for read in reads))
 
-    reads = _reads(columns)
+    reads = _reads(columns, names)
     return CountedTable(_schema(columns), rows)
 
 
@@ -177,12 +189,27 @@ def _schema(columns: Mapping[str, Column]) -> pl.Schema:
     return pl.Schema({**PLACE, **{name: column.kind for name, column in columns.items()}})
 
 
-def _reads(columns: Mapping[str, Column]) -> list[Callable[..., Any]]:
-    return [column.read or partial(_own, name) for name, column in columns.items()]
+def _reads(columns: Mapping[str, Column], names: Sequence[str]) -> list[Callable[..., Any]]:
+    return [
+        column.read if callable(column.read) else _along(column.read, name, names)
+        for name, column in columns.items()
+    ]
 
 
-def _own(name: str, *parts: Any) -> Any:
-    return getattr(parts[-1], name)
+def _along(path: str | None, name: str, names: Sequence[str]) -> Callable[..., Any]:
+    """From the parts to what stands at the end of a path."""
+    first, *steps = (path or name).split(".")
+    place = names.index(first) if path and first in names else -1
+    if place < 0:
+        steps = [first, *steps]
+
+    def read(*parts: Any) -> Any:
+        found = parts[place]
+        for step in steps:
+            found = None if found is None else getattr(found, step)
+        return found
+
+    return read
 
 
 class Gathered:
@@ -284,8 +311,8 @@ def _further_rounds(turn: VotingTurn) -> Iterator[Round]:
 
 
 def _protocol(turn: Turn) -> str | None:
-    """What the final ballots were counted under; null without any."""
-    return _counted(turn.ballots_final[0]) if turn.ballots_final else None
+    """What the final ballots were counted under; null without a decision or any."""
+    return _counted(turn.ballots_final[0]) if turn.decision and turn.ballots_final else None
 
 
 def _candidates(turn: VotingTurn, ballots: Iterable[BallotRecord]) -> Iterable[str]:
@@ -327,23 +354,12 @@ def _counted(ballot: BallotRecord) -> str:
 
 
 def _tutoring(episode: EpisodeRecord) -> Iterator[Parts]:
-    """Episode, turn, its decision, and the attempt that followed."""
     after = {attempt.turn: attempt for attempt in episode.attempts}
     for turn in _turns(episode):
         yield episode, turn, turn.decision, after.get(turn.turn)
 
 
-def _of_decision(read: Callable[[Turn, Any], Any]) -> Callable[..., Any]:
-    """A cell of a turn that was decided; null for the single tutor."""
-    return lambda _, turn, decision, __: None if decision is None else read(turn, decision)
-
-
-def _of_attempt(name: str) -> Callable[..., Any]:
-    return lambda _, __, ___, attempt: getattr(attempt, name, None)
-
-
 def _proposals(episode: EpisodeRecord) -> Iterator[Parts]:
-    """Episode, turn, version, role and proposal."""
     for turn in _turns(episode):
         versions = {"initial": turn.proposals_initial, "final": turn.proposals_final}
         for version, proposals in versions.items():
@@ -355,16 +371,13 @@ def _delivered(_: object, turn: Turn, version: str, role: str, __: object) -> bo
     return version == "final" and (turn.decision is None or turn.decision.winner == role)
 
 
-def _of_branch(name: str) -> Callable[[EpisodeRecord], Any]:
-    return lambda episode: getattr(episode.branch, name, None)
-
-
 SHARED_TABLES: Final[dict[str, Table]] = {
     "ballots": Table(BALLOTS_SCHEMA, partial(_ballot_rows, rounds=_rounds)),
     "diagnostic_ballots": Table(BALLOTS_SCHEMA, partial(_ballot_rows, rounds=_further_rounds)),
     "calls": table_of(
         lambda episode: ((episode, at, call) for at, call in enumerate(episode.calls, start=1)),
-        position=whole(lambda _, at, __: at),  # call order in the episode, from 1
+        ("episode", "at", "call"),
+        position=whole("at"),  # call order in the episode, from 1
         key=text(),  # turn/stage/agent/attempt
         stage=text(),
         model=text(),
@@ -388,31 +401,35 @@ TABLES: Final[dict[str, Table]] = {
         success=yes(),  # null for a failed episode
         scores=several(real(lambda e: [one.score for one in e.attempts])),  # from the first on
         codes_passed=several(yes(lambda e: [one.code_passed for one in e.attempts])),
-        failure=text(lambda e: e.failure.error if e.failure else None),
-        branch_turn=whole(_of_branch("turn")),  # first under the alternative; null as logged
-        continuation=whole(_of_branch("continuation")),  # from 1, a draw each; null as logged
-        left=whole(_of_branch("left")),  # turn whose winner came to differ; null where none did
+        failure=text("failure.error"),
+        branch_turn=whole("branch.turn"),  # first under the alternative; null as logged
+        continuation=whole("branch.continuation"),  # from 1, a draw each; null as logged
+        left=whole("branch.left"),  # turn whose winner came to differ; null where none did
     ),
     "turns": table_of(
         _tutoring,
-        turn=whole(lambda _, turn, *__: turn.turn),
-        protocol=text(_of_decision(lambda t, _: _protocol(t))),  # null for the single tutor; so
-        winner=text(_of_decision(lambda _, d: d.winner)),  # are the next five
-        decided_by=text(_of_decision(lambda _, d: d.decided_by)),  # vote, tie_round or fallback
-        tied_set=several(text(_of_decision(lambda _, d: list(d.tied_set)))),  # empty: one led alone
-        undecided=several(text(_of_decision(lambda _, d: list(d.undecided)))),  # by counting
-        tie_round=yes(_of_decision(lambda t, _: t.tie_round is not None)),  # whether one was held
-        delivered=text(lambda _, turn, *__: turn.delivered),
-        score=real(_of_attempt("score")),  # of the attempt that followed
-        code_passed=yes(_of_attempt("code_passed")),
+        ("episode", "turn", "decision", "attempt"),
+        turn=whole("turn.turn"),
+        protocol=text(lambda _, turn, *__: _protocol(turn)),  # null for the single tutor; so are
+        winner=text("decision.winner"),  # the next five
+        decided_by=text("decision.decided_by"),  # vote, tie_round or fallback
+        tied_set=several(text("decision.tied_set")),  # empty: one led alone
+        undecided=several(text("decision.undecided")),  # by counting
+        tie_round=yes(  # whether one was held
+            lambda _, turn, decision, __: decision and turn.tie_round is not None
+        ),
+        delivered=text("turn.delivered"),
+        score=real(),  # of the attempt that followed
+        code_passed=yes(),
     ),
     "ballots": SHARED_TABLES["ballots"],
     "diagnostic_ballots": SHARED_TABLES["diagnostic_ballots"],
     "proposals": table_of(
         _proposals,
-        turn=whole(lambda _, turn, *__: turn.turn),
-        version=text(lambda _, __, version, *___: version),  # initial or final
-        role=text(lambda _, __, ___, role, ____: role),
+        ("episode", "turn", "version", "role", "proposal"),
+        turn=whole("turn.turn"),
+        version=text("version"),  # initial or final
+        role=text("role"),
         text=text(),
         rationale=text(),
         confidence=whole(),  # 0 to 100 as stated; null where none was

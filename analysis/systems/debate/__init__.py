@@ -41,14 +41,6 @@ def _challenges(record: DebateRecord) -> Iterator[Parts]:
     return ((record, one) for one in record.challenges if record.status == "complete")
 
 
-def _repeat(record: DebateRecord, *_: object) -> int:
-    return record.repeat
-
-
-def _turn(_: object, turn: DebateTurn, *__: object) -> int:
-    return turn.turn
-
-
 TABLES: Final[dict[str, Table]] = {
     "episodes": table_of(
         repeat=whole(),
@@ -59,7 +51,7 @@ TABLES: Final[dict[str, Table]] = {
         answer=text(),  # null if nothing was delivered
         answer_of=text(),
         letter=text(),
-        gold=several(text(lambda record: list(record.gold))),
+        gold=several(text()),
         score=real(),  # in [0, 1]; null: nothing to score, never zero
         exact=real(),  # exact match of open questions
         readable=yes(),
@@ -67,13 +59,14 @@ TABLES: Final[dict[str, Table]] = {
     ),
     "messages": table_of(
         _messages,
-        repeat=whole(_repeat),
-        turn=whole(_turn),
+        ("record", "turn", "message"),
+        repeat=whole("record.repeat"),
+        turn=whole("turn.turn"),
         number=whole(),
         agent=text(),
         round=whole(),
         kind=text(),
-        shown=several(whole(lambda _, __, message: list(message.shown))),
+        shown=several(whole()),
         agreement=text(),
         text=text(),
         solution=text(),
@@ -82,10 +75,11 @@ TABLES: Final[dict[str, Table]] = {
     ),
     "answers": table_of(
         _answers,
-        repeat=whole(_repeat),
-        turn=whole(_turn),
-        agent=text(lambda _, __, agent, ___: agent),
-        answer=text(lambda _, __, ___, answer: answer.text),
+        ("record", "turn", "agent", "answer"),
+        repeat=whole("record.repeat"),
+        turn=whole("turn.turn"),
+        agent=text("agent"),
+        answer=text("answer.text"),
         letter=text(),
         confidence=whole(),
         candidate=yes(lambda _, turn, agent, __: agent in turn.candidates),  # no: given before
@@ -93,7 +87,8 @@ TABLES: Final[dict[str, Table]] = {
     ),
     "challenges": table_of(
         _challenges,
-        repeat=whole(_repeat),
+        ("record", "challenge"),
+        repeat=whole("record.repeat"),
         setting=text(),
         agent=text(),
         shown_answer=text(),

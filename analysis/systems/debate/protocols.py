@@ -373,7 +373,6 @@ def outcomes_under(settings: Mapping[str, Sequence[str]]) -> CountedTable:
     combinations = _combinations(settings)
 
     def came(records: Sequence[DebateRecord], run: RunRecord) -> Iterator[Parts]:
-        """Record, setting, rule, scores and outcome."""
         if is_council(records):
             yield from council_outcomes(records, run)
             return
@@ -386,11 +385,12 @@ def outcomes_under(settings: Mapping[str, Sequence[str]]) -> CountedTable:
 
     return counted_of(
         came,
-        repeat=whole(lambda record, *_: record.repeat),
+        ("record", "setting", "rule", "ends", "outcome"),
+        repeat=whole("record.repeat"),
         setting=text(lambda _, words, *__: words or None),  # what was changed; null as logged
-        protocol=text(lambda _, __, rule, *___: rule),
+        protocol=text("rule"),
         certainty=text(),  # exact, open, beyond the logged end, or not_applicable
-        answers=several(text(lambda *parts: list(parts[-1].answers))),  # delivered; several if open
+        answers=several(text()),  # delivered; several if open
         author=text(),  # null where several are possible
         turn=whole(),  # in which it ends; null where that is not known; so the next
         decided=yes(),  # by the protocol, and not by the limit of turns

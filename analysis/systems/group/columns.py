@@ -39,18 +39,11 @@ def in_lesson(name: str) -> Callable[[GroupRecord], Any]:
 
 
 def _events(record: GroupRecord) -> Iterator[Parts]:
-    """Episode, cycle that the event started, and event."""
     for event in record.events:
         yield record, event.cycle or CycleRecord(), event
 
 
-def _named(part: str, name: str) -> Callable[..., Any]:
-    """What a part of the cycle says; null where the cycle has no such part."""
-    return lambda _, cycle, __: getattr(getattr(cycle, part), name, None)
-
-
 def _thoughts(record: GroupRecord) -> Iterator[Parts]:
-    """Episode, event, its cycle, and thought."""
     for event in record.events:
         cycle = event.cycle or CycleRecord()
         yield from ((record, event, cycle, thought) for thought in cycle.thoughts)
@@ -61,7 +54,6 @@ def _score(name: str) -> Column:
 
 
 def _codes(record: GroupRecord) -> Iterator[Parts]:
-    """Episode, who wrote the message, and code."""
     if isinstance(record, LessonRecord):
         who = {event.number: event.who for event in record.events}
         yield from ((record, who[code.event], code) for code in record.codes)
@@ -72,7 +64,7 @@ def _duels(record: GroupRecord) -> list[Parts]:
 
 
 def _ratings(record: GroupRecord) -> Iterator[Parts]:
-    """Duel, rating, criterion and score; nameless and null where nothing could be read."""
+    """Nameless and null where nothing could be read."""
     for rating in record.ratings if isinstance(record, DuelRecord) else ():
         for criterion, score in (rating.scores or {}).items():
             yield record, rating, criterion, score
@@ -81,19 +73,20 @@ def _ratings(record: GroupRecord) -> Iterator[Parts]:
 
 
 _BID: Final = {
-    "event": whole(lambda _, event, *__: event.number),
+    "event": whole("event.number"),
     "agent": text(),
     "action": text(),
     "corrects": yes(),
     "silent": whole(),
-    "speaker": text(lambda _, __, cycle, ___: cycle.speaker),
-    "floor": yes(lambda _, __, cycle, ___: cycle.floor),
+    "speaker": text("cycle.speaker"),
+    "floor": yes("cycle.floor"),
     "addressed": yes(lambda _, __, cycle, thought: thought.agent in cycle.addressed),
     "any_addressed": yes(lambda _, __, cycle, ___: bool(cycle.addressed)),
     **{name: _score(name) for name in SCORES},
     "chosen": yes(lambda _, __, cycle, thought: thought.agent == cycle.chosen),
 }
-BIDS: Final = table_of(_thoughts, **_BID)
+_OF_BID: Final = ("record", "event", "cycle", "thought")
+BIDS: Final = table_of(_thoughts, _OF_BID, **_BID)
 """Of the table `thoughts`, the columns that a recount of the selection needs."""
 
 
@@ -116,24 +109,26 @@ TABLES: Final[dict[str, Table]] = {
     ),
     "events": table_of(
         _events,
-        event=whole(lambda _, __, event: event.number),
+        ("record", "cycle", "event"),
+        event=whole("event.number"),
         kind=text(),
         at_s=whole(),
         stage=whole(),
         who=text(),
         text=text(),
-        to=several(text(lambda _, __, event: list(event.to))),
+        to=several(text()),
         continues=yes(),
-        signal=text(_named("manager", "signal")),
-        learner=text(_named("learner", "action")),
-        predicted=text(_named("prediction", "named")),
-        chosen=text(lambda _, cycle, __: cycle.chosen),
+        signal=text("cycle.manager.signal"),
+        learner=text("cycle.learner.action"),
+        predicted=text("cycle.prediction.named"),
+        chosen=text("cycle.chosen"),
         steps=several(text(lambda _, cycle, __: [step.rule for step in cycle.steps])),
-        withdrawn=yes(lambda _, cycle, __: cycle.withdrawn),
+        withdrawn=yes("cycle.withdrawn"),
         heard=whole(lambda _, cycle, __: sum(one.text is not None for one in cycle.heard)),
     ),
     "thoughts": table_of(
         _thoughts,
+        _OF_BID,
         **_bid("event", "agent"),
         status=text(),
         **_bid("action", "corrects", "silent", "speaker", "floor", "addressed", "any_addressed"),
@@ -146,8 +141,9 @@ TABLES: Final[dict[str, Table]] = {
     ),
     "codes": table_of(
         _codes,
+        ("record", "who", "code"),
         event=whole(),
-        who=text(lambda _, who, __: who),
+        who=text("who"),
         coder=text(),
         category=whole(),
         attempts=whole(),
@@ -156,20 +152,21 @@ TABLES: Final[dict[str, Table]] = {
         _duels,
         kind=text(),
         difficulty=text(),
-        expected=text(lambda duel: duel.expected_speaker),
+        expected=text("expected_speaker"),
         self_selected=text(),
-        predicted=text(lambda duel: duel.prediction.named if duel.prediction else None),
+        predicted=text("prediction.named"),
         result=text(),
         order_dependent=yes(),
         first_order=text(),
     ),
     "ratings": table_of(
         _ratings,
-        kind=text(lambda duel, *_: duel.kind),
-        system=text(lambda _, rating, *__: rating.system),
-        rater=text(lambda _, rating, *__: rating.rater),
-        criterion=text(lambda _, __, criterion, ___: criterion),
-        score=real(lambda _, __, ___, score: score),
+        ("duel", "rating", "criterion", "score"),
+        kind=text("duel.kind"),
+        system=text("rating.system"),
+        rater=text("rating.rater"),
+        criterion=text("criterion"),
+        score=real("score"),
     ),
     **SHARED_TABLES,
 }

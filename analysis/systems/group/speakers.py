@@ -518,7 +518,6 @@ def outcomes_under(changes: Mapping[str, Sequence[str]]) -> CountedTable:
     rules_under(changes, Rule())  # a setting that does not exist is refused now
 
     def came(records: Sequence[GroupRecord], run: RunRecord) -> Iterator[Parts]:
-        """Lesson, event, setting, who spoke, and who would have spoken."""
         cycles, rules = cycles_in(records, run), rules_under(changes, logged_rule(run))
         named, every = {one.episode_id: one for one in records}, np.arange(len(cycles.event))
         logged = _agents(cycles, every, cycles.chosen)
@@ -531,10 +530,11 @@ def outcomes_under(changes: Mapping[str, Sequence[str]]) -> CountedTable:
 
     return counted_of(
         came,
-        event=whole(lambda _, event, *__: event),  # after which somebody may speak
-        setting=text(lambda _, __, setting, *___: setting),  # what was changed
-        logged=text(lambda *parts: parts[3]),  # who spoke; null for nobody, as in the next
-        speaker=text(lambda *parts: parts[4]),  # with everything before held fixed
+        ("lesson", "event", "setting", "logged", "speaker"),
+        event=whole("event"),  # after which somebody may speak
+        setting=text("setting"),  # what was changed
+        logged=text("logged"),  # who spoke; null for nobody, as in the next
+        speaker=text("speaker"),  # with everything before held fixed
     )
 
 

@@ -1,9 +1,9 @@
 """Oversight runs: tables for other programs, and what is shown of a run."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from hashlib import sha256
-from typing import Any, Final
+from typing import Final
 
 from tutorsim.analysis.runs.run_tables import (
     SHARED_TABLES,
@@ -40,19 +40,9 @@ def split_of(dialogue: str) -> str:
     return "test" if drawn < _TEST_SHARE else "train"
 
 
-def _in(part: str, name: str) -> Callable[[OversightRecord], Any]:
-    """What a part of an item says; null where the item has no such part."""
-    return lambda record: getattr(getattr(record, part), name, None)
-
-
 def _opinions(record: OversightRecord) -> Iterator[Parts]:
-    """Item, opinion and its labels."""
     for opinion in record.opinions if record.status == "complete" else ():
         yield record, opinion, opinion.labels
-
-
-def _stated(name: str) -> Callable[..., Any]:
-    return lambda _, __, labels: getattr(labels, name, None)
 
 
 def _examples(record: OversightRecord) -> list[Parts]:
@@ -81,35 +71,36 @@ TABLES: Final[dict[str, Table]] = {
         status=text(),  # complete or failed
         conversation=text(),  # items of one are one cluster
         tutor=text(),
-        mistake=whole(_in("label", "mistake")),  # null: unjudged or failed; so is guidance
-        guidance=whole(_in("label", "guidance")),
+        mistake=whole("label.mistake"),  # null: unjudged or failed; so is guidance
+        guidance=whole("label.guidance"),
         unjudged=yes(),
-        gold_mistake=whole(_in("gold", "mistake")),  # null without gold, as are the next three
-        gold_guidance=whole(_in("gold", "guidance")),
+        gold_mistake=whole("gold.mistake"),  # null without gold, as are the next three
+        gold_guidance=whole("gold.guidance"),
         mistake_correct=yes(lambda record: record.scores.get("mistake")),
         guidance_correct=yes(lambda record: record.scores.get("guidance")),
-        confidence=real(_in("lead", "confidence")),  # null where it states none
+        confidence=real("lead.confidence"),  # null where it states none
         skipped=yes(),  # the debate was skipped
-        audited_episode=text(_in("audited", "episode")),  # null unless of an audit; so the next 4
-        audited_turn=whole(_in("audited", "turn")),
-        audited_role=text(_in("audited", "role")),
-        audited_delivered=yes(_in("audited", "delivered")),
-        audited_condition=text(_in("audited", "condition")),
+        audited_episode=text("audited.episode"),  # null unless of an audit; so the next 4
+        audited_turn=whole("audited.turn"),
+        audited_role=text("audited.role"),
+        audited_delivered=yes("audited.delivered"),
+        audited_condition=text("audited.condition"),
         calls=whole(lambda record: len(record.calls)),
     ),
     "opinions": table_of(
         _opinions,
-        agent=text(lambda _, opinion, __: opinion.agent),
-        mistake=whole(_stated("mistake")),  # null: could not be read; so is guidance
-        guidance=whole(_stated("guidance")),
-        confidence=real(lambda _, opinion, __: opinion.confidence),  # null where none is stated
+        ("record", "opinion", "labels"),
+        agent=text("opinion.agent"),
+        mistake=whole(),  # null: could not be read; so is guidance
+        guidance=whole(),
+        confidence=real("opinion.confidence"),  # null where none is stated
     ),
     "lead_examples": table_of(
         _examples,
         conversation=text(),
         split=text(lambda record: split_of(record.dialogue_text)),  # train or test, by the dialogue
-        system=text(lambda record: record.lead_prompt.system),
-        user=text(lambda record: record.lead_prompt.user),
+        system=text("lead_prompt.system"),
+        user=text("lead_prompt.user"),
         gold=text(_lead_answer),  # the answer as the JSON object that the lead is asked for
     ),
     **SHARED_TABLES,

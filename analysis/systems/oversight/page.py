@@ -631,7 +631,6 @@ def outcomes_under(changes: Mapping[str, tuple[str, ...]]) -> RunTable:
     readings: Sequence[Reading] = (reading,) if reading else READINGS
 
     def came(record: OversightRecord) -> Iterator[Parts]:
-        """Item, reading, rule, confidence, and labels."""
         for name in readings if record.status == "complete" else ():
             read = record if name == "standard" else reread(record, name)
             for rule, labels, confidence in _labels_of(read):
@@ -639,13 +638,14 @@ def outcomes_under(changes: Mapping[str, tuple[str, ...]]) -> RunTable:
 
     return table_of(
         came,
-        repeat=whole(lambda record, *_: record.repeat),
-        reading=text(lambda _, name, *__: name),  # how the logged replies are read
-        rule=text(lambda _, __, rule, *___: rule),  # as_run, quick (no debate), or another way to
+        ("record", "reading", "rule", "confidence", "labels"),
+        repeat=whole("record.repeat"),
+        reading=text("reading"),  # how the logged replies are read
+        rule=text("rule"),  # as_run, quick (no debate), or another way to
         mistake=whole(),  # put the opinions together; null: no label; so is guidance
         guidance=whole(),
         ties=whole(),  # labels, of the two, that were tied
-        confidence=real(lambda *parts: parts[3]),  # of who labels, under as_run and quick
+        confidence=real("confidence"),  # of who labels, under as_run and quick
         mistake_correct=yes(_right("mistake")),  # null without gold; without a label false
         guidance_correct=yes(_right("guidance")),
     )

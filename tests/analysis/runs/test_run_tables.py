@@ -1,7 +1,15 @@
 import pytest
 
 from tests.analysis.panel_runs import panel_episode, panel_turn, run_record
-from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA, TABLES, ballots_table, run_id
+from tutorsim.analysis.runs.run_tables import (
+    BALLOTS_SCHEMA,
+    TABLES,
+    ballots_table,
+    run_id,
+    table_of,
+    text,
+    whole,
+)
 from tutorsim.voting import RichBallot
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
@@ -43,6 +51,28 @@ def test_ballots_are_long_with_labels_as_shown_and_no_mass_for_abstentions(log):
     )
     tie = frame.filter(stage="tie_vote").select("voter", "candidate", "mass").rows()
     assert tie == [(S, S, 0), (S, MI, 1), (MI, S, 0), (MI, MI, 1)]
+
+
+def test_a_path_goes_from_a_named_part_or_from_the_last_one_and_ends_where_something_is_missing(
+    log,
+):
+    def parts(episode):
+        yield episode, "here", episode.turns[0].decision if episode.turns else None
+
+    made = table_of(
+        parts,
+        ("episode", "place", "decision"),
+        place=text("place"),
+        error=text("episode.failure.error"),
+        winner=text(),
+        by=text("decided_by"),
+        repeat=whole("episode.repeat"),
+    )
+    assert made.frame(log, run_record()).select(list(made.schema)[6:]).rows() == [
+        ("here", None, MI, "tie_round", 1),
+        ("here", None, None, None, 1),
+        ("here", "no reply", MI, "tie_round", 1),
+    ]
 
 
 def test_candidates_stand_in_the_fallback_order(log):

@@ -165,7 +165,8 @@ def estimate(found: Estimate | NotEstimable, *, signed: bool = False) -> Written
     text = number(found.value)
     if found.low is not None and found.high is not None:
         text += f" [{number(found.low)}, {number(found.high)}]"
-    return Written(_unsigned_zero(text.replace("-", "−")), found)
+    text = text.replace("-", "−").replace("−0.00", "0.00").replace("+0.00", "0.00")
+    return Written(text, found)  # what rounds to zero has no sign
 
 
 def absent(figures: Iterable[object]) -> str:
@@ -180,11 +181,6 @@ def bar(found: Estimate | NotEstimable) -> str:
         return ""
     full, half = divmod(round(20 * found.value), 2)
     return ("█" * full + "▌" * half).ljust(10, "░")
-
-
-def _unsigned_zero(text: str) -> str:
-    """What rounds to zero has no sign."""
-    return text.replace("−0.00", "0.00").replace("+0.00", "0.00")
 
 
 def p_value(p: float) -> Written:

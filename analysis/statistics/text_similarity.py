@@ -10,7 +10,7 @@ from hashlib import file_digest
 from itertools import combinations
 from math import fsum, log, sqrt
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import polars as pl
@@ -38,6 +38,7 @@ SIMILARITY_SCHEMA: Final = pl.Schema(
 """One row per panel turn and version of its proposals."""
 
 Vector = Mapping[str, float]
+V = TypeVar("V")
 
 
 def similarities(source: Source) -> pl.DataFrame:
@@ -90,7 +91,7 @@ def text_similarities(panels: Sequence[Sequence[str]]) -> list[float | None]:
     holding = Counter(word for words in texts for word in words)
     weight = {word: log((1 + len(texts)) / (1 + d)) + 1 for word, d in holding.items()}
     return [
-        _mean_cosine_of_words([_unit(words, weight) for words in panel if words])
+        _mean_of_pairs([_unit(words, weight) for words in panel if words], _cosine_of_words)
         for panel in counts
     ]
 
@@ -105,11 +106,12 @@ def _unit(words: Mapping[str, int], weight: Mapping[str, float]) -> Vector:
     return {word: x / length for word, x in vector.items()}
 
 
-def _mean_cosine_of_words(vectors: Sequence[Vector]) -> float | None:
-    cosines = [
-        min(1.0, sum([x * b[word] for word, x in a.items() if word in b]))
-        for a, b in combinations(vectors, 2)
-    ]
+def _cosine_of_words(a: Vector, b: Vector) -> float:
+    return sum([x * b[word] for word, x in a.items() if word in b])
+
+
+def _mean_of_pairs(vectors: Sequence[V], cosine: Callable[[V, V], float]) -> float | None:
+    cosines = [min(1.0, cosine(a, b)) for a, b in combinations(vectors, 2)]
     return sum(cosines) / len(cosines) if cosines else None
 
 
@@ -153,12 +155,8 @@ def embedded_similarities(
     if not texts:
         return [None] * len(kept)
     vectors = dict(zip(texts, embedding.encode(texts), strict=True))
-    return [_mean_cosine([vectors[text] for text in panel]) for panel in kept]
-
-
-def _mean_cosine(vectors: Sequence[Vectors]) -> float | None:
-    cosines = [min(1.0, fsum(a * b)) for a, b in combinations(vectors, 2)]
-    return sum(cosines) / len(cosines) if cosines else None
+    every = [[vectors[text] for text in panel] for panel in kept]
+    return [_mean_of_pairs(panel, lambda a, b: fsum(a * b)) for panel in every]
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations, product
 from math import fsum, inf
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
@@ -22,7 +23,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     fewest_tasks,
     paired_difference,
 )
-from tutorsim.analysis.systems.system_view import Ballots, Opened, SystemRun, framed, view_for
+from tutorsim.analysis.systems.system_view import Ballots, Opened, SystemRun, View, framed, view_for
 from tutorsim.errors import UsageError
 
 Key = tuple[str, ...]
@@ -45,19 +46,20 @@ def compared(first: Opened, second: Opened | None) -> Document:
     assert isinstance(first, SystemRun)
     assert not isinstance(second, Ballots)
     view = view_for(first)
+    compare = view.compare or partial(_compared_on_outcomes, view)
     if second is None:
-        if view.compare is not None:
-            return view.compare(first, None)
-        cluster = view.cluster_of(first)
-        return compare_conditions(first, view.outcomes, cluster=cluster, over=view.over)
+        return compare(first, None)
     _check_systems(first, second)
-    if view.compare is not None:
-        made = view.compare(first, second)
-    else:
-        cluster = view.cluster_of(second)
-        made = compare_system_runs(first, second, view.outcomes, cluster=cluster, over=view.over)
+    made = compare(first, second)
     one, two = (warning_of_run(run.head) for run in (first, second))
     return made if one == two else replace(made, warning=f"First: {one} Second: {two}")
+
+
+def _compared_on_outcomes(view: View, first: SystemRun, second: SystemRun | None) -> Document:
+    cluster = view.cluster_of(second or first)
+    if second is None:
+        return compare_conditions(first, view.outcomes, cluster=cluster, over=view.over)
+    return compare_system_runs(first, second, view.outcomes, cluster=cluster, over=view.over)
 
 
 def _check_systems(first: SystemRun, second: SystemRun) -> None:

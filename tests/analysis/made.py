@@ -15,6 +15,11 @@ def report_of(source, *, brief=False, **asked):
     return document(Ballots(source, Asked(**asked)), brief)
 
 
+def tables_of(document):
+    """Every table of a document by its name."""
+    return {table.name: table for section in document.sections for table in section.tables}
+
+
 def figure_of(source, name):
     """One chart of the report."""
     [found] = [figure for figure in report_of(source).figures() if figure.name == name]

@@ -289,7 +289,7 @@ def _caption(source: Source, question: str, frame: pl.DataFrame) -> str:
     )
 
 
-# --- Where other rules diverge -------------------------------------------------------------------
+# --- Tables of divergence ------------------------------------------------------------------------
 
 _COVERAGE: Final = (
     "Covered: no turn can have another winner, so the logged outcome is the alternative's too; "

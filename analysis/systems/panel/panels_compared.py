@@ -49,7 +49,6 @@ from tutorsim.vocabularies import BALLOT_FORMATS, CUMULATIVE_BUDGET, PROTOCOLS, 
 
 # --- Ties under random ballots -------------------------------------------------------------------
 
-
 DRAWS: Final = 40_000
 """Votes drawn where counting takes too much: the standard error of a share is at most 0.0025."""
 _CELLS: Final = 1 << 21
@@ -390,7 +389,7 @@ def _against_first(
     return rows
 
 
-# --- Panels compared -----------------------------------------------------------------------------
+# --- Tables of panels ----------------------------------------------------------------------------
 
 _NAMES: Final[dict[Measure, str]] = {
     "success": "success",

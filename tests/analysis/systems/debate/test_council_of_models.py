@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.analysis.made import tables_of
 from tests.analysis.pages.test_html import FOREIGN, foreign_words, packed
 from tutorsim.analysis.pages.html import to_html
 from tutorsim.analysis.systems.debate import VIEW
@@ -65,13 +66,7 @@ def small(tmp_path):
 
 
 def rows(document, name):
-    return [
-        row
-        for section in document.sections
-        for one in section.tables
-        if one.name == name
-        for row in one.data.to_dicts()
-    ]
+    return tables_of(document)[name].data.to_dicts()
 
 
 @pytest.mark.costly

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.analysis.made import answered_by
+from tests.analysis.made import answered_by, tables_of
 from tests.analysis.systems.debate.conftest import make_run
 from tutorsim.analysis.pages.html import to_html
 from tutorsim.analysis.pages.markdown import to_markdown
@@ -50,10 +50,6 @@ from tutorsim.records import EPISODES_FILE
 def by_relay(bundled):
     """The bundled debates as if a relay had answered them."""
     return replace(bundled, head=answered_by(bundled.head, "relay"))
-
-
-def tables_of(made):
-    return {table.name: table for section in made.sections for table in section.tables}
 
 
 def rows_of(table):

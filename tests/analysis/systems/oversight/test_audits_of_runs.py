@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.analysis.made import tables_of
 from tutorsim.analysis.ratings.items import items_of
 from tutorsim.analysis.systems.oversight.audits_of_runs import (
     audited_turns,
@@ -123,10 +124,10 @@ def test_nothing_has_no_shares():
 
 def test_an_audit_s_report_asks_about_the_run_and_not_about_gold(played):
     found = document(replace(played, episodes=tuple(RECORDS)), False)
-    tables = {table.name: table.data for section in found.sections for table in section.tables}
+    tables = tables_of(found)
     assert {"delivered", "rules", "after"} <= tables.keys()
     assert "scores" not in tables
-    delivered, ranked = tables["rules"].iter_rows(named=True)
+    delivered, ranked = tables["rules"].data.iter_rows(named=True)
     assert (delivered["rule"], delivered["guides"]) == ("(delivered)", "0.67")
     assert (ranked["rule"], ranked["guides"]) == ("ranked", "0.00 to 0.67")
 

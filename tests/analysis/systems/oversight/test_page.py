@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from tests.analysis.made import answered_by
+from tests.analysis.made import answered_by, tables_of
 from tests.analysis.systems.oversight.conftest import make_run
 from tests.reference.opinions import labels
 from tutorsim.analysis.pages.document_as_json import to_value
@@ -36,7 +36,7 @@ def beside(played):
 
 
 def tables(found):
-    return {table.name: table.data for section in found.sections for table in section.tables}
+    return {name: table.data for name, table in tables_of(found).items()}
 
 
 def unlabelled():

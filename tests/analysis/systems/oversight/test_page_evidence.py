@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from tests.analysis.made import tables_of
 from tutorsim.analysis.systems.oversight.page import recount
 from tutorsim.analysis.systems.oversight.page_evidence import reread
 from tutorsim.errors import UsageError
@@ -84,7 +85,7 @@ def test_votes_are_counted_again_over_what_can_be_read():
 def test_a_recount_shows_every_reading_and_can_be_made_under_one(played):
     def tables(**changes):
         found = recount(played, {key: (value,) for key, value in changes.items()})
-        return {table.name: table.data for section in found.sections for table in section.tables}
+        return {name: table.data for name, table in tables_of(found).items()}
 
     logged, strict = tables(), tables(reading="strict")
     rows = {(r["condition"], r["reading"]): r for r in logged["readings"].iter_rows(named=True)}

@@ -52,6 +52,9 @@ _NEVER: Final = 1e-12
 DRAWS_WITHIN: Final = 9_999
 """Draws of labels within task and persona."""
 
+SEED: Final = 0
+"""Of draws that no study's own seed makes."""
+
 _ADDED: Final = 0.5
 """Tasks of the greatest variance that are added to those seen: they may all happen to agree."""
 _TIES: Final = 1.1

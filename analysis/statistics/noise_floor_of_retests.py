@@ -17,6 +17,7 @@ from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import Cluster, p
 from tutorsim.analysis.statistics.array_types import Floats, Ints
 from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
+    SEED,
     Estimate,
     NotEstimable,
     mean_over_tasks,
@@ -386,7 +387,7 @@ class NoiseFloor:
     beside: list[BesideFloor]
 
 
-def noise_floor(source: Source, *, seed: int = 0) -> NoiseFloor | NotEstimable:
+def noise_floor(source: Source) -> NoiseFloor | NotEstimable:
     """The noise floor of a run's votes; not estimable without a retest.
 
     Raises `LogError` if the retest does not belong to the log.
@@ -407,8 +408,8 @@ def noise_floor(source: Source, *, seed: int = 0) -> NoiseFloor | NotEstimable:
         failed=sum(len(v.failures) for e in source.retest.episodes for v in e.votes),
         answered_by=answered_by(head.provenance),
         ballots=[ballot_agreement(own) for own in cells.values()],
-        winners=[winner_stability(own, seed=seed) for own in cells.values()],
-        beside=_beside(cells, seed),
+        winners=[winner_stability(own, seed=SEED) for own in cells.values()],
+        beside=_beside(cells),
     )
 
 
@@ -529,11 +530,11 @@ def _cells(votes: Sequence[AskedVote]) -> Cells:
     return {cell: own for cell, own in cells.items() if own}
 
 
-def _beside(cells: Cells, seed: int) -> list[BesideFloor]:
+def _beside(cells: Cells) -> list[BesideFloor]:
     found = []
     for form in dict.fromkeys(form for form, _ in cells):
         votes = cells.get((form, "vote_initial")) or cells[form, "vote_final"]
-        floors = [noise_floor_of(vote.masses(), seed=seed) for vote in votes]
+        floors = [noise_floor_of(vote.masses(), seed=SEED) for vote in votes]
         found += [_quantity(quantity, votes, floors) for quantity in QUANTITIES]
     return found
 

@@ -15,6 +15,7 @@ from tutorsim.analysis.pages.words import counted, warning_of_run
 from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     ALPHA,
+    SEED,
     Estimate,
     NotEstimable,
     PermutationTest,
@@ -256,7 +257,7 @@ def _row(each: _Compared, clusters: Mapping[Key, str]) -> _Row:
     def cluster(pair: Key) -> str:
         return clusters.get(pair, f"{pair[0]}.{pair[1]}")
 
-    test, difference = paired_difference(each.one, each.two, cluster=cluster, seed=0)
+    test, difference = paired_difference(each.one, each.two, cluster=cluster, seed=SEED)
     assert isinstance(difference, Estimate)
     n = len(each.one)
     one, two = (fsum(side.values()) / n for side in (each.one, each.two))

@@ -24,6 +24,7 @@ from tutorsim.analysis.recount.same_voter_in_two_formats import (
 from tutorsim.analysis.runs.branch_continuations import branch_changes
 from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
+    SEED,
     UNKNOWN,
     Bounds,
     Estimate,
@@ -435,7 +436,7 @@ def _outcome(
             [first + gap.low for first, gap in zip(logged, gaps, strict=True)]
         ),
         difference=_mean_gap(gaps),
-        test=flips_by_task([gap.low for gap in gaps], [gap.task for gap in gaps], seed=0),
+        test=flips_by_task([gap.low for gap in gaps], [gap.task for gap in gaps], seed=SEED),
         p_holm=None,
     )
     if isinstance(row.before, NotEstimable):

@@ -32,7 +32,7 @@ from tutorsim.analysis.charts.figure import (
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words import SMALL, counted, extremes, listed, percent, share
 from tutorsim.analysis.statistics.intervals_and_tests import ALPHA, Estimate, NotEstimable
-from tutorsim.analysis.systems.panel.page_evidence import SEED, Evidence
+from tutorsim.analysis.systems.panel.page_evidence import Evidence
 from tutorsim.analysis.systems.panel.self_support_labels_and_power import label_positions, margins
 
 
@@ -544,7 +544,7 @@ def labels_figure(of: Evidence) -> Iterator[Row]:
     """Share of ballot mass that went to the draft shown under each label; the upright tick is an
     even share, and a filled dot a share that reshuffling the labels seldom gives (p < {alpha},
     corrected over the labels). n is the ballots of each protocol. {held}"""
-    for found in label_positions(of.source, seed=SEED):
+    for found in label_positions(of.source):
         if isinstance(found, NotEstimable):
             continue
         for label, part in found.share.items():

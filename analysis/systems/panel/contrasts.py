@@ -27,6 +27,7 @@ from tutorsim.analysis.recount.same_voter_in_two_formats import (
 )
 from tutorsim.analysis.statistics.intervals_and_tests import (
     ALPHA,
+    SEED,
     Estimate,
     NotEstimable,
     PermutationTest,
@@ -88,7 +89,7 @@ class Contrast:
 
 
 def contrasts(
-    source: Source, outcomes: Sequence[Outcome], *, reference: str | None = None, seed: int = 0
+    source: Source, outcomes: Sequence[Outcome], *, reference: str | None = None
 ) -> list[Contrast]:
     """Conditions against one another on some outcomes, per benchmark.
 
@@ -117,18 +118,16 @@ def contrasts(
                     mean_by_pair(one),
                     mean_by_pair(two),
                     cluster=itemgetter(1),
-                    seed=seed,
+                    seed=SEED,
                     ends=ENDS[outcome],
                 )
                 cell = benchmark, outcome, first, second
                 rows.append(Contrast(*cell, test, None, None, difference, NotEstimable("no pairs")))
                 sides.append((one, two))
-    return _alone(corrected(rows), sides, seed)
+    return _alone(corrected(rows), sides)
 
 
-def _alone(
-    rows: Sequence[Contrast], sides: Sequence[tuple[Runs, Runs]], seed: int
-) -> list[Contrast]:
+def _alone(rows: Sequence[Contrast], sides: Sequence[tuple[Runs, Runs]]) -> list[Contrast]:
     """The rows with what they say of these tasks alone, where tasks are too few for more."""
     tested = [i for i, row in enumerate(rows) if isinstance(row.test, PermutationTest)]
     most = max((row.test.tasks for row in rows if isinstance(row.test, PermutationTest)), default=0)
@@ -139,7 +138,7 @@ def _alone(
         one, two = sides[i]
         shared = [pair for pair in one if pair in two]
         found[i] = labels_within_pairs(
-            [one[pair] for pair in shared], [two[pair] for pair in shared], seed=seed
+            [one[pair] for pair in shared], [two[pair] for pair in shared], seed=SEED
         )
     values = holm(found)
     return [replace(row, p_alone=values.get(i)) for i, row in enumerate(rows)]
@@ -158,16 +157,14 @@ OUTCOME_NAMES: Final[dict[Outcome, str]] = {
 }
 
 
-def contrasts_of(
-    source: Source, outcomes: Sequence[Outcome] = HEAD_OUTCOMES, *, seed: int = 0
-) -> list[Contrast]:
+def contrasts_of(source: Source, outcomes: Sequence[Outcome] = HEAD_OUTCOMES) -> list[Contrast]:
     """Conditions on some outcomes: against the single tutor where there is one, else all pairs.
 
     `outcomes`: what to compare; all that is asked for is one family.
     """
     conditions = {episode.condition for episode in source.episodes}
     reference = "baseline" if "baseline" in conditions else None
-    return contrasts(source, outcomes, reference=reference, seed=seed)
+    return contrasts(source, outcomes, reference=reference)
 
 
 class Family(NamedTuple):
@@ -428,7 +425,7 @@ def _difference(cell: tuple[str, str], outcome: Outcome, a: Cells, b: Cells) -> 
         _mean([one[pair] for pair in shared]),
         _mean([two[pair] for pair in shared]),
         mean_over_tasks(differences, tasks, ends=ENDS[outcome]),
-        flips_by_task(differences, tasks, seed=0),
+        flips_by_task(differences, tasks, seed=SEED),
         None,
         sum(difference != 0 for difference in differences),
     )

@@ -217,9 +217,6 @@ def _gain_rows(of: "Evidence", known: _Figures) -> Iterator[_Printed]:
 
 # --- Report inputs -------------------------------------------------------------------------------
 
-SEED: Final = 0
-"""Of every interval and test in a report."""
-
 THRESHOLDS: Final = (0.4, 0.7, 0.75, 0.9, 1.0)
 """Success thresholds that a report tries."""
 
@@ -237,12 +234,12 @@ class Evidence:
     @cached_property
     def contrasts(self) -> list[Contrast]:
         """Conditions against one another, in a report on every outcome."""
-        return contrasts_of(self.source, HEAD_OUTCOMES if self.brief else OUTCOMES, seed=SEED)
+        return contrasts_of(self.source, HEAD_OUTCOMES if self.brief else OUTCOMES)
 
     @cached_property
     def panels(self) -> PanelsView:
         """The run's panels beside one another; false where it compares none."""
-        return PanelsView(self.source, SEED)
+        return PanelsView(self.source)
 
     @cached_property
     def candidates(self) -> tuple[str, ...]:
@@ -316,7 +313,7 @@ class Evidence:
     @cached_property
     def noise(self) -> NoiseFloor | NotEstimable:
         """What re-asking alone changes; not estimable without a retest."""
-        return noise_floor(self.source, seed=SEED)
+        return noise_floor(self.source)
 
     @cached_property
     def invariance(self) -> FormatInvariance | NotEstimable:

@@ -15,6 +15,7 @@ from tutorsim.analysis.ballots.recount_source import Source, of_panel
 from tutorsim.analysis.pages.cells import Table, estimate, part_of, plain, table
 from tutorsim.analysis.statistics.array_types import Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
+    SEED,
     Estimate,
     NotEstimable,
     PermutationTest,
@@ -53,7 +54,6 @@ DRAWS: Final = 40_000
 """Votes drawn where counting takes too much: the standard error of a share is at most 0.0025."""
 _CELLS: Final = 1 << 21
 """Cells of the lattice of totals up to which ballots are counted."""
-_SEED: Final = 0
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ def _every_ballot(form: BallotForm, m: int, budget: int) -> Ints:
 
 
 def _drawn(protocol: Protocol, n: int, m: int, budget: int) -> tuple[float, ...]:
-    draw, form = np.random.default_rng(_SEED), FORMATS[protocol]
+    draw, form = np.random.default_rng(SEED), FORMATS[protocol]
     totals: Ints = np.zeros((DRAWS, m), dtype=np.int64)
     for _ in range(n):
         if form.scale:
@@ -322,7 +322,7 @@ def panel_outcomes(source: Source) -> list[PanelOutcome]:
     return sorted(found, key=lambda row: order.index((row.benchmark, row.condition)))
 
 
-def panel_contrasts(source: Source, *, seed: int = 0) -> list[PanelContrast]:
+def panel_contrasts(source: Source) -> list[PanelContrast]:
     """Every panel against the study's first, under each condition and on each measure.
 
     The family of Holm's correction is all of them, of every benchmark and measure.
@@ -341,7 +341,7 @@ def panel_contrasts(source: Source, *, seed: int = 0) -> list[PanelContrast]:
                 for (of, condition), episodes in cells
                 if of == benchmark
                 for row in _against_first(
-                    (benchmark, condition, measure), _values(episodes, measure, shares), names, seed
+                    (benchmark, condition, measure), _values(episodes, measure, shares), names
                 )
             ]
             found += rows
@@ -372,7 +372,7 @@ def _values(episodes: Sequence[EpisodeRecord], measure: Measure, shares: Shares)
 
 
 def _against_first(
-    cell: tuple[str, str, Measure], values: Values, names: Sequence[str], seed: int
+    cell: tuple[str, str, Measure], values: Values, names: Sequence[str]
 ) -> list[PanelContrast]:
     first, *others = names
     rows = []
@@ -381,7 +381,7 @@ def _against_first(
             values.get(first, {}),
             values.get(second, {}),
             cluster=itemgetter(1),
-            seed=seed,
+            seed=SEED,
             ends=(-1, 1),
         )
         unknown = NotEstimable("no pairs")
@@ -417,7 +417,6 @@ class PanelsView:
     """What a run that compares panels says of them, each thing computed once."""
 
     source: Source
-    seed: int = 0
 
     @cached_property
     def votes(self) -> list[PanelVotes]:
@@ -432,7 +431,7 @@ class PanelsView:
     @cached_property
     def contrasts(self) -> list[PanelContrast]:
         """Every panel against the study's first."""
-        return panel_contrasts(self.source, seed=self.seed)
+        return panel_contrasts(self.source)
 
     def __bool__(self) -> bool:
         """Whether the run compares panels at all."""

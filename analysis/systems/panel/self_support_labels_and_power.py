@@ -42,7 +42,12 @@ from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import turn_table
 from tutorsim.analysis.pages.cells import estimate, number, p_value, plain
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
-from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, holm, share_of_numbered
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    SEED,
+    NotEstimable,
+    holm,
+    share_of_numbered,
+)
 from tutorsim.vocabularies import BallotFormat, Blinding
 
 # --- Ballots as seen -----------------------------------------------------------------------------
@@ -202,7 +207,7 @@ def self_support(source: Source) -> list[SelfSupport | NotEstimable]:
     ]
 
 
-def label_positions(source: Source, *, seed: int = 0) -> list[LabelPosition | NotEstimable]:
+def label_positions(source: Source, *, seed: int = SEED) -> list[LabelPosition | NotEstimable]:
     """Mass by label in the final votes of each protocol."""
     return [
         found

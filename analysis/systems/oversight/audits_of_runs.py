@@ -113,12 +113,12 @@ def _delivered(grouping: str, group: str, records: Sequence[OversightRecord]) ->
 
 def score_changes(records: Sequence[OversightRecord]) -> dict[int, Estimate | NotEstimable]:
     """Guidance of a delivered reply → mean change of the student's next score, over tasks."""
-    changes: dict[int, list[tuple[float, str]]] = {}
-    for record, audited in _of_audit(records):
-        before, after = audited.score_before, audited.score_after
-        if audited.delivered and record.label and before is not None and after is not None:
-            change = (after - before, record.conversation)
-            changes.setdefault(record.label.guidance, []).append(change)
+    changes = by_key(
+        (record.label.guidance, (audited.score_after - audited.score_before, record.conversation))
+        for record, audited in _of_audit(records)
+        if audited.delivered and record.label
+        if audited.score_before is not None and audited.score_after is not None
+    )
     return {
         guidance: mean_over_tasks([c for c, _ in found], [t for _, t in found], ends=(-1, 1))
         for guidance, found in sorted(changes.items())

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.analysis.systems.oversight.label_accuracy import Pair, cells_of, headline, pair_of
 from tutorsim.analysis.systems.system_view import Spent, spent_by
 from tutorsim.records import CallRecord
@@ -27,11 +28,6 @@ class Share(NamedTuple):
     hits: int
     of: int
 
-    @property
-    def share(self) -> float | None:
-        """`None` of none."""
-        return self.hits / self.of if self.of else None
-
 
 def debate_shares(records: Sequence[OversightRecord]) -> list[Share]:
     """Shares over a condition's debated items; what the condition does not have is left out."""
@@ -41,17 +37,15 @@ def debate_shares(records: Sequence[OversightRecord]) -> list[Share]:
 
 def _moved(records: Sequence[OversightRecord]) -> list[Share]:
     """Labels that an agent changed between its first and its last message."""
-    counts: Counter[tuple[str, bool]] = Counter()
-    for record in records:
-        for agent in dict.fromkeys(message.agent for message in record.messages):
-            said = [m.labels for m in record.messages if m.agent == agent]
-            if len(said) < 2 or said[0] is None or said[-1] is None:
-                continue
-            for label in LABELS:
-                moved = getattr(said[0], label) != getattr(said[-1], label)
-                counts[f"{agent}: {label} moved from first to last message", moved] += 1
-    names = dict.fromkeys(name for name, _ in counts)
-    return [Share(n, counts[n, True], counts[n, True] + counts[n, False]) for n in sorted(names)]
+    moved = by_key(
+        (f"{agent}: {label} moved from first to last message", first != last)
+        for record in records
+        for agent, said in by_key((one.agent, one.labels) for one in record.messages).items()
+        if len(said) > 1 and None not in (said[0], said[-1])
+        for label in LABELS
+        for first, last in [(getattr(said[0], label), getattr(said[-1], label))]
+    )
+    return [Share(name, sum(some), len(some)) for name, some in sorted(moved.items())]
 
 
 def _pressed(records: Sequence[OversightRecord]) -> list[Share]:
@@ -115,16 +109,12 @@ def sycophancy(records: Sequence[OversightRecord]) -> Share:
 
 def severity_errors(records: Sequence[OversightRecord]) -> list[Share]:
     """Severity of the stress test → share of items with a wrong label; only items with gold."""
-    found = []
-    for severity in range(4):
-        items = [
-            r
-            for r in records
-            if r.gold is not None and r.stress is not None and r.stress.severity == severity
-        ]
-        wrong = sum(not all(r.scores.values()) for r in items)
-        found.append(Share(f"severity {severity}: a label is wrong", wrong, len(items)))
-    return [share for share in found if share.of]
+    wrong = by_key(
+        (f"severity {r.stress.severity}: a label is wrong", not all(r.scores.values()))
+        for r in records
+        if r.gold is not None and r.stress is not None and r.stress.severity is not None
+    )
+    return [Share(name, sum(some), len(some)) for name, some in sorted(wrong.items())]
 
 
 class Calibration(NamedTuple):

@@ -52,7 +52,6 @@ from tutorsim.analysis.systems.panel.page_evidence import (
     Evidence,
     askings_table,
     beside_floor_table,
-    grid_of,
 )
 from tutorsim.analysis.systems.panel.panels_compared import certain_table
 from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
@@ -96,15 +95,14 @@ def _ran(evidence: Evidence) -> Answer | None:
             " ".join((f"Ballots are {formats}.", *evidence.source.notes)),
             "record",
         )
-    counts = evidence.episodes
-    tasks = {(e.benchmark, e.task_id) for e in evidence.source.episodes}
-    study = run.panel
-    failed = f" {counted(counts['failed'], 'episode')} failed." if counts["failed"] else ""
+    grid, study = evidence.grid, run.panel
+    failed = f" {counted(grid['failed'], 'episode')} failed." if grid["failed"] else ""
     return Answer(
         "What was run?",
-        f"{counted(counts['episodes'], 'episode')}, {counted(turns.height, 'voting turn')}",
-        f"{counted(len(tasks), 'task')} × {counted(len(study.personas), 'student persona')} under "
-        f"each of the conditions {listed(study.conditions)}. {_seats(run)} tutors and at most "
+        f"{counted(grid['episodes'], 'episode')}, {counted(turns.height, 'voting turn')}",
+        f"{counted(sum(grid['tasks'].values()), 'task')} × "
+        f"{counted(len(study.personas), 'student persona')} under each of the conditions "
+        f"{listed(study.conditions)}. {_seats(run)} tutors and at most "
         f"{counted(study.max_turns, 'turn')}.{failed}",
         "outcomes",
     )
@@ -569,7 +567,7 @@ def _study_lead(evidence: Evidence) -> str:
     run = evidence.source.run
     if run is None:
         return ""
-    study, grid = run.panel, grid_of(evidence.source.episodes)
+    study, grid = run.panel, evidence.grid
     changed = run.branch is not None and run.branch.fallback_order is not None
     said = (
         f"Study {study.name}, seed {study.seed}, digest {run.study_digest[:12] or 'not stated'}; "
@@ -761,7 +759,7 @@ def values_of(evidence: Evidence) -> dict[str, Any]:
     return {
         "study": None if run is None else run.study.model_dump(mode="json"),
         "branch": run and run.branch and branch_counts(run.branch, source.episodes),
-        "grid": grid_of(source.episodes),
+        "grid": evidence.grid,
         "success": evidence.success,
         "success_by_persona": evidence.successes,
         "rounds": evidence.rounds,
@@ -780,11 +778,8 @@ def values_of(evidence: Evidence) -> dict[str, Any]:
 
 def _warning_elsewhere(source: Source) -> str:
     """What an export said of itself, and that the rest is absent."""
-    said = [WARNINGS[kind] for kind in source.kinds]
-    if not source.stated:
-        return _UNKNOWN_WARNING
-    absent = "The file says how voters voted, and nothing of what was said before or came of it."
-    return " ".join([*said, absent])
+    said = [WARNINGS[kind] for kind in source.kinds if source.stated]
+    return " ".join([*said, _UNKNOWN_WARNING])
 
 
 def provenance_of(source: Source) -> str:
@@ -822,9 +817,7 @@ def _ran_in_short(evidence: Evidence) -> str:
     episodes, stated = source.episodes, run.provenance
     if not episodes:
         return "The run has no episode."
-    failed = sum(e.status == "failed" for e in episodes)
-    tasks = len({(e.benchmark, e.task_id) for e in episodes})
-    conditions = list(dict.fromkeys(e.condition for e in episodes))
+    failed, tasks = evidence.grid["failed"], sum(evidence.grid["tasks"].values())
     left = f" {counted(failed, 'episode')} failed and are in no figure." if failed else ""
     mixed = ""
     if run.branch is not None:
@@ -836,7 +829,8 @@ def _ran_in_short(evidence: Evidence) -> str:
         )
     return (
         f"{counted(len(episodes), 'episode')} of {counted(tasks, 'task')} under "
-        f"{listed(conditions)}.{left} Models: {listed(stated.models)}, {_days(stated)}.{mixed}"
+        f"{listed(evidence.grid['conditions'])}.{left} Models: {listed(stated.models)}, "
+        f"{_days(stated)}.{mixed}"
     )
 
 

@@ -1,7 +1,7 @@
 """Everything a panel's report rests on, each thing computed once, when it is asked for."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -46,7 +46,6 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     Rounds,
     Success,
     SuccessRate,
-    episode_counts,
     gains,
     rounds,
     scores_by_turn,
@@ -345,9 +344,18 @@ class Evidence:
         return beside_published(self)
 
     @cached_property
-    def episodes(self) -> dict[str, int]:
-        """`episodes`, `complete`, `failed`, `tutor_fired`, `unscored`."""
-        return episode_counts(self.source)
+    def grid(self) -> dict[str, Any]:
+        """How many episodes there are, and of what."""
+        episodes = self.source.episodes
+        tasks = {(e.benchmark, e.task_id) for e in episodes}
+        return {
+            "episodes": len(episodes),
+            "complete": sum(e.status == "complete" for e in episodes),
+            "failed": sum(e.status == "failed" for e in episodes),
+            "tasks": dict(sorted(Counter(benchmark for benchmark, _ in tasks).items())),
+            "personas": list(dict.fromkeys(e.persona for e in episodes)),
+            "conditions": list(dict.fromkeys(e.condition for e in episodes)),
+        }
 
     @property
     def voted(self) -> bool:
@@ -496,17 +504,4 @@ def usage(episodes: Iterable[EpisodeRecord], prices: Prices | None) -> dict[str,
         **{name: sum(row[name] for row in models.values()) for name in Spent._fields},
         "cost_usd": sum(known) if len(known) == len(costs) else None,
         "prices_as_of": prices and prices.as_of,
-    }
-
-
-def grid_of(episodes: Sequence[EpisodeRecord]) -> dict[str, Any]:
-    """How many episodes there are, and of what."""
-    tasks = {(e.benchmark, e.task_id) for e in episodes}
-    return {
-        "episodes": len(episodes),
-        "complete": sum(e.status == "complete" for e in episodes),
-        "failed": sum(e.status == "failed" for e in episodes),
-        "tasks": dict(sorted(Counter(benchmark for benchmark, _ in tasks).items())),
-        "personas": list(dict.fromkeys(e.persona for e in episodes)),
-        "conditions": list(dict.fromkeys(e.condition for e in episodes)),
     }

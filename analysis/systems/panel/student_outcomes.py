@@ -109,18 +109,6 @@ class Rounds:
     mean_fired: Estimate | NotEstimable
 
 
-def episode_counts(source: Source) -> dict[str, int]:
-    """`episodes`, `complete`, `failed`, `tutor_fired` and `unscored` (no last score)."""
-    complete = [e for e in source.episodes if e.status == "complete"]
-    return {
-        "episodes": len(source.episodes),
-        "complete": len(complete),
-        "failed": len(source.episodes) - len(complete),
-        "tutor_fired": sum(e.turns_taken > 0 for e in complete),
-        "unscored": sum(e.final_correctness is None for e in complete),
-    }
-
-
 def gains(source: Source) -> list[Gain]:
     """Initial, final and gain by benchmark, condition and measure, tutor-fired episodes."""
     return [
@@ -361,25 +349,24 @@ def gains_table(of: Any) -> Iterator[Row]:
 
 def persona_tables(of: Any) -> tuple[Table, ...]:
     """Successes of scored episodes, persona by condition, one table a benchmark."""
-    return present(*_persona_tables(of.successes))
+    own = by_key((row.benchmark, row) for row in of.successes)
+    return present(*(_persona_table(benchmark, rows) for benchmark, rows in own.items()))
 
 
-def _persona_tables(successes: Sequence[Success]) -> Iterator[Table | None]:
-    for benchmark in dict.fromkeys(row.benchmark for row in successes):
-        rows: dict[str, dict[str, Written | str]] = {}
-        own = [row for row in successes if row.benchmark == benchmark]
-        empty = dict.fromkeys((row.condition for row in own), "")
-        for row in own:
-            cells = rows.setdefault(row.persona, {"persona": row.persona, **empty})
-            cells[row.condition] = Written(
-                f"{row.successes}/{row.rate.n}", Share(row.successes, row.rate.n)
-            )
-        yield of_rows(
-            f"personas-{benchmark}",
-            f"Success by persona, {BENCHMARKS.get(benchmark, benchmark)}",
-            "Successful episodes / episodes with a last score.",
-            list(rows.values()),
+def _persona_table(benchmark: str, own: Sequence[Success]) -> Table | None:
+    rows: dict[str, dict[str, Written | str]] = {}
+    empty = dict.fromkeys((row.condition for row in own), "")
+    for row in own:
+        cells = rows.setdefault(row.persona, {"persona": row.persona, **empty})
+        cells[row.condition] = Written(
+            f"{row.successes}/{row.rate.n}", Share(row.successes, row.rate.n)
         )
+    return of_rows(
+        f"personas-{benchmark}",
+        f"Success by persona, {BENCHMARKS.get(benchmark, benchmark)}",
+        "Successful episodes / episodes with a last score.",
+        list(rows.values()),
+    )
 
 
 # --- Scores by turn ------------------------------------------------------------------------------

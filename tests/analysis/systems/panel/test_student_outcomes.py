@@ -10,7 +10,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstima
 from tutorsim.analysis.systems.panel.page_evidence import Evidence
 from tutorsim.analysis.systems.panel.student_outcomes import (
     SCORES_SCHEMA,
-    episode_counts,
     few_tasks_words,
     gains,
     outcome_of,
@@ -49,13 +48,10 @@ def test_gains_are_over_tutored_episodes_and_from_unrounded_means():
     )
     # Halves of 0.125 + 0.25, of 0.75 + 0.5, and of 0.625 + 0.25.
     assert (mean(row.initial), mean(row.final), mean(row.gain)) == (0.1875, 0.625, 0.4375)
-    assert episode_counts(source) == {
-        "episodes": 5,
-        "complete": 4,
-        "failed": 1,
-        "tutor_fired": 3,
-        "unscored": 1,
-    }
+    grid = Evidence(source).grid
+    assert (grid["episodes"], grid["complete"], grid["failed"]) == (5, 4, 1)
+    assert [(one.episodes, one.fired) for one in rounds(source)] == [(4, 3)]
+    assert [one.unscored for one in success_rates(source)] == [1]
 
 
 def test_programs_have_verdicts_beside_scores_and_a_missing_verdict_is_no_failure():
@@ -132,7 +128,7 @@ def test_rounds_count_untutored_episodes_as_none():
 def test_nothing_to_report_is_reported_as_nothing():
     empty = panel_source()
     assert gains(empty) == successes(empty) == success_rates(empty) == rounds(empty) == []
-    assert episode_counts(empty)["episodes"] == 0
+    assert Evidence(empty).grid["episodes"] == 0
 
 
 def test_all_missing_scores_are_not_estimable():

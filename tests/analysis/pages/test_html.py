@@ -240,9 +240,7 @@ def test_hostile_text_is_text(rich_source):
     ],
 )
 def test_what_nobody_can_see_in_an_episode_is_visible_in_its_data(said):
-    packs = html._Packs()
-    packs.add([["message", said, "plain", True]])
-    [(number, data)] = packs.done()
+    [(number, data)] = html._packs([[["message", said, "plain", True]]])
     [[[_, told, *rest]]] = json.loads(zlib.decompress(base64.b64decode(data), -15))
     assert (number, told, rest) == (1, shown(said), ["plain", True])
 

@@ -20,7 +20,6 @@ from pathlib import Path
 from string import Template
 from typing import Any, Final, Self, TypeVar, get_args
 
-import tomli_w
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tutorsim.errors import CatalogError, RecordingError
@@ -59,6 +58,8 @@ def wordings_text(wordings: Wordings) -> str:
 
     Texts of several lines are written as such where that keeps each of their characters.
     """
+    import tomli_w  # a replay writes none
+
     ordered = {
         part: {name: entries[name] for name in sorted(entries)}
         for part, entries in wordings.items()

@@ -18,7 +18,6 @@ from tutorsim.cli.options import (
     max_age_option,
     plain,
 )
-from tutorsim.cli.output_elements import print_all
 from tutorsim.cli.run_or_recording import RunPath
 from tutorsim.errors import CheckFailed, UsageError
 
@@ -222,7 +221,10 @@ def verify(
         emit_json({**_as_json(result), **told})
     else:
         _show(result)
-        print_all(out(), found.shown() if found else ())
+        if found is not None:
+            from tutorsim.cli.output_elements import print_all
+
+            print_all(out(), found.shown())
     if asked is not None and found is None:
         tell("No claim was computed again: the recording itself does not hold.")
     if result.exit_code or (found is not None and not found.holds):
@@ -268,6 +270,7 @@ def _check_fits(
 def _without_recording(asked: Any, run: Path, markdown: Path | None, *, as_json: bool) -> None:
     """Claims of a run or of ballots that no recording is named for."""
     from tutorsim.cli.check_and_write_claims import claimed
+    from tutorsim.cli.output_elements import print_all
 
     found = claimed(asked, run)
     if markdown is not None:

@@ -1,4 +1,7 @@
-"""What a command reads, a run or a recording that is replayed first, and the head of its view."""
+"""What a command reads, a run or a recording that is replayed first, and the head of its view.
+
+What shows a view is loaded when one is shown: a replay shows none.
+"""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -8,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tutorsim.cli.console import listing, safe, tell
-from tutorsim.cli.output_elements import Prose, caption, elsewhere, heading, provenance, styled
 from tutorsim.errors import LogError
-from tutorsim.records import EPISODES_FILE, RUN_FILE, Branch, BranchPoint, EpisodeRecord, read_run
 
 if TYPE_CHECKING:
     from tutorsim.analysis.ballots.recount_source import Source
+    from tutorsim.cli.output_elements import Prose
+    from tutorsim.records import Branch, BranchPoint, EpisodeRecord
 
 
 # --- Run or recording ----------------------------------------------------------------------------
@@ -42,6 +45,7 @@ class RunPath(click.Path):
 
 def _replayed(recording: Path, ctx: click.Context) -> Path:
     from tutorsim.analysis.pages.words import counted
+    from tutorsim.records import read_run
     from tutorsim.runner.replay import replay_into
 
     folder = ctx.with_resource(tempfile.TemporaryDirectory(prefix="tutorsim-"))
@@ -61,6 +65,7 @@ def check_logs(*paths: Path) -> None:
 
     Raises `LogError` if a log is damaged, or is not what its recording gives.
     """
+    from tutorsim.records import EPISODES_FILE, RUN_FILE
     from tutorsim.runner.find_and_check_recording import check_tied
 
     for path in paths:
@@ -79,12 +84,13 @@ def check_logs(*paths: Path) -> None:
 # --- Branch notes --------------------------------------------------------------------------------
 
 
-def branch_head(branch: Branch, episodes: Sequence[EpisodeRecord]) -> Prose:
+def branch_head(branch: "Branch", episodes: Sequence["EpisodeRecord"]) -> "Prose":
     """What a run that is a branch consists of."""
     from tutorsim.analysis.runs.branch_continuations import (  # replay and verify need no analysis
         branch_changes,
         branch_counts,
     )
+    from tutorsim.cli.output_elements import Prose, styled
 
     counts = branch_counts(branch, episodes)
     told = f" under {branch_changes(branch)}. Episodes: {counts.covered:,} as logged"
@@ -103,12 +109,12 @@ def branch_head(branch: Branch, episodes: Sequence[EpisodeRecord]) -> Prose:
     )
 
 
-def draw_name(point: BranchPoint, branch: Branch | None) -> str:
+def draw_name(point: "BranchPoint", branch: "Branch | None") -> str:
     """`draw 2 of 5`."""
     return f"draw {point.continuation}" + (f" of {branch.continuations}" if branch else "")
 
 
-def from_here(point: BranchPoint, branch: Branch | None, *, turn: int) -> str:
+def from_here(point: "BranchPoint", branch: "Branch | None", *, turn: int) -> str:
     """What a turn of a continuation is, from the first that the branch decides on."""
     from tutorsim.analysis.runs.branch_continuations import branch_changes
 
@@ -127,8 +133,10 @@ def from_here(point: BranchPoint, branch: Branch | None, *, turn: int) -> str:
 # --- Source head ---------------------------------------------------------------------------------
 
 
-def source_shown(source: "Source", read: Sequence[str] = ()) -> Iterator[Prose]:
+def source_shown(source: "Source", read: Sequence[str] = ()) -> Iterator["Prose"]:
     """What is looked at, what was `read` of it, and what answered its calls: the head of a view."""
+    from tutorsim.cli.output_elements import Prose, caption, elsewhere, heading, provenance
+
     yield heading(source.name)
     yield from map(Prose, read)
     if source.run is None:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-import tomli_w
 from pydantic import ValidationError
 
 from tutorsim.catalog import WORDINGS_FILE, read_wordings, with_overrides, wordings_text
@@ -196,6 +195,8 @@ def write_study(loaded: LoadedStudy, folder: Path) -> None:
 
     Raises `FolderError` if a file cannot be written.
     """
+    import tomli_w  # a replay writes none
+
     data = loaded.study_table()
     formats = {
         benchmark: loaded.system.tasks[settings.get("format") or benchmark]

@@ -9,7 +9,7 @@ import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from http import HTTPStatus
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, NoReturn, Protocol, get_args
 
@@ -221,7 +221,6 @@ _LONE_ITEM: Final = re.compile(r'\[\n +("(?:[^"\\]|\\.)*")\n +\]')
 _INDENT: Final = re.compile(r"\n +")
 _ESCAPED: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _SUCCESS: Final = range(200, 300)
-_PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 
 
 class RecordedBy(NamedTuple):
@@ -329,10 +328,21 @@ def write_cassette(
 
 def _vcr_response(one: Interaction) -> dict[str, Any]:
     return {
-        "status": {"code": one.status, "message": _PHRASES.get(one.status, "")},
+        "status": {"code": one.status, "message": _phrase(one.status)},
         "headers": {name: [value] for name, value in one.response_headers.items()},
         "body": {"string": one.response},
     }
+
+
+@cache
+def _phrase(status: int) -> str:
+    """The standard's word for a status; empty where it has none."""
+    from http import HTTPStatus  # a replay writes no cassette
+
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""
 
 
 def read_cassette(folder: Path, episode_id: str) -> Cassette:
@@ -409,7 +419,9 @@ def _interaction(
 ) -> Interaction:
     """Check an entry of the file, whose call header begins with `place`, as `episode/`."""
     request, response = raw["request"], raw["response"]
-    headers = _first(request["headers"])
+    headers = {name: str(values[0]) for name, values in request["headers"].items()}
+    said = {name: str(values[0]) for name, values in response["headers"].items()}
+    method, uri = request["method"], request["uri"]
     call, asked, answer = headers[CALL_HEADER], request["body"], response["body"]["string"]
     key, status = call[len(place) :], response["status"]["code"]
     if not call.startswith(place):
@@ -421,18 +433,13 @@ def _interaction(
         )
     if not study and asked is None:
         asked = ""
-    if (study and request["uri"] != MESSAGES_URI) or not isinstance(asked, str):
+    if (study and uri != MESSAGES_URI) or not isinstance(asked, str):
         raise ValueError(f"call {key} is not a Messages API request")
     if not isinstance(answer, str):
         raise ValueError(f"the reply to call {key} is no text")
     if status not in _SUCCESS:
         raise ValueError(f"the reply to call {key} is not a success")
-    said, where = _first(response["headers"]), (request["method"], request["uri"])
-    return Interaction(key, kind, status, headers, asked, said, answer, *where)
-
-
-def _first(headers: dict[str, list[str]]) -> dict[str, str]:
-    return {name: str(values[0]) for name, values in headers.items()}
+    return Interaction(key, kind, status, headers, asked, said, answer, method, uri)
 
 
 def _why(error: Exception) -> str:

@@ -3,7 +3,6 @@
 Parquet is read with polars, here alone outside `analysis`.
 """
 
-import gzip
 import json
 import re
 import zlib
@@ -78,6 +77,8 @@ def decode(data: bytes, file: str) -> str:
 
 
 def _decompressed(data: bytes, file: str) -> bytes:
+    import gzip  # most files are not compressed
+
     try:
         return gzip.decompress(data)
     except EOFError as error:

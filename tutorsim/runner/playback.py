@@ -74,8 +74,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
-@dataclass(frozen=True)
-class VerdictChange:
+class VerdictChange(NamedTuple):
     """A program that the sandbox now judges otherwise than recorded."""
 
     episode_id: str
@@ -84,8 +83,7 @@ class VerdictChange:
     now: str
 
 
-@dataclass(frozen=True)
-class Replayed:
+class Replayed(NamedTuple):
     """What came of one piece."""
 
     episode_id: str
@@ -99,10 +97,11 @@ class Replayed:
     """What answered; `None` when the replay failed."""
     entry: Digests | None = None
     """What the manifest should say of it; `None` where nobody asked or the replay failed."""
+    record: Any = None
+    """What the line is of; `None` where another process played it or the replay failed."""
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """Where the effects of a job's pieces are answered from."""
 
     head: Manifest | RetestManifest
@@ -145,7 +144,8 @@ async def play(
     line = to_line(done.record)
     seconds = time.perf_counter() - started
     computed = piece.entry(done.record, line, done.cassette) if with_entry else None
-    return Replayed(piece.id, line, None, seconds, done.changes, done.answered_by, computed)
+    by = done.answered_by
+    return Replayed(piece.id, line, None, seconds, done.changes, by, computed, done.record)
 
 
 async def played(source: Source, piece: Piece[R, Any], entry: Digests) -> Played[R]:
@@ -338,8 +338,7 @@ def retest_piece(
 # --- Retest playing ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Asked:
+class _Asked(NamedTuple):
     """What was asked again of an episode, told by its calls, failed ones among them."""
 
     first: frozenset[CallKey]
@@ -364,9 +363,11 @@ class RetestPlayer:
         """From an episode to what was asked again of it."""
         self._source = source
 
-    def record_of(self, line: str) -> EpisodeLine:
-        """The record of a log line of the recording."""
-        record: EpisodeLine = self.recording.loaded.system.record.model_validate_json(line)
+    def record_of(self, one: Replayed) -> EpisodeLine:
+        """The record of a replayed episode; where another process played it, read from its line."""
+        record: EpisodeLine = one.record
+        if record is None:
+            record = self.recording.loaded.system.record.model_validate_json(one.line)
         return record
 
     def play(self, record: EpisodeLine, *, with_entry: bool = False) -> Replayed:
@@ -388,7 +389,7 @@ class RetestPlayer:
         cassette = self._source.reader.cassette(episode_id)
         texts = (*cassette.interactions, *(failure.key for failure in entry.failures))
         keys = [CallKey.parse(text) for text in texts]
-        first = frozenset(key._replace(attempt=1, repeat=0) for key in keys)
+        first = frozenset([CallKey(key.turn, key.stage, key.agent, 1) for key in keys])
         is_recorded = cassette.sha256 == entry.cassette_sha256
         return _Asked(first, max((key.repeat for key in keys), default=0), is_recorded)
 

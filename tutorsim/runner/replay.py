@@ -5,13 +5,11 @@ A recording's folder stands in the place of a run folder wherever a command want
 
 import os
 import shutil
-import signal
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tutorsim.errors import MissingCallError
 from tutorsim.kernel.flow import at_once
@@ -84,7 +82,7 @@ def replay(
             answered_by.join(one.answered_by or AnsweredBy())
             changes += one.changes
             if retest is not None and one.episode_id in retest.entries:
-                _add(again, retest.play(retest.record_of(one.line or "")))
+                _add(again, retest.play(retest.record_of(one)))
         check_drift(recording)
         check_provenance(recording.manifest, answered_by)
         run = run_record(recording.loaded, recording.manifest)
@@ -150,8 +148,7 @@ def _source(recording: Recording, sandbox: "Sandbox | None" = None) -> Source:
     )
 
 
-@dataclass(frozen=True)
-class _Work:
+class _Work(NamedTuple):
     """What is replayed, in any process."""
 
     recording: Recording
@@ -235,12 +232,15 @@ _given: list[_Work] = []
 
 
 def _begin_work(work: _Work) -> None:
+    import signal
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the first process, and it this one
     _given[:] = [work]
 
 
 def _in_a_worker(indices: Sequence[int]) -> list[Replayed]:
-    return list(_in_this_process(_given[0], indices))
+    """Replay episodes; a line travels to the other process faster than a record."""
+    return [one._replace(record=None) for one in _in_this_process(_given[0], indices)]
 
 
 def replay_episode(recording: Recording, episode_id: str) -> EpisodeLine:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
-from xml.etree import ElementTree
 
 from tutorsim.catalog import WordingNames, Wordings
 from tutorsim.errors import CheckFailed, FalseManifest, LogError, ReplayError, TutorsimError
@@ -179,7 +178,7 @@ def verify(
         differs = partial(_differs, one, entry, logged, recording.loaded.system)
         findings += _checked(one, entry, recording.manifest, differs)
         if retest is not None and facts is not None and one.line is not None:
-            again += _retested(retest, facts, one.line)
+            again += _retested(retest, facts, one)
     if retest is not None and facts is not None:
         calls += sum(entry.calls for entry in retest.entries.values())
         if not findings:  # else episodes are missing that the head speaks of
@@ -224,9 +223,9 @@ def _checked(
         yield Finding(what, error)
 
 
-def _retested(retest: RetestPlayer, facts: RetestFacts, line: str) -> Iterator[Finding]:
-    """What is wrong with the further askings of an episode."""
-    record = retest.record_of(line)
+def _retested(retest: RetestPlayer, facts: RetestFacts, one: Replayed) -> Iterator[Finding]:
+    """What is wrong with the further askings of an episode that could be replayed."""
+    record = retest.record_of(one)
     entry, again = retest.entries.get(record.episode_id), None
     if entry is not None:
         again = retest.play(record, with_entry=True)
@@ -343,6 +342,8 @@ class _Lines:
 
 def junit_xml(verification: Verification) -> bytes:
     """The verification as JUnit XML, one test case an episode."""
+    from xml.etree import ElementTree  # few ask for it
+
     by_episode = {finding.episode_id: finding.error for finding in verification.findings}
     names = [spec.episode_id for spec in verification.recording.specs]
     known = set(names)

@@ -6,13 +6,12 @@ panel's study loads nothing of a debate.
 """
 
 import sys
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from sysconfig import get_paths
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tutorsim.errors import UsageError
 
@@ -27,8 +26,7 @@ AUDITOR: Final = "oversight"
 """The system in whose studies `tutorsim audit` labels the replies of a run."""
 
 
-@dataclass(frozen=True)
-class Shipped:
+class Shipped(NamedTuple):
     """Where the parts of a system of this package are, each as `module:name`."""
 
     system: str

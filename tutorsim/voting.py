@@ -18,7 +18,6 @@ kept. A discussion agrees by one of four consensus rules over the flags of its m
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -166,8 +165,7 @@ _BLANKS = re.compile(r"[ \t]+")
 _AROUND_SEPARATORS = re.compile(r" ?([,=|]) ?")
 
 
-@dataclass(frozen=True)
-class FormatRule:
+class FormatRule(NamedTuple):
     """One format: how its ballots look, read, and are put right."""
 
     name: BallotFormat

@@ -54,7 +54,7 @@ def draw_labels(
     if blinding == "per_reader":
         before = f"{before}{stage}\x1f{reader}\x1f"
     hashed = sorted([(sha256(f"{before}{name}".encode()).digest(), name) for name in candidates])
-    return {label: name for label, (_, name) in zip(alphabet, hashed, strict=False)}
+    return dict(zip(alphabet, [name for _, name in hashed], strict=False))
 
 
 def labelled(texts: Mapping[str, str], labels: Mapping[str, str], *, blank: str) -> str:
@@ -213,9 +213,16 @@ class Scene:
         """What a second asking adds, by its template: the same for every call of an episode."""
         return {}
 
+    @cached_property
+    def _ballots(self) -> dict[tuple[BallotFormat, tuple[str, ...], int], str]:
+        """How to vote, by format, labels and budget: the same for every voter of a vote."""
+        return {}
+
     def fill(self, template: str, **values: object) -> str:
         """A template with what the episode shares and these values."""
-        return self.wordings.fill(template, **self.shared, **values)
+        if shared := self.shared:
+            values = {**shared, **values}
+        return self.wordings.fill(template, **values)
 
     def fill_if(self, wanted: bool, template: str, **values: object) -> str:
         """A sentence that follows another, or nothing."""
@@ -281,22 +288,22 @@ class Scene:
             **values: What it shows beside the ballot.
         """
         shown = tuple(labels)
-        ballot = self.wordings.fill(
-            f"ballot_{form}", example=_example(form, shown, budget), count=len(shown), budget=budget
-        )
+        asked = (form, shown, budget)
+        if asked not in self._ballots:
+            example = RULES[form].example(shown, budget)
+            self._ballots[asked] = self.wordings.fill(
+                f"ballot_{form}", example=example, count=len(shown), budget=budget
+            )
         return self.asking(
-            *(turn, stage, agent, partial(read_ballot, labels=shown, form=form, budget=budget)),
+            turn,
+            stage,
+            agent,
+            partial(read_ballot, labels=shown, form=form, budget=budget),
             system=system,
-            user=self.fill(template, ballot=ballot, **values),
+            user=self.fill(template, ballot=self._ballots[asked], **values),
             reminder="vote_reminder",
             salvage=partial(repair_ballot, labels=shown, form=form, budget=budget),
         )
-
-
-@lru_cache(maxsize=256)
-def _example(form: BallotFormat, shown: tuple[str, ...], budget: int) -> str:
-    """A well-formed ballot; every voter of a vote is shown the same one."""
-    return RULES[form].example(shown, budget)
 
 
 def vote(

@@ -270,23 +270,23 @@ class CallLog:
 
     def add(self, calls: Sequence[Call], sent: Sequence[Reply | Failure]) -> None:
         """Note what the answered calls of a round cost."""
-        self._calls += [
-            {
-                "key": str(call.key),
-                "stage": call.key.stage,
-                "model": reply.model,
-                "stop_reason": reply.stop_reason,
-                "input_tokens": reply.input_tokens,
-                "output_tokens": reply.output_tokens,
-            }
-            for call, reply in zip(calls, sent, strict=True)
-            if isinstance(reply, Reply)
-        ]
-        self._without_text += [
-            str(call.key)
-            for call, reply in zip(calls, sent, strict=True)
-            if isinstance(reply, Reply) and reply.stop_reason in USUAL and not reply.text.strip()
-        ]
+        for call, reply in zip(calls, sent, strict=True):
+            if isinstance(reply, Failure):
+                continue
+            text, model, stop_reason, input_tokens, output_tokens = reply
+            key = str(call.key)
+            self._calls.append(
+                {
+                    "key": key,
+                    "stage": call.key.stage,
+                    "model": model,
+                    "stop_reason": stop_reason,
+                    "input_tokens": input_tokens,
+                    "output_tokens": output_tokens,
+                }
+            )
+            if stop_reason in USUAL and (not text or text.isspace()):
+                self._without_text.append(key)
 
     def fields(self) -> dict[str, Any]:
         """The fields of an episode's record that hold its calls."""

@@ -34,8 +34,7 @@ class BallotReading(NamedTuple):
     """Points that a cumulative or rich ballot must sum to."""
 
 
-@dataclass(frozen=True)
-class Prompt(Generic[T]):
+class Prompt(NamedTuple, Generic[T]):
     """A recorded call, and how a reply to it is read."""
 
     key: CallKey
@@ -52,8 +51,7 @@ class Prompt(Generic[T]):
         return self.asked(Call(self.key._replace(repeat=repeat), request, if_cut_off))
 
 
-@dataclass(frozen=True)
-class AskedTogether(Generic[T]):
+class AskedTogether(NamedTuple, Generic[T]):
     """Prompts of which a repeat counts only where every one of them was answered."""
 
     stage: str
@@ -89,9 +87,11 @@ def votes_again(record: EpisodeLine, reading: BallotReading) -> Iterator[AskedTo
 
 def _key(turn: int, stage: str, ballot: BallotRecord, recorded: set[str]) -> CallKey:
     """The call that a ballot answered, in the format that its branch may have asked for."""
-    key = CallKey(turn, stage, ballot.voter, 1)
-    other = key._replace(stage=f"vote_as_{ballot.protocol}")
-    return other if stage == TURN_VOTES[-1] and str(other) in recorded else key
+    if stage == TURN_VOTES[-1]:
+        other = CallKey(turn, f"vote_as_{ballot.protocol}", ballot.voter, 1)
+        if str(other) in recorded:
+            return other
+    return CallKey(turn, stage, ballot.voter, 1)
 
 
 def vote_again(

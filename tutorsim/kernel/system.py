@@ -425,11 +425,15 @@ class LoadedStudy:
                 why=f"Its stages are {', '.join(self.system.stages)}.",
                 hint="Add the stage to the system's `stages`.",
             )
+        request = Request(self.model_of(agent, stage), system, user, *self._request_settings)
+        return Call(CallKey(turn, stage, agent, attempt), request, self.if_cut_off)
+
+    @cached_property
+    def _request_settings(self) -> tuple[int, tuple[tuple[str, float], ...]]:
+        """The longest reply, and the further fields of the body, of every request."""
         models: BaseModels = self.study.models
         extra = () if models.temperature is None else (("temperature", models.temperature),)
-        model = self.model_of(agent, stage)
-        request = Request(model, system, user, models.max_tokens, extra)
-        return Call(CallKey(turn, stage, agent, attempt), request, self.if_cut_off)
+        return models.max_tokens, extra
 
     @cached_property
     def if_cut_off(self) -> str | None:

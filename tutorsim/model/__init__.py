@@ -173,7 +173,9 @@ class Reply(NamedTuple):
             return cls(
                 text if text.isascii() else _encodable(text),
                 model if model.isascii() else _encodable(model),
-                stop_reason if stop_reason is None else _encodable(stop_reason),
+                stop_reason
+                if stop_reason is None or stop_reason.isascii()
+                else _encodable(stop_reason),
                 asked,
                 answered,
             )

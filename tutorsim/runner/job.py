@@ -10,8 +10,7 @@ Beside them stand the person who takes part in a piece, and the event loop that 
 """
 
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from tutorsim.errors import SandboxError, UsageError
 from tutorsim.kernel.flow import Flow, Listen, PersonInput
@@ -31,8 +30,7 @@ E = TypeVar("E", bound=Digests)
 """What a manifest says of a piece."""
 
 
-@dataclass(frozen=True)
-class Piece(Generic[R, E]):
+class Piece(NamedTuple, Generic[R, E]):
     """What one tape of a job holds: an episode, or what of it is asked again."""
 
     id: str

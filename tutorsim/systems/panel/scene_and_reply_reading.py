@@ -10,7 +10,6 @@ from tutorsim.kernel import ask_and_vote as kernel
 from tutorsim.kernel.ask_and_vote import draw_labels, indented
 from tutorsim.kernel.study import EpisodeSpec
 from tutorsim.kernel.system import LoadedStudy
-from tutorsim.model import Call
 from tutorsim.records import Branch, Note
 from tutorsim.systems.panel.settings import PanelCatalog, Persona, Study, role_of_copies
 from tutorsim.tasks import CodeTask, ScienceTask
@@ -147,9 +146,9 @@ class Scene(kernel.Scene):
             for reader in readers
         }
 
-    def call(self, turn: int, stage: str, agent: str, *, system: str, user: str) -> Call:
-        """A first asking."""
-        return self.loaded.call(turn, stage, agent, system=system, user=user)
+    @cached_property
+    def call(self) -> kernel.MakeCall:  # type: ignore[override]
+        return self.loaded.call
 
 
 def scene_of(loaded: LoadedStudy, spec: EpisodeSpec) -> Scene:
@@ -167,8 +166,7 @@ def _with(loaded: LoadedStudy, study: Study) -> LoadedStudy:
 # --- Reply reading -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class ReadProposal:
+class ReadProposal(NamedTuple):
     """A proposal as read; `None` for what the reply does not hold."""
 
     text: str
@@ -176,8 +174,7 @@ class ReadProposal:
     confidence: int | None
 
 
-@dataclass(frozen=True)
-class Score:
+class Score(NamedTuple):
     """A judge's score in [0, 1] and its reason."""
 
     value: float

@@ -146,7 +146,10 @@ def _student_question(scene: Scene, exchanges: Sequence[Exchange]) -> Question[s
     if isinstance(task, CodeTask):
         user["entry_point"] = task.entry_point
     return scene.asking(
-        *(len(exchanges), "student", "student", lambda reply: reply.strip() or None),
+        len(exchanges),
+        "student",
+        "student",
+        lambda reply: reply.strip() or None,
         system=scene.fill("student_system", **vars(scene.persona)),
         user=scene.fill("student_code" if scene.is_code else "student_science", **user),
         reminder="student_reminder",
@@ -165,7 +168,10 @@ def _judge_question(scene: Scene, turn: int, attempt: str) -> Question[Score]:
         attempt=indented(attempt),
     )
     return scene.asking(
-        *(turn, "judge", "judge", read_score),
+        turn,
+        "judge",
+        "judge",
+        read_score,
         system=scene.fill("judge_system"),
         user=user,
         reminder="judge_reminder",

@@ -258,7 +258,10 @@ class _Panel:
         role = self.scene.study.baseline_role if alone else agent
         name = template or ("propose_baseline" if alone else "propose")
         return self.scene.asking(
-            *(self.turn, stage, agent, read_proposal),
+            self.turn,
+            stage,
+            agent,
+            read_proposal,
             system=self.scene.told("baseline_system" if alone else "tutor_system", role),
             user=self.scene.fill(name, conversation=self.conversation, **values),
             reminder="propose_reminder",
@@ -271,7 +274,10 @@ class _Panel:
         """Ask a tutor to review the drafts behind its labels."""
         scene, shown = self.scene, tuple(labels)
         return scene.asking(
-            *(self.turn, stage, agent, lambda reply: read_reviews(reply, shown)),
+            self.turn,
+            stage,
+            agent,
+            lambda reply: read_reviews(reply, shown),
             system=scene.told("tutor_system", agent),
             user=scene.fill(
                 "critique" if stage == "critique" else "critique_tied",
@@ -288,7 +294,9 @@ class _Panel:
         """Ask a tutor to revise its draft in the light of peers and reviews."""
         peers = {label: role for label, role in labels.items() if role != agent}
         return self.proposal(
-            *(agent, "revise", "revise"),
+            agent,
+            "revise",
+            "revise",
             own_label=next(label for label, role in labels.items() if role == agent),
             own=indented(texts[agent]) or self.scene.blank,
             proposals=self.scene.labelled(texts, peers),
@@ -311,7 +319,10 @@ class _Panel:
         """
         scene = self.scene
         return scene.ballot(
-            *(self.turn, stage, agent, labels),
+            self.turn,
+            stage,
+            agent,
+            labels,
             form=form,
             budget=scene.study.cumulative_budget,
             system=scene.told("vote_system", agent),
@@ -399,14 +410,17 @@ def _proposals(
 ) -> Flow[Proposals]:
     """One proposal of each role; one that never came stands as an empty text."""
     answers = yield from ask(questions)
-    return {
-        role: Proposal(
-            **vars(answer.value or ReadProposal("", None, None)),
+    proposals = {}
+    for role, answer in zip(roles, answers, strict=True):
+        text, rationale, confidence = answer.value or ReadProposal("", None, None)
+        proposals[role] = Proposal(
+            text=text,
+            rationale=rationale,
+            confidence=confidence,
             status=answer.status,
             attempts=answer.attempts,
         )
-        for role, answer in zip(roles, answers, strict=True)
-    }
+    return proposals
 
 
 def _review(panel: _Panel, texts: Mapping[str, str], stage: str) -> Flow[tuple[ReviewRecord, ...]]:

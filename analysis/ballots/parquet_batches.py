@@ -20,7 +20,6 @@ import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import approving_nobody, budget_of, check_ballots
 from tutorsim.analysis.ballots.ballot_formats import WITH_BUDGET
-from tutorsim.analysis.ballots.outside_files import REQUIRED, typed_columns
 from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints, spellings
 from tutorsim.analysis.ballots.table_to_arrays import (
     Piece,
@@ -126,6 +125,8 @@ class ParquetBatches:
         return self.budget or CUMULATIVE_BUDGET
 
     def _looked_at(self, rows: pl.DataFrame, file: Path) -> Part:
+        from tutorsim.analysis.ballots.outside_files import typed_columns
+
         checked = check_ballots(typed_columns(rows, file), file, budget=self.points)
         votes = read_votes(checked.ballots, fallback_order=self.order)
         rich = checked.ballots if (checked.ballots["protocol"] == "rich").any() else None
@@ -262,6 +263,8 @@ def _is_regular(file: Path) -> bool:
     """Whether the columns have the ballots table's types."""
     with scanned(file) as rows:
         schema = rows.collect_schema()
+    from tutorsim.analysis.ballots.outside_files import REQUIRED  # a run needs no reader
+
     return set(REQUIRED) <= set(schema) and all(
         kind.is_signed_integer() if name in _NUMBERS else _is_text(kind)
         for name, kind in schema.items()

@@ -4,17 +4,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, approving_nobody
-from tutorsim.analysis.ballots.outside_files import (
-    BALLOT_SUFFIXES,
-    BallotsFound,
-    FileShape,
-    read_ballots,
-)
 from tutorsim.analysis.ballots.parquet_batches import (
     TOGETHER,
     ParquetBatches,
@@ -49,6 +43,9 @@ from tutorsim.records.run import of_one_panel, panels_of
 from tutorsim.system_registry import load
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, TOP_SCORE, ProvenanceKind
 
+if TYPE_CHECKING:
+    from tutorsim.analysis.ballots.outside_files import BallotsFound, FileShape
+
 # --- Recount source ------------------------------------------------------------------------------
 
 
@@ -58,7 +55,7 @@ class Source:
 
     name: str
     """The run folder's or file's name, never a path."""
-    rows: pl.DataFrame | Callable[[], BallotsFound] = field(repr=False)
+    rows: "pl.DataFrame | Callable[[], BallotsFound]" = field(repr=False)
     """The ballots table, or how to read it."""
     fallback_order: tuple[str, ...] | None
     """What decides a tie; `None` for ballots from elsewhere without one: then none does."""
@@ -95,7 +92,7 @@ class Source:
         return self.rows if isinstance(self.rows, pl.DataFrame) else self.rows().ballots
 
     @property
-    def files(self) -> tuple[FileShape, ...]:
+    def files(self) -> "tuple[FileShape, ...]":
         """How each file of ballots from elsewhere was read."""
         return () if isinstance(self.rows, pl.DataFrame) else self.rows().files
 
@@ -237,6 +234,8 @@ def open_frame(frame: pl.DataFrame, *, hints: Hints = NO_HINTS, name: str = "fra
         BallotFileError: If rows make no ballots.
         UsageError: If a hint names a column or candidate that is not there.
     """
+    from tutorsim.analysis.ballots.outside_files import read_ballots
+
     return _of_rows(
         name, cache(partial(read_ballots, [Path(name)], hints=hints, frame=frame)), hints
     )
@@ -278,6 +277,8 @@ def open_source(
         if run is not None:
             raise _not_by_file(path.resolve().name)
         return _open_run(path, ballots)
+    from tutorsim.analysis.ballots.outside_files import read_ballots  # a run needs no reader
+
     files = _ballot_files(path)
     rows = cache(partial(read_ballots, files, hints=hints))
     tables = all(file.suffix.lower() == ".parquet" for file in files)
@@ -299,7 +300,7 @@ def open_source(
     return _of_rows(path.resolve().name, rows, hints)
 
 
-def _of_rows(name: str, rows: Callable[[], BallotsFound], hints: Hints) -> Source:
+def _of_rows(name: str, rows: "Callable[[], BallotsFound]", hints: Hints) -> Source:
     """Ballots whose rows were looked at."""
     found = rows()
     return Source(
@@ -421,6 +422,8 @@ def check_votes(name: str, run: RunRecord) -> VotingSettings:
 def _ballot_files(path: Path) -> list[Path]:
     if path.exists() and not path.is_dir():
         return [path]
+    from tutorsim.analysis.ballots.outside_files import BALLOT_SUFFIXES
+
     files = sorted(p for p in path.glob("*") if p.suffix.lower() in BALLOT_SUFFIXES)
     exported = [p for p in files if p.stem == "ballots"]
     files = files or sorted(p for p in path.rglob("*") if p.suffix.lower() == ".parquet")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tutorsim.analysis.ballots.convert_to_long_format import read_candidates, read_own
 from tutorsim.analysis.ballots.reading_options import COLUMN_WORDS, Hints
 from tutorsim.errors import UsageError
 
@@ -147,6 +146,8 @@ def _columns(given: tuple[str, ...]) -> dict[str, Any]:
 def _standing(given: tuple[str, ...]) -> dict[str, Any]:
     """Who stands: names, a column of the ballots' file, or what a file says."""
     if len(given) == 1 and Path(given[0]).is_file():
+        from tutorsim.analysis.ballots.convert_to_long_format import read_candidates
+
         found = read_candidates(Path(given[0]))
         return {"candidates": found} if isinstance(found, tuple) else {"candidates_of": found}
     return {"candidates": given}
@@ -155,6 +156,8 @@ def _standing(given: tuple[str, ...]) -> dict[str, Any]:
 def _own(given: str | None) -> dict[str, Any]:
     """Whose candidate is whose: a column of the ballots' file, or what a file says."""
     if given is not None and Path(given).is_file():
+        from tutorsim.analysis.ballots.convert_to_long_format import read_own
+
         return {"own_of": read_own(Path(given))}
     return {"own": given}
 

@@ -451,11 +451,14 @@ def labels_within_pairs(
     rng = np.random.default_rng([seed, crc32(repr(sorted(shapes.items())).encode())])
     observed, drawn = 0.0, np.zeros(DRAWS_WITHIN)
     for (taken, left), rows in sorted(shapes.items()):
-        runs = np.array(sorted(rows))
+        runs = np.array(sorted(rows), dtype=float)
         weight, fixed = 1 / taken + 1 / left, runs.sum(axis=1) / left
         observed += float((weight * runs[:, :taken].sum(axis=1) - fixed).sum())
         shuffled = rng.permuted(np.broadcast_to(runs, (DRAWS_WITHIN, *runs.shape)), axis=2)
-        drawn += (weight * shuffled[:, :, :taken].sum(axis=2) - fixed).sum(axis=1)
+        differences = shuffled[:, :, :taken].sum(axis=2)
+        differences *= weight  # in place: memory for another array takes longer than the product
+        differences -= fixed
+        drawn += differences.sum(axis=1)
     reached = np.abs(drawn) >= abs(observed) - _UNIT * len(first)
     return float((np.count_nonzero(reached) + 1) / (DRAWS_WITHIN + 1))
 

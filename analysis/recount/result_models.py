@@ -23,7 +23,9 @@ HELD_FIXED: Final = (
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        defer_build=True, frozen=True, extra="forbid", arbitrary_types_allowed=True
+    )
 
 
 class Exact(_Table):

@@ -84,7 +84,7 @@ class Options:
         if self.prices is not None:
             found["prices"] = self.prices.model_dump(mode="json")
         if self.hints != NO_HINTS:
-            found["hints"] = _HINTS.dump_python(self.hints, mode="json")
+            found["hints"] = TypeAdapter(Hints).dump_python(self.hints, mode="json")
         if self.panel is not None:
             found["panel"] = self.panel
         if self.asked is not None:
@@ -94,10 +94,6 @@ class Options:
         return found
 
 
-_FIGURES: Final = TypeAdapter(tuple[dict[str, Any], ...])
-_HINTS: Final = TypeAdapter(Hints)
-_NAME: Final = TypeAdapter(str)
-_TYPED: Final = TypeAdapter(dict[str, bool | str | list[str]])
 _NOT_ASKED: Final = (
     "claims",
     "output",
@@ -116,13 +112,14 @@ def options_of(stated: dict[str, Any], path: Path) -> Options:
 
     Raises `ClaimsError` if one of them is unknown, or has another form.
     """
+    figures, name = TypeAdapter(tuple[dict[str, Any], ...]), TypeAdapter(str)
     readers: dict[str, Callable[[Any], Any]] = {
-        "published": lambda value: tuple(map(printed_of, _FIGURES.validate_python(value))),
+        "published": lambda value: tuple(map(printed_of, figures.validate_python(value))),
         "prices": PriceTable.model_validate,
-        "hints": _HINTS.validate_python,
-        "panel": _NAME.validate_python,
-        "asked": _TYPED.validate_python,
-        "beside": _NAME.validate_python,
+        "hints": TypeAdapter(Hints).validate_python,
+        "panel": name.validate_python,
+        "asked": TypeAdapter(dict[str, bool | str | list[str]]).validate_python,
+        "beside": name.validate_python,
     }
     try:
         return Options(**{name: readers[name](value) for name, value in stated.items()})

@@ -89,8 +89,8 @@ def show(
         return
     record = _find(read_episodes(run), " ".join(episode))
     part = record if turn is None else _only(record, turn)
-    value = part.model_dump(mode="json")
-    publish(trace(head, record, part), lambda: value, as_json=as_json, output=output)
+    shown = trace(head, record, part)
+    publish(shown, lambda: part.model_dump(mode="json"), as_json=as_json, output=output)
 
 
 def _list(run: "SystemRun", *, as_json: bool, output: Path | None) -> None:
@@ -157,11 +157,14 @@ def _show_beside(
     found = _draws(list(read_episodes(run)), wanted)
     logged = _find(read_episodes(parent), origin_of(found[0]))
     draws = [episode for episode in found if episode.branch is not None]
-    value = {
-        "logged": logged.model_dump(mode="json"),
-        "draws": [draw.model_dump(mode="json") for draw in draws],
-    }
-    publish(futures(head, logged, draws), lambda: value, as_json=as_json, output=output)
+
+    def value() -> dict[str, Any]:
+        return {
+            "logged": logged.model_dump(mode="json"),
+            "draws": [draw.model_dump(mode="json") for draw in draws],
+        }
+
+    publish(futures(head, logged, draws), value, as_json=as_json, output=output)
 
 
 def _check_parent(head: RunRecord, parent: RunRecord, paths: tuple[Path, Path]) -> None:

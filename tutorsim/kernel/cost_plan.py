@@ -26,7 +26,7 @@ from tutorsim.kernel.system import CallRange, LoadedStudy, sum_of
 class Price(BaseModel):
     """US dollars per million tokens."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
@@ -35,7 +35,7 @@ class Price(BaseModel):
 class PriceTable(BaseModel):
     """Prices by model on a day."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
 
     as_of: str
     """ISO date on which the prices were read."""

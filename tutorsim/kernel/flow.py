@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, 
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 
 from tutorsim.errors import CallFailed
 from tutorsim.model import Answer, Call, Question, Reply
@@ -257,7 +257,7 @@ def _reply(call: Call, text: str) -> Reply:
 
 # --- Call log ------------------------------------------------------------------------------------
 
-_CALLS: Final = TypeAdapter(tuple[CallRecord, ...])
+_CALLS: Final = TypeAdapter(tuple[CallRecord, ...], config=ConfigDict(defer_build=True))
 """Checks the calls of an episode at once, which is faster than one by one."""
 
 

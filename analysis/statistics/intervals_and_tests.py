@@ -209,6 +209,11 @@ def _share_interval(
     return Interval(max(0.0, low), min(1.0, high), f"Wilson score over {number} {over}")
 
 
+def mean_of(values: Sequence[float], why: str) -> float | NotEstimable:
+    """Mean of observations without an interval; not estimable, for this reason, of none."""
+    return fsum(values) / len(values) if values else NotEstimable(why)
+
+
 def mean_over_tasks(
     values: Sequence[float],
     tasks: Sequence[Hashable],

@@ -37,6 +37,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     interval_of_mean,
     known_draw,
     mean_bounds,
+    mean_of,
 )
 from tutorsim.analysis.systems.paired_comparison import p_words
 from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES
@@ -309,15 +310,8 @@ def path_of(pair: Pair, branch: Branch, outcomes: Sequence[Outcome]) -> Branched
     )
 
 
-def mean(values: Sequence[float]) -> float | NotEstimable:
-    """The mean; not estimable without a value."""
-    return fsum(values) / len(values) if values else NotEstimable("no continued episode")
-
-
 def _mean_draw(known: Sequence[float]) -> float | NotEstimable:
-    if len(known) == 1:
-        return _SINGLE
-    return mean(known) if known else NotEstimable("no draw with this outcome")
+    return _SINGLE if len(known) == 1 else mean_of(known, "no draw with this outcome")
 
 
 def _winner(episode: EpisodeRecord, turn: int) -> str:
@@ -331,6 +325,7 @@ def _winner(episode: EpisodeRecord, turn: int) -> str:
 _OUTCOMES: Final[tuple[Outcome, ...]] = ("success", "final_score", "final_code")
 
 _NOTHING: Final = NotEstimable("no episode with a logged outcome")
+_NONE: Final = "no continued episode"
 
 
 def is_branch_of(parent: Source, child: Source) -> bool:
@@ -411,7 +406,9 @@ def _cell(coverage: Coverage, pairs: Sequence[Pair], branch: Branch) -> BranchCe
         left_out=coverage.episodes - coverage.covered - len(continued),
         draws=sum(len(p.draws) for p in continued),
         failed=sum(len(p.failed) for p in mine),
-        left=mean([sum(turn is not None for turn in p.left) / len(p.left) for p in continued]),
+        left=mean_of(
+            [sum(turn is not None for turn in p.left) / len(p.left) for p in continued], _NONE
+        ),
         moves=moves(continued),
         calls=paid_calls((p.logged, draw) for p in mine for draw in (*p.draws, *p.failed)),
         outcomes=tuple(_outcome(o, coverage, mine, branch) for o in _names(benchmark)),
@@ -431,9 +428,9 @@ def _outcome(
         after=_NOTHING,
         interval=_NOTHING,
         estimate=_NOTHING,
-        continued_logged=mean(logged),
-        continued_resimulated=mean(
-            [first + gap.low for first, gap in zip(logged, gaps, strict=True)]
+        continued_logged=mean_of(logged, _NONE),
+        continued_resimulated=mean_of(
+            [first + gap.low for first, gap in zip(logged, gaps, strict=True)], _NONE
         ),
         difference=_mean_gap(gaps),
         test=flips_by_task([gap.low for gap in gaps], [gap.task for gap in gaps], seed=SEED),

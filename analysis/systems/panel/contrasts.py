@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from math import fsum
 from operator import itemgetter
 from typing import Final, NamedTuple, cast
 
@@ -36,6 +35,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     flips_by_task,
     holm,
     labels_within_pairs,
+    mean_of,
     mean_over_tasks,
     paired_difference,
     share_over_tasks,
@@ -406,6 +406,9 @@ def _cells(source: Source) -> Cells:
     return found
 
 
+_NO_PAIR: Final = "no pair with this outcome in both"
+
+
 def _pairs(source: Source) -> set[tuple[str, ...]]:
     return {
         (e.benchmark, e.task_id, e.persona, e.arm)
@@ -422,18 +425,12 @@ def _difference(cell: tuple[str, str], outcome: Outcome, a: Cells, b: Cells) -> 
     return OutcomeDifference(
         *cell,
         outcome,
-        _mean([one[pair] for pair in shared]),
-        _mean([two[pair] for pair in shared]),
+        mean_of([one[pair] for pair in shared], _NO_PAIR),
+        mean_of([two[pair] for pair in shared], _NO_PAIR),
         mean_over_tasks(differences, tasks, ends=ENDS[outcome]),
         flips_by_task(differences, tasks, seed=SEED),
         None,
         sum(difference != 0 for difference in differences),
-    )
-
-
-def _mean(values: Sequence[float]) -> float | NotEstimable:
-    return (
-        fsum(values) / len(values) if values else NotEstimable("no pair with this outcome in both")
     )
 
 

@@ -29,7 +29,7 @@ from tutorsim.analysis.recount.recount_plan_and_own_rules import (
 )
 from tutorsim.analysis.runs.branch_continuations import shared_turns
 from tutorsim.analysis.statistics.array_types import Bools
-from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable, to_json
+from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable, mean_of, to_json
 from tutorsim.analysis.systems.panel.student_outcomes import outcome_of
 from tutorsim.analysis.systems.system_view import Leaving
 from tutorsim.errors import UsageError
@@ -41,6 +41,7 @@ Alternatives = pl.DataFrame
 """`episode_id`, `turn` and `winners`: who may win under the alternative. A turn that is not in it
 is not settled."""
 
+_NO_OUTCOME: Final = "no episode with a logged outcome"
 _COVERED: Final = ("success", "final_score", "final_code")
 
 DIVERGENCE_SCHEMA: Final = pl.Schema(
@@ -263,16 +264,13 @@ def _cell(
 
 
 def _mean(values: Sequence[float | None]) -> float | NotEstimable:
-    scored = [value for value in values if value is not None]
-    if not scored:
-        return NotEstimable("no episode with a logged outcome")
-    return fsum(scored) / len(scored)
+    return mean_of([value for value in values if value is not None], _NO_OUTCOME)
 
 
 def _worst_case(values: Sequence[tuple[float | None, bool]]) -> Bounds | NotEstimable:
     """Bounds where every outcome that is not known may be 0 or 1, unscored ones among them."""
     if all(value is None for value, _ in values):
-        return NotEstimable("no episode with a logged outcome")
+        return NotEstimable(_NO_OUTCOME)
     known = [value for value, kept in values if kept and value is not None]
     n = len(values)
     return Bounds(fsum(known) / n, (fsum(known) + n - len(known)) / n, n)

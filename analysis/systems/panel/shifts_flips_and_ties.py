@@ -23,6 +23,7 @@ from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
+    mean_of,
     mean_over_tasks,
     share_of_numbered,
 )
@@ -72,6 +73,7 @@ LEFT_TIED: Final = "(left tied)"
 """Stands for the winner of turns that counting leaves tied."""
 
 NO_LEADER: Final = NotEstimable("no order is logged that would pick one of several leaders")
+_NO_MASS: Final = "no turn has mass in both votes"
 _NO_ORDER: Final = NotEstimable("no order is logged")
 
 
@@ -298,7 +300,7 @@ def _chance_of(protocol: BallotFormat, table: TurnTable, own: Bools) -> ChanceBa
     if turns < 2:
         few = NotEstimable(f"{turns} turns with a first vote; permuting takes two")
         return ChanceBaseline(protocol, turns, few, few, few, few, few, few, few)
-    groups = _groups(table, own)
+    groups, shifts = _groups(table, own), table.shift[own]
     flip = Fraction(int(table.flip[own].sum()), turns)
     expected = _weighted([(_apart(table, table.leader[g.after.turn], g), g.turns) for g in groups])
     kappa: float | NotEstimable = NotEstimable("every first leader and every winner is the same")
@@ -314,7 +316,7 @@ def _chance_of(protocol: BallotFormat, table: TurnTable, own: Bools) -> ChanceBa
         flip_expected=float(expected),
         flip_set=int(table.outside[own].sum()) / turns,
         flip_set_expected=float(_weighted(outside)),
-        shift=_observed_shift(table.shift[own]),
+        shift=mean_of(shifts[~np.isnan(shifts)].tolist(), _NO_MASS),
         shift_expected=_expected_shift(groups),
         kappa=kappa,
     )
@@ -379,13 +381,6 @@ def _apart(table: TurnTable, led: Ints, group: _Alike) -> Fraction:
     return 1 - Fraction(same, group.turns**2)
 
 
-def _observed_shift(shifts: Floats) -> float | NotEstimable:
-    defined = shifts[~np.isnan(shifts)]
-    if not len(defined):
-        return NotEstimable("no turn has mass in both votes")
-    return fsum(defined.tolist()) / len(defined)
-
-
 def _expected_shift(groups: Sequence[_Alike]) -> float | NotEstimable:
     means = []
     for group in groups:
@@ -393,7 +388,7 @@ def _expected_shift(groups: Sequence[_Alike]) -> float | NotEstimable:
         if before and after:
             means.append((_mean_distance(before, after), group.turns))
     if not means:
-        return NotEstimable("no turn has mass in both votes")
+        return NotEstimable(_NO_MASS)
     return sum(mean * n for mean, n in means) / sum(n for _, n in means)
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import fsum, inf
 from typing import Any, Final, Literal, NamedTuple, get_args
 
@@ -249,12 +250,8 @@ def _mean_known(values: Sequence[float | None]) -> float | None:
     return fsum(known) / len(known) if known else None
 
 
-def _success(e: EpisodeRecord) -> float | None:
-    return outcome_of(e, "success")
-
-
-def _turns_taken(e: EpisodeRecord) -> float:
-    return float(e.turns_taken)
+_success: Final = partial(outcome_of, outcome="success")
+_turns_taken: Final = partial(outcome_of, outcome="turns")
 
 
 def _number(value: bool | None) -> float | None:

@@ -120,16 +120,19 @@ class Slope:
     tasks: int
 
 
-def slope(name: str, scores: Mapping[str, Mapping[int, float]]) -> Slope | None:
+def slope(name: str, scores: Iterable[tuple[str, int, float]]) -> Slope | None:
     """The line through the means of tasks that have a score at every number.
 
     The slope of the means is the mean of the tasks' slopes, as all share the same numbers.
 
-    `scores`: task → number → mean score in percent. Returns `None` if there are fewer than two
-    numbers.
+    `scores`: task, number and score in percent; those of one task and number count by their mean.
+    Returns `None` if there are fewer than two numbers.
     """
-    numbers = sorted({number for values in scores.values() for number in values})
-    whole = {task: v for task, v in scores.items() if sorted(v) == numbers}
+    means: dict[str, dict[int, float]] = {}
+    for (task, number), held in by_key(((task, n), score) for task, n, score in scores).items():
+        means.setdefault(task, {})[number] = mean(held) if len(held) > 1 else held[0]
+    numbers = sorted({number for values in means.values() for number in values})
+    whole = {task: values for task, values in means.items() if sorted(values) == numbers}
     if len(numbers) < 2 or not whole:
         return None
     middle = mean(numbers)
@@ -154,15 +157,13 @@ def rounds_slopes(debates: Sequence[Debate], rules: Sequence[Rule]) -> list[Slop
         last = min(debate.record.turns_taken for debate in group)
         begun = [Changes(vote_from=turn) for turn in range(1, last + 1)]
         for rule in rules:
-            scores: dict[str, dict[int, list[float]]] = {}
-            for debate in group:
-                task = scores.setdefault(f"{debate.record.benchmark}.{debate.record.task_id}", {})
-                for turn, changes in enumerate(begun, start=1):
-                    outcome = debate.recounted(rule, changes)
-                    if outcome.certainty == "exact":
-                        task.setdefault(turn, []).append(score_bounds(debate, outcome)[0])
-            name = f"{rule} ({variant})" if len(variants) > 1 else rule
-            found.append(slope(name, _means(scores)))
+            scores = [
+                (_task(debate.record), turn, score_bounds(debate, outcome)[0])
+                for debate in group
+                for turn, changes in enumerate(begun, start=1)
+                if (outcome := debate.recounted(rule, changes)).certainty == "exact"
+            ]
+            found.append(slope(f"{rule} ({variant})" if len(variants) > 1 else rule, scores))
     return [one for one in found if one is not None]
 
 
@@ -170,16 +171,16 @@ def agents_slopes(records: Sequence[DebateRecord]) -> list[Slope]:
     """Scores by number of agents, per condition, over variants that differ in nothing else."""
     debated = [r for r in records if r.status == "complete" and r.turns and r.score is not None]
     told = _differing_settings(debated)
-    scores: dict[tuple[str, ...], dict[str, dict[int, list[float]]]] = {}
-    for record in debated:
-        settings = tuple(f"{name} = {getattr(record.setup, name)}" for name in told)
-        task = scores.setdefault((record.condition, *settings), {}).setdefault(
-            f"{record.benchmark}.{record.task_id}", {}
+    groups = by_key(
+        (
+            (one.condition, *(f"{name} = {getattr(one.setup, name)}" for name in told)),
+            (_task(one), one.setup.agents, 100 * (one.score or 0)),
         )
-        task.setdefault(record.setup.agents, []).append(100 * (record.score or 0))
+        for one in debated
+    )
     found = [
-        slope(f"{name} ({', '.join(settings)})" if settings else name, _means(tasks))
-        for (name, *settings), tasks in scores.items()
+        slope(f"{name} ({', '.join(settings)})" if settings else name, scores)
+        for (name, *settings), scores in groups.items()
     ]
     return [one for one in found if one is not None]
 
@@ -190,8 +191,5 @@ def _differing_settings(records: Sequence[DebateRecord]) -> list[str]:
     return [name for name in (setups[0] if setups else ()) if len({s[name] for s in setups}) > 1]
 
 
-def _means(scores: Mapping[str, Mapping[int, list[float]]]) -> dict[str, dict[int, float]]:
-    return {
-        task: {n: mean(held) if len(held) > 1 else held[0] for n, held in by_number.items()}
-        for task, by_number in scores.items()
-    }
+def _task(record: DebateRecord) -> str:
+    return f"{record.benchmark}.{record.task_id}"

@@ -218,7 +218,6 @@ class Difference:
 
     first: str
     second: str
-    metric: str
     items: int
     difference: Estimate | NotEstimable
     """First minus second; its interval is over dialogues."""
@@ -326,7 +325,7 @@ def differences(
         tests = _swap_tests(sides, METRICS[metric], seed)
         found += corrected(
             [
-                Difference(*pair, metric, len(both[pair]), _apart(counts, metric), tests[pair])
+                Difference(*pair, len(both[pair]), _apart(counts, metric), tests[pair])
                 for pair, counts in sides.items()
             ]
         )

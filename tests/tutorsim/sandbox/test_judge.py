@@ -1,6 +1,7 @@
 """What the judge makes of a worker that says anything at all, and of tests of every kind."""
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tutorsim.sandbox import Limits, Sandbox
+from tutorsim.sandbox.inner import judge, worker
 from tutorsim.sandbox.inner.plain_values import MAKERS, MUTABLE
 
 REPLIES = """
@@ -350,3 +352,50 @@ def test_the_tests_may_take_longer_than_a_program():
             "def solve(n):\n    return n\n", prompt="", entry_point="solve", test=busy
         )
     assert result.verdict.outcome == "pass"
+
+
+NAMES = """
+import sys
+
+def solve(n):
+    return [name for name in vars(sys.modules["solution"]) if not name.startswith("__")]
+"""
+
+
+def test_nothing_is_left_of_what_a_process_runs_before_a_program(best):
+    body = "import sys; assert candidate(1) == ['math', 'times', 'sys', 'solve']"
+    left = "assert {*vars(sys.modules['tests'])} >= {'times', 'solve'}"
+    none = "assert 'same' not in vars(sys.modules['tests'])"
+    result, _ = best(NAMES, test=_test(f"{body}; {left}; {none}"))
+    assert result.verdict.reason == "all tests passed"
+
+
+@pytest.mark.parametrize(
+    ("module", "run", "small", "first"),
+    [
+        (worker, worker.run_worker, "_run_a_small_program", "write_frame"),
+        (judge, judge.run_judge, "_run_a_small_test", "read_frame"),
+    ],
+)
+def test_a_process_is_locked_and_has_its_memory_before_it_waits(
+    monkeypatch, module, run, small, first
+):
+    done: list[str] = []
+
+    limits = {"cpu": 1.0, "tests_cpu": 1.0}
+    jail = SimpleNamespace(limits=limits, lock=lambda *, cpu: done.append("lock"))
+
+    class Waits(Exception):
+        pass
+
+    def wait(*_):
+        done.append("wait")
+        raise Waits
+
+    own = getattr(module, small)
+    monkeypatch.setattr(module, small, lambda: done.append("run") or own())
+    monkeypatch.setattr(module, first, wait)
+    monkeypatch.setattr("sys.setrecursionlimit", lambda _: None)
+    with pytest.raises(Waits):
+        run(jail)
+    assert done == ["lock", "run", "wait"]

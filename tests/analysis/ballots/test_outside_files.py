@@ -159,6 +159,8 @@ REFUSED = {
     ),
     "half a point": (ballot("v", {"a": 1, "b": 0.5}, "approval"), 2, "'0.5' is not a whole number"),
     "no number": (ballot("v", {"a": "one", "b": 0}, "simple"), 1, "'one' is not a whole number"),
+    "too much": (ballot("v", {"a": 10**9 + 1}, "simple"), 1, "is not a whole number up to 10^9"),
+    "the most": (ballot("v", {"a": 10**9}, "simple"), 1, "sums to 1000000000"),
     "infinite": (ballot("v", {"a": "inf", "b": 0}, "simple"), 1, "not a whole number"),
     "half an abstention": (ballot("v", {"a": 1, "b": None}, "simple"), 2, "none for others"),
     "no voter": (["e,1,final,,a,1,simple"], 1, "no voter"),

@@ -6,6 +6,7 @@ import pytest
 
 from tutorsim.records import to_line
 from tutorsim.runner import playback as piece_playback
+from tutorsim.runner.verify import _xml_safe
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 
@@ -75,6 +76,14 @@ def test_junit_holds_a_case_per_episode_and_hostile_text_is_harmless(recorded, s
     assert len(cases) == 4
     assert [case.get("name") for case in cases if case.find("failure") is not None] == [EPISODE]
     assert root.find("testsuite").attrib["failures"] == "1"  # type: ignore[union-attr]
+    [failure] = root.iter("failure")
+    call = "call 0/student/student/1 was recorded with another request."
+    assert failure.attrib["message"] == f"{EPISODE}.json: {call}"
+
+
+def test_what_xml_cannot_hold_is_replaced():
+    ends = "\x1f \ud7ff\ud800\udfff\ue000\ufffd\ufffe\uffff\U00010000\t\n\r"
+    assert _xml_safe(ends) == "\ufffd \ud7ff\ufffd\ufffd\ue000\ufffd\ufffd\ufffd\U00010000\t\n\r"
 
 
 def test_changed_prompts_are_a_finding_of_their_own(recorded, shell):

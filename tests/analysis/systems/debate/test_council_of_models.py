@@ -194,6 +194,7 @@ def test_whether_the_winner_is_right_is_known_under_every_rule(small):
     found = {row["rule"]: row for row in rows(council_recount(run), "right")}
     assert (found["ranked"]["votes"], found["ranked"]["right"]) == (2, "1")
     assert found["copeland"]["right"] == "1"
+    assert found["approval"]["right"] == "0 to 2"  # open in both
 
 
 def test_an_answer_that_cannot_be_read_may_be_right(small):

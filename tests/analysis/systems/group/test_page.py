@@ -172,6 +172,8 @@ def test_wins_draws_and_losses_with_intervals_over_scenarios():
         duel("draw", task="c", dependent=True, first="win"),
         duel("loss", task="d"),
     ]
+    none = duels(of([duel(None)])).data.select("duels", "share", "low", "high").rows()
+    assert none == [(0, None, None, None)] * 3
     table = duels(of([*some, duel(None)]))
     rows = {row["result"]: row for row in table.data.iter_rows(named=True)}
     assert {name: row["duels"] for name, row in rows.items()} == {"win": 2, "draw": 1, "loss": 1}

@@ -244,7 +244,8 @@ def test_two_votes_of_one_member_under_two_names_are_not_one(tmp_path):
 def test_mean_places_that_the_rankings_do_not_give_are_told(tmp_path):
     def means(*places):
         stated = [{"model": m, "average_rank": p} for m, p in zip(MODELS, places, strict=True)]
-        return conversation(ALL_VOTE, meta={"aggregate_rankings": stated})
+        none = [{"model": "stranger", "average_rank": 9}, {"model": A, "average_rank": None}, "?"]
+        return conversation(ALL_VOTE, meta={"aggregate_rankings": [*none, *stated]})
 
     [fits] = read(tmp_path, means(1.0, 2, 3.04))
     [other] = read(tmp_path, means(3.0, 2.0, 1.0))

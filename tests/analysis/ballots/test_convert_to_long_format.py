@@ -771,6 +771,8 @@ FOUND = [
     ("b.csv", "voter,a,b\nv,yes,no\nw,Yes,Yes\n", "approval b v a=1 b=0"),
     ("b.csv", "voter,a,b\nv,TRUE,FALSE\nw,TRUE,TRUE\n", "approval b v a=1 b=0"),
     ("b.csv", "voter,a,b\nv,1,0\nTotal,1,0\n", "may be a voter, or what all others add up to"),
+    ("b.csv", "voter,a,b,at\nv,1,0,Rome\nw,1,0,Total\n", "row 2: 'Total' may be a voter"),
+    ("b.csv", "voter,a,b,at\nv,1,0,Total\nw,1,0,Rome\n", "not used: at"),
     ("b.csv", "Who,a,b\nv,1,4\nw,2,3\nMoyenne,1.5,3.5\n", "or what all others add up to"),
     ("b.csv", "Who,a,b\nv,1,4\nw,2,3\nΣ,3,7\n", "row 3: the row has the sums of all others"),
     ("b.csv", "Who,a,b\nv,1,0\nw,0,1\nu,1,1\n", "approval b 1 a=1 b=0"),

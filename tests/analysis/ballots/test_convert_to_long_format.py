@@ -818,7 +818,7 @@ FOUND = [
     ("b.csv", "voter,a,b\nv,4,2\nw,3,1\nNote: all in time,,\n", "or a note below the ballots"),
     (
         "b.csv",
-        "# 3 = best\nvoter,a,b,c\nv,3,2,1\nw,1,3,2\n",
+        "# in June\n# 3 = best\nvoter,a,b,c\nv,3,2,1\nw,1,3,2\n",
         "may say which: # 3 = best",
     ),
     ("b.csv", "voter,a,b\nv,1,99\nw,3,2\n", "99 may be a score, or stand for no answer"),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 
 import polars as pl
 
@@ -51,6 +51,10 @@ if TYPE_CHECKING:
 
 
 # --- System view ---------------------------------------------------------------------------------
+
+
+Use = Literal["recount", "document"]
+"""What a run is opened for: a recount, or its summary or report."""
 
 
 class Prices(Protocol):
@@ -222,9 +226,9 @@ class View:
     under them; the table `outcomes` of the settings that a recount without any has."""
     recount_in_one_pass: bool = False
     """The recount goes through the records once, so that they need not all be held."""
-    recount_without: Callable[[RunRecord], frozenset[str]] = lambda head: frozenset()
-    """From a run's head to the fields of its records that the recount does not look at, so that
-    they are not read."""
+    unread: Callable[[RunRecord, Use], frozenset[str]] = lambda head, use: frozenset()
+    """From a run's head to the fields of its records that a use of them does not look at, so that
+    they are not read; of a document those of a run without a retest."""
     outcomes: Mapping[str, Callable[[Any], float | None]] = field(default_factory=dict)
     """Name → outcome of a record; `None` where it has none. What `compare` is over."""
     listing: Callable[[SystemRun], list[dict[str, Any]]] = _listing
@@ -382,32 +386,33 @@ class _OnDisk(Sequence[Any]):
         return tuple(self)[place]
 
 
-def open_run(folder: Path, head: RunRecord | None = None, *, to_recount: bool = False) -> SystemRun:
+def open_run(folder: Path, head: RunRecord | None = None, *, use: Use | None = None) -> SystemRun:
     """Open a run folder of any system.
 
     Args:
         folder: The run folder.
         head: Its head, where it was read before; a second reading would go through the log again.
-        to_recount: Leave the records on disk if the system's recount needs each of them once.
+        use: What for, if that is known: fields that it does not look at are not read, and records
+            that a recount goes through once stay on disk.
 
     Raises:
         LogError: If the folder, or the retest or the ratings in it, are damaged.
         UsageError: If the run's system is not installed.
     """
-    head = head or read_run(folder)
+    head, retest = head or read_run(folder), read_retest(folder)
     return SystemRun(
         name=folder.resolve().name,
         head=head,
-        episodes=_records(folder, head, to_recount=to_recount),
-        retest=read_retest(folder),
+        episodes=_records(folder, head, None if retest and use == "document" else use),
+        retest=retest,
         ratings=read_ratings(folder, head),
     )
 
 
-def _records(folder: Path, head: RunRecord, *, to_recount: bool) -> Sequence[Any]:
-    view = view_of(head.system) if to_recount else None
-    unread = view.recount_without(head) if view else frozenset[str]()
-    if view and view.recount_in_one_pass:
+def _records(folder: Path, head: RunRecord, use: Use | None) -> Sequence[Any]:
+    view = view_of(head.system) if use else None
+    unread = view.unread(head, use) if view and use else frozenset[str]()
+    if view and use == "recount" and view.recount_in_one_pass:
         return _OnDisk(folder, head, unread)
     with uncollected():
         return tuple(read_lines(folder, load(head.system, "record"), without=unread))
@@ -419,7 +424,7 @@ def opened(
     hints: Hints = NO_HINTS,
     panel: str | None = None,
     asked: Asked = NOTHING_ASKED,
-    to_recount: bool = False,
+    use: Use | None = None,
 ) -> Opened:
     """Open a run folder of any system, or ballots from elsewhere.
 
@@ -428,7 +433,7 @@ def opened(
         hints: What the user says of ballots from elsewhere.
         panel: The one panel that is meant, of a run that compares several.
         asked: What a summary or report is to say.
-        to_recount: As `open_run`.
+        use: As `open_run`.
 
     Raises:
         LogError: If a run folder, or the retest or the ratings in it, are damaged.
@@ -441,7 +446,7 @@ def opened(
         _refuse_published(source.name, source, asked)
         return Ballots(source if panel is None else of_panel(source, panel), asked)
     refuse_hints(path, hints)
-    run = replace(open_run(path, to_recount=to_recount), asked=asked)
+    run = replace(open_run(path, use=use), asked=asked)
     _refuse_published(run.name, run.head, asked)
     return run if panel is None else _one_panel(run, panel)
 

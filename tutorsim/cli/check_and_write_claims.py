@@ -147,7 +147,7 @@ def made_again(
     if page not in ("report", "summary"):
         return _asked_again(run, page, options, second), None
     asked = Asked(prices=options.prices or load_prices(), published=options.published)
-    what = opened(run, hints=options.hints, panel=options.panel, asked=asked)
+    what = opened(run, hints=options.hints, panel=options.panel, asked=asked, use="document")
     document = document_asked(what, brief=page == "summary", command=page)
     return claims_of(run, page, document_parts(document, page), options), document
 

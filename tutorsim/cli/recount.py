@@ -260,7 +260,7 @@ def recount(
                   mistake_correct guidance_correct
     --json has the same rows as `outcomes`, beside the sections of whole episodes.
     """
-    system = system_run(source, to_recount=True)
+    system = system_run(source, use="recount")
     refuse_panel(system, panel)
     if system is not None:
         _refuse_what_does_not_apply(system)

@@ -13,7 +13,7 @@ import click
 from tutorsim.cli.ballot_options import ballot_options, panel_option
 from tutorsim.cli.console import counted, emit_json, out, safe, tell
 from tutorsim.cli.options import FILE, FOLDER, claims_option, json_option, published_option
-from tutorsim.cli.run_or_recording import RunPath, check_logs
+from tutorsim.cli.run_or_recording import RunPath, check_logs, records_held
 from tutorsim.errors import FolderError, UsageError
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ LARGE: Final = 5_000_000
     "`embeddings`.",
 )
 @json_option
+@records_held()
 def report(
     run: Path,
     output: Path | None,
@@ -109,7 +110,8 @@ def report(
     _check_claims(output, claims, no_claims=no_claims, embeddings=embeddings)
     check_logs(run)
     named = tuple(name for part in episodes for name in part.split(",") if name)
-    what = opened(run, hints=hints, panel=panel, asked=Asked(published=published, episodes=named))
+    asked = Asked(published=published, episodes=named)
+    what = opened(run, hints=hints, panel=panel, asked=asked, use="document")
     what = _with(what, embeddings, with_messages=with_messages)
     no_claims = no_claims or embeddings is not None
     wanted = _Wanted(run, output, chart, claims, no_claims, as_json, print_episodes)

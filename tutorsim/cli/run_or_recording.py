@@ -3,8 +3,10 @@
 What shows a view is loaded when one is shown: a replay shows none.
 """
 
+import gc
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +55,16 @@ def _replayed(recording: Path, ctx: click.Context) -> Path:
     episodes = counted(read_run(run).episodes, "episode")
     tell(f"{recording} is a recording, which was replayed first: {episodes}.")
     return run
+
+
+@contextmanager
+def records_held() -> Iterator[None]:
+    """Hold a command's records to its end, without a search for cycles among them."""
+    from tutorsim.records import uncollected
+
+    with uncollected():
+        yield
+        gc.freeze()
 
 
 # --- Log against recording -----------------------------------------------------------------------

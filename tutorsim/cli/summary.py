@@ -22,7 +22,7 @@ from tutorsim.cli.options import (
     report_options,
 )
 from tutorsim.cli.output_elements import publish
-from tutorsim.cli.run_or_recording import RunPath, check_logs
+from tutorsim.cli.run_or_recording import RunPath, check_logs, records_held
 from tutorsim.cli.terminal_documents import document_asked, document_shown
 from tutorsim.errors import UsageError
 from tutorsim.kernel.cost_plan import load_prices
@@ -49,6 +49,7 @@ from tutorsim.kernel.cost_plan import load_prices
 @ballot_options
 @markdown_option
 @report_options
+@records_held()
 def summary(
     run: Path,
     prices: Path | None,
@@ -105,9 +106,8 @@ def summary(
     check_logs(run)
     table = load_prices(prices)
     asked = Asked(prices=table, published=published)
-    document = document_asked(
-        opened(run, hints=hints, panel=panel, asked=asked), brief=True, command="summary"
-    )
+    what = opened(run, hints=hints, panel=panel, asked=asked, use="document")
+    document = document_asked(what, brief=True, command="summary")
     if markdown is not None:
         add_markdown(markdown, to_markdown(document))
     shown = document_shown(document, sections, full=full)

@@ -16,7 +16,7 @@ from tutorsim.analysis.pages.cells import Part, Table
 from tutorsim.analysis.pages.document import Document, Section, cell, section_ids
 from tutorsim.analysis.pages.document import heading as column_heading
 from tutorsim.analysis.pages.episode_messages import Episode, Grid, Message
-from tutorsim.analysis.systems.system_view import Opened, SystemRun, open_run
+from tutorsim.analysis.systems.system_view import Opened, SystemRun, Use, open_run
 from tutorsim.cli.console import safe
 from tutorsim.cli.options import check_sections
 from tutorsim.cli.output_elements import Prose, caption, heading, styled, table
@@ -146,7 +146,7 @@ SCREEN = (80, 40)
 """Columns and lines that the sections below the answers may fill when none is asked for."""
 
 
-def system_run(path: Path, *, to_recount: bool = False) -> SystemRun | None:
+def system_run(path: Path, *, use: Use | None = None) -> SystemRun | None:
     """A run of a system other than the panel, opened; `None` for anything else.
 
     Raises `LogError` if it is a damaged run folder.
@@ -156,7 +156,7 @@ def system_run(path: Path, *, to_recount: bool = False) -> SystemRun | None:
     head = read_run(path)
     if head.system == DEFAULT_SYSTEM:
         return None
-    run = open_run(path, head, to_recount=to_recount)
+    run = open_run(path, head, use=use)
     gc.freeze()  # its records stay to the end of the command: no search for cycles among them
     return run
 

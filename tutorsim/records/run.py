@@ -12,18 +12,29 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, reduce
 from operator import or_
 from pathlib import Path
 from types import GenericAlias, new_class
-from typing import Any, ClassVar, Final, NamedTuple, TypeVar, get_args, get_origin
+from typing import (
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pydantic import BaseModel, SerializeAsAny, ValidationError, field_validator
 from pydantic_core import PydanticUndefined
 
 from tutorsim.errors import LogError
 from tutorsim.files_given_by_user import read_named, sha256_named
-from tutorsim.records.base_record import SCHEMA_VERSION, LastingRecord, Record
+from tutorsim.records.base_record import SCHEMA_VERSION, LastingRecord, Record, part_of_record
 from tutorsim.records.episode import BallotRecord, CallRecord, EpisodeLine, EpisodeRecord, Failure
 from tutorsim.system_registry import DEFAULT_SYSTEM
 from tutorsim.vocabularies import (
@@ -361,16 +372,16 @@ def read_lines(
 
 
 @cache
-def _without(model: type[R], fields: frozenset[str]) -> type[R]:
+def _without(model: type[R], absent: frozenset[str]) -> type[R]:
     """A model without some fields: each is its default on the class, and in no line.
 
     One without a default is missing, so that whoever looks at it all the same fails at once.
     """
-    if not fields:
+    if not absent:
         return model
-    own = {name for name in fields if "." not in name}
+    own = {name for name in absent if "." not in name}
     inner: dict[str, set[str]] = {}
-    for name, _, rest in (name.partition(".") for name in fields - own):
+    for name, _, rest in (name.partition(".") for name in absent - own):
         inner.setdefault(name, set()).add(rest)
     kept = inner.keys() - own
     types = {n: _typed_without(model.model_fields[n].annotation, frozenset(inner[n])) for n in kept}
@@ -382,14 +393,33 @@ def _without(model: type[R], fields: frozenset[str]) -> type[R]:
     return new_class(model.__name__, (model,), exec_body=lambda body: body.update(space))
 
 
-def _typed_without(type_: Any, fields: frozenset[str]) -> Any:
-    """The type of a field whose models, `M`, `M | None` or `tuple[M, ...]`, lack some fields."""
+def _typed_without(type_: Any, absent: frozenset[str]) -> Any:
+    """The type of a field whose records lack some fields.
+
+    These are `M`, `M | None`, `tuple[M, ...]` or `dict[K, M]`.
+    """
     if isinstance(type_, type) and issubclass(type_, BaseModel):
-        return _without(type_, fields)
-    parts = tuple(_typed_without(part, fields) for part in get_args(type_))
-    if not parts:
+        return _without(type_, absent)
+    if isinstance(type_, type) and is_dataclass(type_):
+        return _part_without(type_, absent)
+    origin = get_origin(type_)
+    if origin is None or origin is Literal:
         return type_
-    return GenericAlias(tuple, parts) if get_origin(type_) is tuple else reduce(or_, parts)
+    parts = tuple(_typed_without(part, absent) for part in get_args(type_))
+    return GenericAlias(origin, parts) if origin in (tuple, dict) else reduce(or_, parts)
+
+
+@cache
+def _part_without(part: Any, absent: frozenset[str]) -> Any:
+    """A part of a record without some fields: likewise, and with no room for them."""
+    space: dict[str, Any] = {n: v for n, v in vars(part).items() if isinstance(v, property)}
+    defaults = {one.name: one.default for one in fields(part) if one.default is not MISSING}
+    types = get_type_hints(part)
+    kept = {
+        one.name: ClassVar[Any] if one.name in absent else types[one.name] for one in fields(part)
+    }
+    space |= {**defaults, "__annotations__": kept, "__module__": part.__module__}
+    return part_of_record(type(part.__name__, (), space))
 
 
 def _as_written(line: bytes, model: type[R]) -> R | None:

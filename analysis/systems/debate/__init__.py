@@ -17,7 +17,8 @@ from tutorsim.analysis.runs.run_tables import (
 from tutorsim.analysis.systems.debate.page import document
 from tutorsim.analysis.systems.debate.protocols import outcomes_under, recount_document
 from tutorsim.analysis.systems.debate.trace import trace
-from tutorsim.analysis.systems.system_view import View
+from tutorsim.analysis.systems.system_view import Use, View
+from tutorsim.records import RunRecord
 from tutorsim.records.debate import DebateRecord, DebateTurn
 
 __all__ = ["TABLES", "VIEW"]
@@ -102,6 +103,19 @@ TABLES: Final[dict[str, Table]] = {
 agent, and judgement of a challenge."""
 
 
+_VOTES: Final = ("ballots_initial", "ballots_final", "ballots_as", "other_votes")
+_UNREAD_OF_BALLOTS: Final = ("labels", "raw", "parsed", "attempts", "raw_first")
+
+
+def _unread(head: RunRecord, use: Use) -> frozenset[str]:
+    """A recount does not look at calls, and a document only at what ballots count as."""
+    if use == "recount":
+        return frozenset({"calls"})
+    if head.provenance.kind == "imported":  # as councils are, whose labels are looked at
+        return frozenset()
+    return frozenset(f"turns.{vote}.{name}" for vote in _VOTES for name in _UNREAD_OF_BALLOTS)
+
+
 VIEW: Final = View(
     tables={**TABLES, "outcomes": outcomes_under({})},
     document=document,
@@ -109,7 +123,7 @@ VIEW: Final = View(
     recount=recount_document,
     outcomes_under=outcomes_under,
     recount_in_one_pass=True,
-    recount_without=lambda head: frozenset({"calls"}),
+    unread=_unread,
     outcomes={
         "score": lambda record: record.score,
         "decided": lambda record: record.decided,

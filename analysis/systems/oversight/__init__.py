@@ -22,7 +22,7 @@ from tutorsim.analysis.systems.oversight.audits_of_runs import (
 from tutorsim.analysis.systems.oversight.label_accuracy import by_text
 from tutorsim.analysis.systems.oversight.page import document, outcomes_under, recount
 from tutorsim.analysis.systems.oversight.trace import trace
-from tutorsim.analysis.systems.system_view import View
+from tutorsim.analysis.systems.system_view import Use, View
 from tutorsim.records import RunRecord
 from tutorsim.records.oversight import OversightRecord
 
@@ -109,11 +109,14 @@ TABLES: Final[dict[str, Table]] = {
 what a tuned lead learns from: what the lead was asked, and the answer that gold labels give."""
 
 
-def _unread(head: RunRecord) -> frozenset[str]:
+def _unread(head: RunRecord, use: Use) -> frozenset[str]:
     """What a recount does not look at: texts, and turns where no vote is in them.
 
-    It reads the dialogue, by whose text items are taken together, and what is audited.
+    It reads the dialogue, by whose text items are taken together, and what is audited. A document
+    looks at everything.
     """
+    if use == "document":
+        return frozenset()
     shown = {"tutor", "reply", "annotation"}
     said = {"briefing", "challenges", "press", "judge_swapped", "lead_prompt"}
     counted = {"failure", "unjudged", "scores"}
@@ -138,7 +141,7 @@ VIEW: Final = View(
     trace=trace,
     recount=recount,
     outcomes_under=outcomes_under,
-    recount_without=_unread,
+    unread=_unread,
     outcomes={  # none without gold
         "mistake_correct": lambda record: record.scores.get("mistake"),
         "guidance_correct": lambda record: record.scores.get("guidance"),

@@ -80,6 +80,6 @@ def test_where_every_reply_has_an_end_the_document_stays(document_of):
 @pytest.mark.parametrize("system", ["debate", "group", "oversight"])
 def test_a_recount_says_the_same_without_what_it_does_not_read(system, tmp_path):
     replay(bundled_recording(system), log_dir=tmp_path / "run")
-    whole, read = (open_run(tmp_path / "run", to_recount=only) for only in (False, True))
+    whole, read = (open_run(tmp_path / "run", use=use) for use in (None, "recount"))
     recount = view_of(system).recount
     assert to_markdown(recount(whole, {})) == to_markdown(recount(read, {}))

@@ -451,7 +451,7 @@ def test_a_recount_reads_each_debate_once_and_leaves_its_ballots(bundled, bundle
     """Ten thousand debates are gone through once, and none is held."""
     folder = tmp_path / "run"
     shutil.copytree(bundled_log, folder)
-    passing = open_run(folder, to_recount=True)
+    passing = open_run(folder, use="recount")
     told = [to_markdown(recount_document(run, {})) for run in (passing, bundled)]
     assert told[0] == told[1]
     (folder / EPISODES_FILE).unlink()

@@ -84,6 +84,21 @@ def test_fields_that_nobody_looks_at_are_not_read(folder, played):
     assert found.turns == played.turns
 
 
+def test_a_ballot_has_no_room_for_what_is_not_read_of_it(folder, played):
+    """Of a field without a default nothing is there, so that looking at it fails."""
+    unread = frozenset({"turns.ballots_final.labels", "turns.ballots_final.raw"})
+    [found, *_] = read_lines(folder, EpisodeRecord, without=unread)
+    [ballot, *_], [whole, *_] = found.turns[0].ballots_final, played.turns[0].ballots_final
+    assert not hasattr(ballot, "labels")
+    assert (whole.raw != "", ballot.raw) == (True, "")
+    assert (ballot.mass, ballot.rule) == (whole.mass, whole.rule)
+    assert found.turns[1].tie_round == played.turns[1].tie_round
+    assert {field.name for field in fields(whole)} - {field.name for field in fields(ballot)} == {
+        "labels",
+        "raw",
+    }
+
+
 def test_a_line_is_one_line_of_plain_json(played):
     line = to_line(played)
     assert line.splitlines() == [line]

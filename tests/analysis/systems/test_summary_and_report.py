@@ -1,14 +1,27 @@
 """Replies that were refused or cut off are told in the summary and report of every system."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.tutorsim.systems.greeting import GreetingRecord
 from tutorsim.analysis.pages.markdown import to_markdown
+from tutorsim.analysis.systems.summary_and_report import document_of as document_made
 from tutorsim.analysis.systems.summary_and_report import with_reply_endings
 from tutorsim.analysis.systems.system_view import SystemRun, framed, open_run, view_of
-from tutorsim.records import CallRecord, Provenance, RunRecord, SystemSettings
+from tutorsim.records import (
+    RETEST_FILE,
+    RETEST_HEAD_FILE,
+    CallRecord,
+    Provenance,
+    RetestHead,
+    RunRecord,
+    SystemSettings,
+)
 from tutorsim.runner.find_and_check_recording import bundled_recording
 from tutorsim.runner.replay import replay
+from tutorsim.runner.write_run_folder import import_logs, log_files
+from tutorsim.systems.debate import DEBATE
 
 
 def run_of(*stop_reasons, without_text=None):
@@ -83,3 +96,34 @@ def test_a_recount_says_the_same_without_what_it_does_not_read(system, tmp_path)
     whole, read = (open_run(tmp_path / "run", use=use) for use in (None, "recount"))
     recount = view_of(system).recount
     assert to_markdown(recount(whole, {})) == to_markdown(recount(read, {}))
+
+
+def test_a_report_says_the_same_without_what_it_does_not_read(tmp_path):
+    replay(bundled_recording("debate"), log_dir=tmp_path / "run")
+    whole, read = (open_run(tmp_path / "run", use=use) for use in (None, "document"))
+    assert hasattr(_first_ballot(whole), "labels")
+    assert not hasattr(_first_ballot(read), "labels")
+    for brief in (True, False):
+        assert to_markdown(document_made(whole, brief=brief)) == to_markdown(
+            document_made(read, brief=brief)
+        )
+
+
+def _first_ballot(run):
+    votes = (turn.ballots_as.values() for record in run.episodes for turn in record.turns)
+    return next(ballots[0] for forms in votes for ballots in forms)
+
+
+def test_a_report_reads_whole_ballots_beside_a_retest_and_of_councils(tmp_path):
+    """Choices are compared with those of a retest; the labels of a council are looked at."""
+    replay(bundled_recording("debate"), log_dir=tmp_path / "run")
+    head = RetestHead(
+        recording_digest="", repeats=1, stages=(), provenance=Provenance(kind="relay", name="r")
+    )
+    (tmp_path / "run" / RETEST_HEAD_FILE).write_text(head.model_dump_json())
+    (tmp_path / "run" / RETEST_FILE).write_text("")
+    assert _first_ballot(open_run(tmp_path / "run", use="document")).parsed
+    rankings = Path(__file__).parents[3] / "cassettes" / "council" / "rankings.json"
+    import_logs(DEBATE, DEBATE.logs["council"], log_files([rankings]), tmp_path / "council")
+    [first, *_] = open_run(tmp_path / "council", use="document").episodes
+    assert first.turns[0].ballots_final[0].labels

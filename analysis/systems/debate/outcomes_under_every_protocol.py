@@ -9,7 +9,7 @@ the rule that ended it when it was recorded.
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import combinations
+from itertools import accumulate, combinations
 from statistics import mean
 from typing import Final, Literal, NamedTuple, get_args
 
@@ -99,6 +99,13 @@ class Debate:
     def __init__(self, record: DebateRecord) -> None:
         self.record = record
         self._settings = _settings_of(record.setup)
+        said = accumulate(len(turn.messages) for turn in record.turns)
+        self._turns = [
+            (turn, turn.turn, tuple(turn.answers), until)
+            for turn, until in zip(record.turns, said, strict=True)
+        ]
+        self._messages = [message for turn in record.turns for message in turn.messages]
+        self._flags: dict[AgreementReading, list[bool | None]] = {}
         self._as_logged: dict[Rule, Outcome] = {}
         self._leading: dict[tuple[PublishedProtocol, bool], list[Possible | None]] = {}
         self.worth = cache(record.worth)
@@ -119,28 +126,49 @@ class Debate:
         if rule in _VOTES:
             return self._vote(_VOTES[rule], settings)
         if consensus_rule(rule) is not None:
-            return _consensus(self.record, rule, settings.setup)
+            return self._consensus(rule, settings.setup)
         return _solution_count(self.record, settings.setup)
 
     def _vote(self, rule: PublishedProtocol, settings: "_Settings") -> Outcome:
         """Walk the votes from the first one on until the debate ends, whatever they leave open."""
-        turns, setup = self.record.turns, settings.setup
-        led = self._leading.setdefault((rule, setup.merge_identical), [None] * len(turns))
+        setup = settings.setup
+        first, form = setup.vote_from, (rule, setup.merge_identical)
+        if form not in self._leading:
+            self._leading[form] = [None] * len(self._turns)
+        led = self._leading[form]
         delivered: list[tuple[DebateTurn, End]] = []
         ties = 0
-        for place, turn in enumerate(turns):
-            if turn.turn < setup.vote_from:
+        for place, (turn, number, agents, said) in enumerate(self._turns):
+            if number < first:
                 continue
-            if not turn.answers:
+            if not agents:
                 return BEYOND
             possible = led[place]
             if possible is None:
                 possible = led[place] = _leading(turn, rule, setup, self.record.setup)
-            ends, tied = settings.ends(turn.turn, tuple(turn.answers), possible)
+            ends, over, tied = settings.ends(number, agents, possible)
             ties += tied
-            delivered += [(turn, end) for end in ends if end is not None]
-            if None not in ends:
-                return _delivered(self.record, delivered, ties)
+            delivered += [(turn, end) for end in ends]
+            if over:
+                return _delivered(delivered, ties, said)
+        return BEYOND
+
+    def _consensus(self, rule: Rule, setup: DebateSetup) -> Outcome:
+        """Walk the messages, asking the rule wherever the debate would have."""
+        if setup.paradigm == "collective":
+            return NOT_APPLICABLE
+        record, messages, reading = self.record, self._messages, setup.agreement_reading
+        if reading not in self._flags:
+            self._flags[reading] = [_flag(message, record, reading) for message in messages]
+        flags = self._flags[reading]
+        before = 0
+        for turn in record.turns:
+            for said in moments([message.kind for message in turn.messages], setup):
+                over = said == len(turn.messages) and _whole(turn, record)
+                end = end_of(rule, Moment(turn.turn, over, flags[: before + said]), setup)
+                if end is not None:
+                    return _proposed(messages, end, turn.turn, before + said)
+            before += len(turn.messages)
         return BEYOND
 
 
@@ -175,16 +203,20 @@ class _Settings:
         place = turn, agents, possible
         if place not in self._ends:
             moments = (Moment(turn, True, (), one, agents) for one in possible)
-            ends = dict.fromkeys(end_of("simple", moment, self.setup) for moment in moments)
-            self._ends[place] = _Ends(tuple(ends), all(len(leading) > 1 for leading in possible))
+            found = dict.fromkeys(end_of("simple", moment, self.setup) for moment in moments)
+            ends = tuple(end for end in found if end is not None)
+            tied = all(len(leading) > 1 for leading in possible)
+            self._ends[place] = _Ends(ends, len(ends) == len(found), tied)
         return self._ends[place]
 
 
 class _Ends(NamedTuple):
     """What a vote makes of a debate."""
 
-    ends: tuple[End | None, ...]
-    """Each that is possible; `None`: the debate goes on."""
+    ends: tuple[End, ...]
+    """Each that is possible."""
+    over: bool
+    """Whether it ends in any case."""
     tied: bool
     """Whether it tied in any case."""
 
@@ -195,23 +227,6 @@ def _settings_of(setup: DebateSetup) -> _Settings:
 
 
 # --- Consensus ------------------------------------------------------------------------------
-
-
-def _consensus(record: DebateRecord, rule: Rule, setup: DebateSetup) -> Outcome:
-    """Walk the messages, asking the rule wherever the debate would have."""
-    if setup.paradigm == "collective":
-        return NOT_APPLICABLE
-    messages = [message for turn in record.turns for message in turn.messages]
-    flags = [_flag(message, record, setup.agreement_reading) for message in messages]
-    before = 0
-    for turn in record.turns:
-        for said in moments([message.kind for message in turn.messages], setup):
-            over = said == len(turn.messages) and _whole(turn, record)
-            end = end_of(rule, Moment(turn.turn, over, flags[: before + said]), setup)
-            if end is not None:
-                return _proposed(messages, end, turn.turn, before + said)
-        before += len(turn.messages)
-    return BEYOND
 
 
 def _whole(turn: DebateTurn, record: DebateRecord) -> bool:
@@ -240,13 +255,12 @@ def _proposed(messages: Sequence[Message], end: End, turn: int, said: int) -> Ou
 # --- Votes ----------------------------------------------------------------------------------
 
 
-def _delivered(record: DebateRecord, ends: Sequence[tuple[DebateTurn, End]], ties: int) -> Outcome:
-    """The one end that is possible, or what several leave open."""
+def _delivered(ends: Sequence[tuple[DebateTurn, End]], ties: int, said: int) -> Outcome:
+    """The one end that is possible, or what several leave open. `said`: messages until the last."""
     texts = [end.author and turn.answers[end.author].text for turn, end in ends]
     if len(ends) > 1:
         return Outcome("open", answers=tuple(dict.fromkeys(texts)), ties=ties)
     [(turn, end)] = ends
-    said = sum(len(one.messages) for one in record.turns if one.turn <= turn.turn)
     return Outcome("exact", turn.turn, end.decided, (texts[0],), end.author, ties, said)
 
 
@@ -322,7 +336,8 @@ def _solution_count(record: DebateRecord, setup: DebateSetup) -> Outcome:
     """The letter that most agents answer; of tied letters the one that stands first."""
     if record.answer_kind != "choice":
         return NOT_APPLICABLE
-    turn = next((one for one in record.turns if one.turn >= setup.vote_from), None)
+    before = [one for one in record.turns if one.turn < setup.vote_from]
+    turn = next(iter(record.turns[len(before) :]), None)
     if turn is None or not turn.answers:
         return BEYOND
     authors: dict[str, list[str]] = {}
@@ -332,7 +347,8 @@ def _solution_count(record: DebateRecord, setup: DebateSetup) -> Outcome:
     if not authors:
         return NOT_APPLICABLE
     best = max(authors, key=lambda letter: len(authors[letter]))  # the first of the largest
-    counted = _delivered(record, [(turn, End("vote", True, author=authors[best][0]))], 0)
+    said = sum(len(one.messages) for one in (*before, turn))
+    counted = _delivered([(turn, End("vote", True, author=authors[best][0]))], 0, said)
     return counted._replace(answers=(best,))
 
 
@@ -449,6 +465,7 @@ def _row(rule: Rule, debates: Sequence[Told]) -> ProtocolRow:
     told = [one for one in debates if one.certainty != "not_applicable"]
     exact = [one for one in told if one.certainty == "exact"]
     whole = bool(told) and len(exact) == len(told)
+    low = mean(one.low for one in told) if told else None
     return ProtocolRow(
         rule=rule,
         debates=len(told),
@@ -456,8 +473,8 @@ def _row(rule: Rule, debates: Sequence[Told]) -> ProtocolRow:
         exact=len(exact),
         open=sum(one.certainty == "open" for one in told),
         beyond=sum(one.certainty == "beyond" for one in told),
-        low=mean(one.low for one in told) if told else None,
-        high=mean(one.high for one in told) if told else None,
+        low=low,
+        high=low if whole else mean(one.high for one in told) if told else None,
         score=percent_over_tasks([one.low for one in told], [one.task for one in told])
         if whole
         else NotEstimable("not every outcome is known"),
@@ -488,8 +505,9 @@ def contrasts(
     `rules`: those to compare, each with every other: one family.
     """
     found = []
+    columns = {rule: [one[RULES.index(rule)] for one in debates] for rule in rules}
     for first, second in combinations(rules, 2):
-        both = [(one[RULES.index(first)], one[RULES.index(second)]) for one in debates]
+        both = zip(columns[first], columns[second], strict=True)
         known = [(a, b) for a, b in both if a.certainty == b.certainty == "exact"]
         differences = [a.low - b.low for a, b in known]
         tasks = [a.task for a, _ in known]

@@ -280,7 +280,9 @@ def _leading(
         return _known(candidates)
     if candidates != turn.candidates:
         return _any_of(candidates)
-    ballots = turn.ballots_as.get(rule, turn.cast)
+    ballots = turn.ballots_as.get(rule)
+    if ballots is None:
+        ballots = turn.cast
     if ballots and ballots[0].rule == rule:
         return _known(leaders(tally([ballot.mass for ballot in ballots], candidates)))
     if not turn.cast:

@@ -21,7 +21,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from tutorsim.analysis.ballots.reading_options import named_in
-from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, count, fold, summed
+from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, count, fitting, fold, summed
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 
 _BITS: Final = 62
@@ -82,8 +82,9 @@ def _each_once(masses: Ints, m: int) -> Bools:
     """
     unnamed = count(masses < 0, 1)
     if m <= _BITS:
-        held = fold(np.bitwise_or, np.where(masses < 0, 0, 1 << np.clip(masses, 0, _BITS)), 1)
-        return np.asarray(held == (1 << m) - (1 << unnamed))
+        one = fitting(1 << m).type(1)
+        held = fold(np.bitwise_or, np.where(masses < 0, 0, one << np.clip(masses, 0, m)), 1)
+        return np.asarray(held == (1 << m) - (one << unnamed))
     places = np.arange(m)
     expected = np.where(places < unnamed[:, None], LEFT_OUT, places)
     return fold(np.logical_and, np.sort(masses, axis=1) == expected, 1)

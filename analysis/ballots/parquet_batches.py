@@ -38,8 +38,8 @@ from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS
 Runner = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """Applies a function to every piece and gives the results, in any order: `map` is one."""
 
-BATCH: Final = 2**20
-"""Rows of a batch: a hundred megabytes, and whole row groups of most writers of Parquet."""
+BATCH: Final = 2**18
+"""Rows of a batch: some megabytes a column, so that memory is used again and not asked for anew."""
 TOGETHER: Final = 100_000
 """Turns of a part."""
 _AHEAD: Final = 2
@@ -279,7 +279,7 @@ def _is_text(kind: pl.DataType) -> bool:
 def _outlined(rows: pl.LazyFrame, file: Path, budget: int | None) -> Outline | None:
     said = "provenance" in rows.collect_schema()
     names = ["candidate", "voter", "stage", "protocol", *["provenance"] * said]
-    new = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in TURN)
+    new = pl.any_horizontal(map(_differs, TURN))
     episode = pl.col("episode_id").cast(pl.String)
     key = pl.struct(episode, "turn").hash()
     starts, *columns = pl.collect_all(
@@ -290,7 +290,12 @@ def _outlined(rows: pl.LazyFrame, file: Path, budget: int | None) -> Outline | N
                 key.alias("turn"),
                 blank=(episode.str.strip_chars() == "") | pl.any_horizontal(pl.col(TURN).is_null()),
             ),
-            *(rows.select(pl.col(name).cast(pl.String).unique()) for name in names),
+            *(
+                rows.filter(_differs(name) | pl.col(name).is_null()).select(
+                    pl.col(name).cast(pl.String).unique()
+                )
+                for name in names
+            ),
         ],
         engine="streaming",
     )
@@ -307,6 +312,11 @@ def _outlined(rows: pl.LazyFrame, file: Path, budget: int | None) -> Outline | N
         "rich" in words["protocol"],
         [text for text in words.get("provenance", []) if text is not None],
     )
+
+
+def _differs(name: str) -> pl.Expr:
+    """Whether a row says something else in a column than the row before it."""
+    return pl.col(name).ne_missing(pl.col(name).shift())
 
 
 def _first_points(rows: pl.LazyFrame) -> pl.DataFrame:

@@ -26,6 +26,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
     Rounds,
     Votes,
     count,
+    fitting,
     fold,
     joined,
     standing_order,
@@ -73,7 +74,7 @@ class Codes:
         found = np.zeros(len(column), dtype=np.int8)
         for number, name in enumerate(self.names, start=1):
             found += (column == name).to_numpy().view(np.int8) * np.int8(number)
-        return found.astype(np.int64) - 1 if found.all() else None
+        return found - 1 if found.all() else None
 
     def _of_categories(self, column: pl.Series) -> Ints | None:
         """One look-up for each category that occurs, not for each row."""
@@ -82,14 +83,16 @@ class Codes:
         found = self._looked_up(column.gather(first).cast(pl.String))
         if found is None or not len(values):
             return found
-        table = np.zeros(int(values[-1]) + 1, dtype=np.int64)
+        table = np.zeros(int(values[-1]) + 1, dtype=found.dtype)
         table[values] = found
         return np.asarray(table[physical])
 
     def _looked_up(self, column: pl.Series) -> Ints | None:
         numbers = {name: i for i, name in enumerate(self.names)}
         found = column.replace_strict(numbers, default=None, return_dtype=pl.Int64)
-        return None if found.null_count() else found.to_numpy()
+        if found.null_count():
+            return None
+        return found.to_numpy().astype(fitting(len(self.names)))
 
 
 def whole_turns(rows: pl.LazyFrame, size: int) -> Iterator[pl.DataFrame]:
@@ -114,20 +117,18 @@ def _last_start(frame: pl.DataFrame) -> int:
     """The row where the last turn begins, looked for from the end."""
     size = _TAIL
     while True:
-        starts = turn_starts(frame.tail(size))
+        starts = np.flatnonzero(turn_starts(frame.tail(size)))
         if len(starts) > 1 or size >= frame.height:
             return max(frame.height - size, 0) + int(starts[-1]) if len(starts) else 0
         size *= _TAIL
 
 
-def turn_starts(frame: pl.DataFrame) -> Ints:
-    """Rows where a turn begins; the first row among them."""
-    new = np.zeros(frame.height, dtype=np.bool_)
+def turn_starts(frame: pl.DataFrame) -> Bools:
+    """The rows where a turn begins; the first row among them."""
+    differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in TURN)
+    new = frame.select(new=differs).get_column("new").to_numpy(writable=True)
     new[:1] = True
-    for name in TURN:
-        column = frame.get_column(name)
-        new[1:] |= column.head(-1).ne_missing(column.slice(1)).to_numpy()
-    return np.flatnonzero(new)
+    return np.asarray(new)
 
 
 # --- Table to arrays -----------------------------------------------------------------------------
@@ -184,18 +185,20 @@ class VoteReader:
         labelled, label = self._labelled(ballots)
         if stage is None or candidate is None or voter is None or (labelled and label is None):
             return None
-        known = stage < 2 * len(STAGES)
+        rows, starts, known = ballots, turn_starts(ballots), stage < 2 * len(STAGES)
+        episodes = _episodes(ballots.filter(starts))
         if not known.all():
             stage, candidate, voter = stage[known], candidate[known], voter[known]
             label = None if label is None else label[known]
-        rows = ballots if known.all() else ballots.filter(known)
-        runs, turns, turn = _turns(rows)
+            rows = ballots.filter(known)
+            starts = turn_starts(rows)
+        runs, turns, turn = _turns(rows, starts)
         order, names = tuple(self._candidates.names), tuple(self._voters.names)
         keys = (turn, stage % len(STAGES), voter, candidate)
         kept = _sorted(keys, (turns.height, len(STAGES), len(names), len(order)))
         column = rows.get_column("mass")
         absent = column.is_null().to_numpy()
-        mass = column.fill_null(0).cast(pl.Int64).to_numpy()
+        mass = _held(column.fill_null(0).cast(pl.Int64).to_numpy(), len(order))
         if kept is not None:
             keys = (keys[0][kept], keys[1][kept], keys[2][kept], keys[3][kept])
             mass, absent = mass[kept], absent[kept]
@@ -216,9 +219,9 @@ class VoteReader:
             initial=initial,
             final=final,
             tie=tie,
-            episodes=_episodes(ballots),
+            episodes=episodes,
         )
-        of_row = np.full(ballots.height, -2, dtype=np.int64)
+        of_row = np.full(ballots.height, -2, dtype=turn.dtype)
         of_row[known] = place[turn]
         return Piece(votes, of_row, runs)
 
@@ -268,29 +271,27 @@ def in_name_order(votes: Votes) -> Votes:
     )
 
 
-def _episodes(ballots: pl.DataFrame) -> pl.DataFrame:
-    """The first row of each episode, with the columns that say where it stands."""
-    places = [name for name in Place._fields if name in ballots.columns]
-    episode = pl.col("episode_id")
-    heads = ballots.lazy().filter(episode.ne_missing(episode.shift()))  # few, and all first rows
-    return (
-        heads.select("episode_id", *places)
-        .unique("episode_id", keep="first", maintain_order=True)
-        .collect()
-    )
+def _episodes(heads: pl.DataFrame) -> pl.DataFrame:
+    """The first row of each episode, with the columns that say where it stands.
+
+    `heads`: the first row of each turn.
+    """
+    places = [name for name in Place._fields if name in heads.columns]
+    found = heads.select("episode_id", *places)
+    return found.unique("episode_id", keep="first", maintain_order=True)
 
 
-def _turns(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Ints]:
+def _turns(rows: pl.DataFrame, starts: Bools) -> tuple[pl.DataFrame, pl.DataFrame, Ints]:
     """Runs of rows, the turns, and the number of each row's turn; a turn may have several runs."""
-    starts = turn_starts(rows)
-    runs = rows.select(TURN)[starts].with_columns(pl.col("episode_id", "protocol").cast(pl.String))
+    heads = rows.select(TURN).filter(starts)
+    runs = heads.with_columns(pl.col("episode_id", "protocol").cast(pl.String))
     turns = runs.unique(maintain_order=True)
-    number = np.arange(runs.height)
+    number = np.arange(runs.height, dtype=fitting(runs.height))
     if turns.height < runs.height:
         numbered = turns.with_row_index("number")
         joined = runs.join(numbered, on=TURN, how="left", maintain_order="left", nulls_equal=True)
-        number = joined.get_column("number").to_numpy().astype(np.int64)
-    return runs, turns, np.repeat(number, np.diff(starts, append=rows.height))
+        number = joined.get_column("number").to_numpy().astype(number.dtype)
+    return runs, turns, np.repeat(number, np.diff(np.flatnonzero(starts), append=rows.height))
 
 
 def _sorted(keys: Sequence[Ints], sizes: Sequence[int]) -> Ints | None:
@@ -300,13 +301,19 @@ def _sorted(keys: Sequence[Ints], sizes: Sequence[int]) -> Ints | None:
         whole *= max(size, 1)
     if whole > _LARGEST:
         return np.asarray(np.lexsort(keys[::-1]), dtype=np.int64)
-    packed = keys[0].copy()
+    packed = keys[0].astype(fitting(whole))
     for key, size in zip(keys[1:], sizes[1:], strict=True):
         packed *= size
         packed += key
     if bool((packed[1:] > packed[:-1]).all()):
         return None
     return np.argsort(packed, kind="stable")
+
+
+def _held(mass: Ints, m: int) -> Ints:
+    """Masses in the smallest type with room for Borda points of rankings that leave some out."""
+    largest = max(int(mass.max(initial=0)), -int(mass.min(initial=0)))
+    return mass.astype(fitting(2 * max(largest, m)))
 
 
 class _Cells(NamedTuple):
@@ -355,7 +362,7 @@ def _places(found: _Found, turns: int, rows: Ints | None) -> tuple[Ints, Ints]:
     first = found.starts if rows is None else np.minimum.reduceat(rows, found.starts)
     final = found.stage == _FINAL
     decided = found.turn[final][np.argsort(first[final], kind="stable")]
-    place = np.full(turns, -1, dtype=np.int64)
+    place = np.full(turns, -1, dtype=fitting(turns))
     place[decided] = np.arange(len(decided))
     return place, decided
 
@@ -379,18 +386,19 @@ def _rounds(cells: _Cells, starts: Ints, n: int, size: int, place: Ints) -> Roun
     silent = fold(np.logical_and, absent, 2)
     masses = cells.mass[rows].reshape(-1, n, m)
     partly = absent & ~silent[:, :, None]
-    leaves, turns = partly.any(axis=(1, 2)), cells.turn[starts]
+    leaves = fold(np.logical_or, fold(np.logical_or, partly, 2), 1)
+    turns = cells.turn[starts]
     some = np.flatnonzero(leaves & cells.ranked[turns])
     masses[some] = _shared_ranks(masses[some], partly[some])
     by_mean = leaves & cells.scored[turns]
     masses[silent] = 0
     return Rounds(
-        turn=place[cells.turn[starts]],
+        turn=place[turns].astype(np.int64),
         voters=cells.voter[rows[:, ::m]],
         candidates=cells.candidate[rows[:, :m]],
         masses=masses,
         cast=np.asarray(~silent),
-        whole=_whole(cells.voter[rows], cells.candidate[rows], n) & ~partly.any(axis=(1, 2)),
+        whole=_whole(cells.voter[rows], cells.candidate[rows], n) & ~leaves,
         labels=None if cells.label is None else cells.label[rows].reshape(-1, n, m),
         left_out=partly if partly.any() else None,
         by_mean=by_mean if by_mean.any() else None,
@@ -413,7 +421,7 @@ def _whole(voter: Ints, candidate: Ints, n: int) -> Bools:
     voters, candidates = (cells.reshape(len(cells), n, -1) for cells in (voter, candidate))
     rising = fold(np.logical_and, candidates[:, 0, 1:] > candidates[:, 0, :-1], 1)
     alike = fold(np.logical_and, fold(np.logical_and, candidates == candidates[:, :1], 2), 1)
-    own = fold(np.logical_and, fold(np.logical_and, voters == voters[:, :, :1], 2), 1)
+    own = fold(np.logical_and, voters[:, :, 0] == voters[:, :, -1], 1)  # they are sorted
     return np.asarray(rising & alike & own)
 
 
@@ -494,17 +502,13 @@ def _cells(votes: Votes) -> Ints:
 
 def _odd_rows(frame: pl.DataFrame) -> Bools:
     """Rows of rich ballots, whose status contradicts their mass, or whose numbers are too large."""
-    low, high = (
-        pl.min_horizontal("mass", "turn") < 0,
-        pl.max_horizontal("mass", "turn") > _LARGEST_NUMBER,
-    )
-    odd = low | high
+    odd = pl.any_horizontal(~pl.col("mass", "turn").is_between(0, _LARGEST_NUMBER))
     for name in RICH:
         if name in frame.columns and frame.get_column(name).null_count() < frame.height:
             odd |= pl.col(name).is_not_null()
     if "ballot_status" in frame.columns:
         status, mass = pl.col("ballot_status").cast(pl.String), pl.col("mass")
-        cast = status.is_in(["valid", "repaired"]) | status.is_null()
+        cast = (status == "valid") | (status == "repaired") | status.is_null()
         fits = cast & mass.is_not_null() | (status == "abstained") & mass.is_null()
         odd |= ~fits.fill_null(False)
     return frame.select(odd.fill_null(False).alias("odd")).get_column("odd").to_numpy()

@@ -196,7 +196,9 @@ def rich_mass(protocol: PublishedProtocol) -> pl.Expr:
 
 _FEW: Final = 16
 """Entries up to which stepping over them is faster."""
-_AXES: Final = "abcdef"
+_SHORT: Final = 8
+"""Entries up to which exchanging neighbours is faster than sorting row by row."""
+_LARGEST: Final = 2**63 - 1
 
 
 def fold(ufunc: np.ufunc, array: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
@@ -208,13 +210,53 @@ def fold(ufunc: np.ufunc, array: npt.NDArray[Any], axis: int) -> npt.NDArray[Any
 
 def count(truths: Bools, axis: int) -> Ints:
     """How many are true over one axis."""
-    return summed(truths.astype(np.int64), axis)
+    return summed(truths.view(np.int8), axis)
 
 
 def summed(array: Ints, axis: int) -> Ints:
-    """Sums over one axis."""
-    names = _AXES[: array.ndim]
-    return np.asarray(np.einsum(f"{names}->{names.replace(names[axis], '')}", array))
+    """Sums over one axis, in the smallest type that holds any sum of numbers of the array's."""
+    entries = array.shape[axis]
+    kind = fitting(entries * int(np.iinfo(array.dtype).max))
+    if not 0 < entries <= _FEW:
+        return np.asarray(array.sum(axis=axis, dtype=kind))
+    first, *others = np.moveaxis(array, axis, 0)
+    total: Ints = first.astype(kind)
+    for one in others:
+        total += one
+    return total
+
+
+def sorted_rows(array: Ints) -> Ints:
+    """Each row rising, shape (rows, entries)."""
+    columns = list(array.T)
+    if not 0 < len(columns) <= _SHORT:
+        return np.sort(array, axis=1)
+    for last in range(len(columns) - 1, 0, -1):
+        for i in range(last):
+            one, other = columns[i], columns[i + 1]
+            columns[i], columns[i + 1] = np.minimum(one, other), np.maximum(one, other)
+    return np.stack(columns, axis=1)
+
+
+def first_of(members: Bools) -> Ints:
+    """Position of the first that is true over the last axis; 0 where none is."""
+    if not 0 < members.shape[-1] <= _FEW:
+        return np.asarray(members.argmax(axis=-1))
+    none = ~members[..., 0]
+    position = none.astype(np.int8)
+    for i in range(1, members.shape[-1]):
+        none = none & ~members[..., i]
+        position += none
+    return np.where(none, np.int8(0), position)
+
+
+def fitting(largest: int) -> np.dtype[Any]:
+    """The smallest type that holds whole numbers up to one, and their negatives; at most 64 bits.
+
+    Cells are held so: of millions of turns they fill the caches, and no more memory than they have
+    to. Sums and products of such numbers need a larger type; `summed` gives it.
+    """
+    return np.min_scalar_type(-min(largest, _LARGEST) - 1)
 
 
 # --- Vote arrays ---------------------------------------------------------------------------------
@@ -222,7 +264,11 @@ def summed(array: Ints, axis: int) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Rounds:
-    """R rounds of one stage, n voters and m candidates each."""
+    """R rounds of one stage, n voters and m candidates each.
+
+    Numbers of voters, candidates and labels, and masses, are of the smallest type that holds them:
+    see `fitting`.
+    """
 
     turn: Ints
     """Shape (R,): row of `Votes.turns`."""
@@ -269,7 +315,7 @@ class Rounds:
         """
         if self.left_out is None:
             return np.zeros(len(self.turn), dtype=np.bool_)
-        several = (count(self.left_out, 2) > 1).any(axis=1)
+        several = fold(np.logical_or, count(self.left_out, 2) > 1, 1)
         return np.asarray(several if self.by_mean is None else several | self.by_mean)
 
     @property
@@ -327,7 +373,7 @@ def own_candidates(
 ) -> Bools:
     """Shape (R, n, m): the candidate is the voter's own."""
     place = {name: i for i, name in enumerate(order)}
-    of_voter = np.array([place.get(name, -1) for name in voters], dtype=np.int64)
+    of_voter = np.array([place.get(name, -1) for name in voters], dtype=fitting(len(order)))
     seats = of_voter[part.voters]
     if own is not None:
         episodes = turns.get_column("episode_id").gather(part.turn).to_list()
@@ -376,7 +422,8 @@ def joined(pieces: Sequence[Votes]) -> Votes:
     last = pieces[-1]
     starts = np.cumsum([0, *(piece.turns.height for piece in pieces)])
     names = sorted({name for piece in pieces for name in piece.labels})
-    places = [np.array([*map(names.index, piece.labels), -1], dtype=np.int64) for piece in pieces]
+    kind = fitting(len(names))
+    places = [np.array([*map(names.index, piece.labels), -1], dtype=kind) for piece in pieces]
     initial, final, tie = (
         _together(
             _moved(part, int(start), place)
@@ -430,10 +477,11 @@ def _concatenated(parts: Sequence[Rounds]) -> Rounds:
 
 def _joined(cells: Sequence[tuple[Ints, npt.NDArray[Any] | None]], unknown: Any) -> Any:
     """Cells of some rounds together; `None` where no round has any."""
-    if all(one is None for _, one in cells):
+    kind = next((one.dtype for _, one in cells if one is not None), None)
+    if kind is None:
         return None
     return np.concatenate(
-        [np.full(like.shape, unknown) if one is None else one for like, one in cells]
+        [np.full(like.shape, unknown, kind) if one is None else one for like, one in cells]
     )
 
 
@@ -482,7 +530,9 @@ def distinct_rows(columns: Sequence[npt.NDArray[Any]] | npt.NDArray[Any]) -> tup
     return first[present], number[code]
 
 
-def count_rows(columns: Sequence[npt.NDArray[Any]]) -> Iterator[tuple[tuple[int, ...], int]]:
+def count_rows(
+    columns: Sequence[npt.NDArray[Any]] | npt.NDArray[Any],
+) -> Iterator[tuple[tuple[int, ...], int]]:
     """Each different row with how often it occurs, in rising order."""
     first, number = distinct_rows(columns)
     counts = np.bincount(number, minlength=len(first))
@@ -495,8 +545,9 @@ def set_columns(members: Bools) -> list[Ints]:
 
     `members`: shape (rows, members).
     """
+    bits = (1 << np.arange(_MEMBERS)).astype(fitting(1 << min(members.shape[1], _MEMBERS)))
     parts = [members[:, i : i + _MEMBERS] for i in range(0, members.shape[1], _MEMBERS)]
-    return [part @ (1 << np.arange(part.shape[1])) for part in parts]
+    return [summed(part * bits[: part.shape[1]], 1) for part in parts]
 
 
 # --- Distinct panels -----------------------------------------------------------------------------
@@ -528,7 +579,7 @@ class DistinctPanels(NamedTuple):
         numbers = np.full(turns * n, -1, dtype=np.int64)
         first, numbers[rows] = distinct_rows(cells[rows].T)
         ballots = tuple(tuple(ballot) for ballot in cells[rows][first].tolist())
-        panels = np.sort(numbers.reshape(turns, n), axis=1)
+        panels = sorted_rows(numbers.reshape(turns, n))
         first, of = distinct_rows(panels.T) if n else (np.zeros(1, dtype=np.int64), 0 * cells[:, 0])
         return DistinctPanels(panels[first], ballots, protocol, m, of)
 
@@ -541,7 +592,7 @@ class DistinctPanels(NamedTuple):
         rows = []
         for one in (self, *others):
             of = [numbers.setdefault(ballot, len(numbers)) for ballot in one.ballots]
-            rows.append(np.sort(np.array([*of, -1], dtype=np.int64)[one.panels], axis=1))
+            rows.append(sorted_rows(np.array([*of, -1], dtype=np.int64)[one.panels]))
         every = np.concatenate(rows)
         first, place = distinct_rows(every.T)
         joint = DistinctPanels(every[first], tuple(numbers), self.protocol, self.m, place)

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tutorsim.analysis.ballots.vote_arrays import Rounds, count, fold, summed
+from tutorsim.analysis.ballots.vote_arrays import Rounds, count, first_of, fold, summed
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 
 
@@ -123,8 +123,9 @@ class DecidedTurns:
 def decide_turns(final: Rounds, ties: Sequence[Rounds]) -> DecidedTurns:
     """Decide turns of one size."""
     rounds, n, m = final.masses.shape
-    again_by = np.zeros((rounds, n, m), dtype=np.int64)
-    again, held = np.zeros((rounds, m), dtype=np.int64), np.zeros(rounds, dtype=np.bool_)
+    again_by = np.zeros((rounds, n, m), np.result_type(np.int8, *(tie.masses for tie in ties)))
+    again = np.zeros((rounds, m), np.result_type(np.int8, *(tie.totals for tie in ties)))
+    held = np.zeros(rounds, dtype=np.bool_)
     row_of = np.full(int(final.turn.max(initial=-1)) + 1, -1)
     row_of[final.turn] = np.arange(rounds)
     for tie in ties:
@@ -153,7 +154,7 @@ def standings(part: Rounds, without: Bools | None = None) -> Ints:
     if part.by_mean is None:
         return totals
     given = part.given if without is None else part.given & ~without
-    best = largest_mean(totals.T, count(given, 1).T).T
+    best = largest_mean(totals.T.astype(np.int64), count(given, 1).T.astype(np.int64)).T
     return np.where(part.by_mean[:, None], best, totals)
 
 
@@ -178,14 +179,8 @@ def largest(totals: Ints, among: Bools | None = None) -> Bools:
     """Who has the largest total, among all or some, row by row."""
     if among is None:
         return np.asarray(totals == fold(np.maximum, totals, totals.ndim - 1)[..., None])
-    lowest = np.iinfo(np.int64).min
-    held = np.where(among, totals, lowest)
+    held = np.where(among, totals, np.iinfo(totals.dtype).min)
     return np.asarray(among & (held == fold(np.maximum, held, held.ndim - 1)[..., None]))
-
-
-def first_of(candidates: Bools) -> Ints:
-    """Position of the first in the order, row by row."""
-    return np.asarray(candidates.argmax(axis=-1))
 
 
 def only(position: Ints, m: int) -> Bools:

@@ -6,7 +6,6 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
@@ -16,6 +15,8 @@ from tutorsim.analysis.ballots.vote_arrays import (
     TurnKey,
     Votes,
     count,
+    first_of,
+    fitting,
     fold,
     ranked,
     standing_order,
@@ -23,7 +24,6 @@ from tutorsim.analysis.ballots.vote_arrays import (
 from tutorsim.analysis.counting.decisions_in_arrays import (
     DecidedTurns,
     decide_turns,
-    first_of,
     leaders_of,
 )
 from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
@@ -68,7 +68,6 @@ class TurnTable:
 
     votes: Votes = field(repr=False)
     panels: tuple[DecidedTurns, ...] = field(repr=False)
-    protocol: npt.NDArray[np.str_] = field(repr=False)
     winner: Ints = field(repr=False)
     decided_by: Ints = field(repr=False)
     """Position in `DECIDED_BY`."""
@@ -116,7 +115,7 @@ class TurnTable:
         different = every.unique()
         names = different.rows()
         by_name = sorted(range(len(names)), key=lambda row: repr(names[row]))
-        numbers = np.empty(len(names), dtype=np.int64)
+        numbers = np.empty(len(names), dtype=fitting(len(names)))
         numbers[by_name] = np.arange(len(names))
         numbered = different.with_columns(number=numbers)
         found = every.join(
@@ -126,8 +125,9 @@ class TurnTable:
 
     def protocols(self) -> Iterator[tuple[BallotFormat, Bools]]:
         """Each format that has turns, in the order of `BALLOT_FORMATS`, and which turns."""
+        protocol = self.votes.turns.get_column("protocol").cast(pl.String)
         for form in BALLOT_FORMATS:
-            own = np.asarray(self.protocol == form)
+            own = (protocol == form).to_numpy()
             if own.any():
                 yield form, own
 
@@ -190,7 +190,6 @@ def turn_table(source: Source) -> TurnTable:
     return TurnTable(
         votes=votes,
         panels=panels,
-        protocol=votes.turns.get_column("protocol").to_numpy().astype(np.str_),
         winner=winner,
         decided_by=by,
         leader=leader,
@@ -258,7 +257,7 @@ def _distances(before: Ints, after: Ints) -> Floats:
         if max(a.max(initial=0), b.max(initial=0)) >= _EXACT:
             return np.asarray(np.abs(before / a - after / b).sum(axis=1) / 2)
         # whole numbers, and one division at the end
-        found = np.abs(before * b - after * a).sum(axis=1) / (2 * a * b)[:, 0]
+        found = fold(np.add, np.abs(before * b - after * a), 1) / (2 * a * b)[:, 0]
     return np.asarray(found)
 
 

@@ -19,7 +19,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tutorsim.analysis.ballots.vote_arrays import distinct_rows, own_candidates, set_columns
+from tutorsim.analysis.ballots.vote_arrays import (
+    count,
+    distinct_rows,
+    fold,
+    own_candidates,
+    set_columns,
+)
 from tutorsim.analysis.counting.decisions_in_arrays import Outcomes, leaders_of
 from tutorsim.analysis.recount.recount_plan_and_own_rules import Plan
 from tutorsim.analysis.recount.result_models import (
@@ -201,7 +207,7 @@ def policy_counts(group: TurnGroup) -> tuple[Counter[Policy], TiedSets]:
     """How turns end under the order recounted under, and the sets that an order decides."""
     decided = group.decided
     ended = decided.outcomes()
-    several = ended.led.sum(axis=1) > 1
+    several = count(ended.led, 1) > 1
     policies, tied = Counter[Policy](), Counter[TiedSet]()
     columns = [*set_columns(ended.led), *set_columns(ended.undecided), decided.held]
     for row, logged, n in _alike(group, columns):
@@ -301,7 +307,7 @@ def electorate_counts(group: TurnGroup) -> Counter[Electorate]:
         for seat in range(voters.shape[1]):
             found += _ended(group, "leave_one_out", group.decided.without(seat), voters[:, seat])
     same = own_candidates(group.decided.final, group.order, group.voters, group.turns, group.own)
-    own = np.flatnonzero(same.any(axis=(1, 2)))
+    own = np.flatnonzero(fold(np.logical_or, fold(np.logical_or, same, 2), 1))
     if len(own):
         found += _ended(group, "no_own_votes", group.decided.without_own(same), rows=own)
     return found
@@ -348,7 +354,7 @@ def any_voter_counts(group: TurnGroup) -> Counter[AnyVoter]:
     flags[0] = known
     for seat in range(group.decided.final.voters.shape[1]):
         ended = group.decided.without(seat)
-        several = ended.standing.sum(axis=1) > 1
+        several = count(ended.standing, 1) > 1
         lost = known & ~ended.standing[rows, group.logged]
         point = known & (ended.winner != group.logged)
         flags[1:] |= np.stack([several, lost, point, known & several | lost])

@@ -8,6 +8,7 @@ import numpy as np
 
 from tutorsim.analysis.ballots.vote_arrays import (
     DistinctPanels,
+    count,
     count_rows,
     distinct_rows,
     set_columns,
@@ -176,9 +177,9 @@ def _decided_panels(group: TurnGroup, form: Protocol) -> _DecidedPanels:
     decided = group.decided
     panels = group.panels(form)
     winner = decided.winner
-    several = decided.undecided.sum(axis=1, keepdims=True) > 1
+    several = count(decided.undecided, 1)[:, None] > 1
     tied = np.where(several, decided.undecided, decided.led)
-    tied = tied & (decided.led.sum(axis=1, keepdims=True) > 1)
+    tied = tied & (count(decided.led, 1)[:, None] > 1)
     first, case_of_turn = distinct_rows([panels.of, winner, *set_columns(tied), group.logged])
     return _DecidedPanels(
         panels.of[first], winner[first], tied[first], group.logged[first] < 0, case_of_turn

@@ -154,14 +154,14 @@ def turn_groups(every: AllVotes, own_order: tuple[str, ...] | None) -> Iterator[
     `own_order`: the order that decided the logged winners, if one did.
     """
     votes = every.votes
-    formats = votes.turns.get_column("protocol").cast(pl.String).to_numpy()
+    formats = votes.turns.get_column("protocol").cast(pl.String)
     final_rules = _rules(every, "vote_final")
     first_rules = _rules(every, "vote_initial")
     for i, final in enumerate(votes.final):
         incomplete = final.incomplete
         for form in BALLOT_FORMATS:
             for rule in PROTOCOLS if form == "rich" else (form,):
-                own = formats[final.turn] == form
+                own = (formats == form).to_numpy()[final.turn]
                 if form == "rich":
                     own &= final_rules[final.turn] == PROTOCOLS.index(rule)
                 for part in (own & ~incomplete, own & incomplete):

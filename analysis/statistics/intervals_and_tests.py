@@ -9,7 +9,7 @@ Means over episodes that are partly known stand here too, and differences within
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache
-from itertools import count
+from itertools import count, pairwise
 from math import ceil, cos, exp, fsum, inf, lgamma, log2, pi, sqrt, tan
 from statistics import NormalDist
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar
@@ -230,12 +230,32 @@ def mean_over_tasks(
     """
     if not len(values):
         return NotEstimable("no observations")
-    sums, sizes = _by_task(values, tasks)
-    mean = fsum(values) / len(values)
+    return _mean_of_sums(fsum(values), *_by_task(values, tasks), ends, over)
+
+
+def mean_of_numbered(
+    tasks: Ints, values: Floats, *, ends: tuple[float, float] = (-inf, inf)
+) -> Estimate | NotEstimable:
+    """As `mean_over_tasks`, where tasks have numbers."""
+    if not len(values):
+        return NotEstimable("no observations")
+    sizes = np.bincount(tasks)
+    sizes = sizes[sizes > 0]
+    ordered = values[np.argsort(tasks, kind="stable")].tolist()
+    edges = pairwise([0, *np.cumsum(sizes).tolist()])
+    sums = np.array([fsum(ordered[start:end]) for start, end in edges])
+    return _mean_of_sums(fsum(ordered), sums, sizes.astype(np.float64), ends, "tasks")
+
+
+def _mean_of_sums(
+    total: float, sums: Floats, sizes: Floats, ends: tuple[float, float], over: str
+) -> Estimate:
+    n = int(sizes.sum())
+    mean = total / n
     if len(sizes) >= FEWEST_TASKS and np.abs(sums - mean * sizes).max() <= 1e-12:
-        return Estimate(mean, len(values), _all_alike(mean, sizes, ends, over))
+        return Estimate(mean, n, _all_alike(mean, sizes, ends, over))
     variance = _variance(sums, sizes) if len(sizes) > 1 else 0.0
-    return Estimate(mean, len(values), _t_interval(mean, variance, sizes, ends, over))
+    return Estimate(mean, n, _t_interval(mean, variance, sizes, ends, over))
 
 
 def _all_alike(

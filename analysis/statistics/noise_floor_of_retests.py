@@ -11,8 +11,8 @@ import numpy as np
 
 from tutorsim.analysis.ballots.ballot_formats import FORMATS
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.ballots.vote_arrays import TURN, Place, TurnKey
-from tutorsim.analysis.counting.decisions_in_arrays import first_of, leaders_of
+from tutorsim.analysis.ballots.vote_arrays import TURN, Place, TurnKey, first_of
+from tutorsim.analysis.counting.decisions_in_arrays import leaders_of
 from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import Cluster, places_of, turn_table
 from tutorsim.analysis.statistics.array_types import Floats, Ints
 from tutorsim.analysis.statistics.groups import by_key

@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns, first_of, only
+from tutorsim.analysis.ballots.vote_arrays import first_of
+from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns, only
 from tutorsim.analysis.counting.rule_definitions import Target, conventions_of
 from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import (
     TurnTable,

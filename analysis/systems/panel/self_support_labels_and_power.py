@@ -32,9 +32,14 @@ from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import (
     Rounds,
     Votes,
+    count,
+    count_rows,
+    distinct_rows,
+    first_of,
     fold,
     own_candidates,
     rich_rule,
+    sorted_rows,
     summed,
 )
 from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns
@@ -129,7 +134,7 @@ def _counted(part: Rounds, votes: Votes, *, own: bool) -> Bools:
 def _seats(part: Rounds, votes: Votes) -> Ints:
     """Shape (R, n): the voter's position among the candidates; -1 where it is none of them."""
     same = own_candidates(part, votes.order, votes.voters, votes.turns, votes.own)
-    return np.where(fold(np.logical_or, same, 2), same.argmax(axis=2), -1)
+    return np.where(fold(np.logical_or, same, 2), first_of(same), -1)
 
 
 def _by_label(part: Rounds, rows: Bools, votes: Votes) -> Labelled:
@@ -141,7 +146,7 @@ def _by_label(part: Rounds, rows: Bools, votes: Votes) -> Labelled:
     own = np.where(seat < 0, -1, np.argsort(order, axis=1)[np.arange(len(seat)), seat])
     same = bool((shown == shown[:1]).all())
     return Labelled(
-        turn=np.repeat(part.turn, rows.sum(axis=1)),
+        turn=np.repeat(part.turn, count(rows, 1)),
         by_label=np.take_along_axis(masses, order, axis=1),
         own=own,
         labels=tuple(votes.labels[i] for i in shown[0]) if same else (),
@@ -153,7 +158,6 @@ def _by_label(part: Rounds, rows: Bools, votes: Votes) -> Labelled:
 DRAWS: Final = 1999
 """Shuffles drawn where there are too many to enumerate."""
 _ENUMERATED: Final = 50_000
-_LARGEST: Final = 2**63
 _WORK: Final = 1_000_000
 """Numbers computed for one exact distribution."""
 _FEW: Final = 1000
@@ -275,15 +279,7 @@ def _size(units: Alike) -> int:
 
 def _alike(outcomes: Ints) -> Alike:
     """Rows without regard to the order in them, and how many there are of each."""
-    rows = np.sort(outcomes, axis=1)
-    base = int(rows.max(initial=0)) + 1
-    if base ** rows.shape[1] < _LARGEST:  # as one number a row, which sort as the rows do
-        packed = rows @ base ** np.arange(rows.shape[1])[::-1]
-        _, first, times = np.unique(packed, return_index=True, return_counts=True)
-        rows = rows[first]
-    else:
-        rows, times = np.unique(rows, axis=0, return_counts=True)
-    return [(tuple(row), n) for row, n in zip(rows.tolist(), times.tolist(), strict=True)]
+    return list(count_rows(sorted_rows(outcomes).T))
 
 
 def _two_sided(units: Alike, observed: Sequence[int]) -> list[float]:
@@ -501,14 +497,13 @@ def margins(source: Source) -> pl.DataFrame:
             m = panel.final.candidates.shape[1]
             widest = FORMATS[rule].widest(m, source.budget, source.top)
             most = np.full(len(rows), widest)
-            left_out = panel.final.of(rows).left_out
+            left_out = panel.final.left_out
             if (
                 left_out is not None and FORMATS[rule].left_out == "last"
             ):  # masses are twice the Borda points
-                most = most * (1 + left_out.any(axis=(1, 2)))
-            for row, clear in enumerate((False, True)):
-                found[row, turns] = _fewest(panel, rows, most=most, clear=clear)
-            found[2, turns] = panel.final.cast[rows].sum(axis=1)
+                most = most * (1 + left_out[rows].any(axis=(1, 2)))
+            found[:2, turns] = _fewest(panel, rows, most=most)
+            found[2, turns] = count(panel.final.cast[rows], 1)
     return (
         table.votes.turns.with_columns(
             winner=table.names(table.winner),
@@ -521,28 +516,31 @@ def margins(source: Source) -> pl.DataFrame:
     )
 
 
-def _fewest(panel: DecidedTurns, rows: Ints, *, most: Ints, clear: bool) -> Ints:
+def _fewest(panel: DecidedTurns, rows: Ints, *, most: Ints) -> Ints:
     """The fewest final ballots to change so that each turn's winner changes; 0 for never.
+
+    Shape (2, rows): with a tie that the order gives to a rival, and with a rival ahead.
 
     Exact: a changed ballot can put a rival as far before the winner as the protocol allows,
     each ballot on its own, so the ballots that gain most are changed first.
 
-    `most`: shape (rows,): by how much one ballot can put a candidate before another. `clear`: the
-    rival must be ahead; a tie that the order would give it is not enough.
+    `most`: shape (rows,): by how much one ballot can put a candidate before another.
     """
     final = panel.final.of(rows)
     winner = panel.winner[rows]
     held = np.take_along_axis(final.masses, winner[:, None, None], axis=2)[:, :, 0]
     n = final.cast.shape[1]
-    fewest = np.full(len(rows), n + 1)
+    fewest = np.full((2, len(rows)), n + 1)
     for rival in range(final.candidates.shape[1]):
         leads = np.where(final.cast, held - final.masses[:, :, rival], 0)
-        ahead = clear | (rival > winner)
-        needed = np.maximum(1, summed(leads, 1) + ahead)
+        lead = summed(leads, 1)
         gains = np.where(final.cast, most[:, None] + leads, 0)
-        reached = np.cumsum(-np.sort(-gains, axis=1), axis=1) >= needed[:, None]
-        enough = fold(np.logical_or, reached, 1) & (rival != winner)
-        fewest = np.where(enough, np.minimum(fewest, 1 + reached.argmax(axis=1)), fewest)
+        gained = np.cumsum(sorted_rows(gains)[:, ::-1], axis=1)
+        for row, needed in enumerate((lead + (rival > winner), lead + 1)):
+            reached = gained >= np.maximum(1, needed)[:, None]
+            enough = fold(np.logical_or, reached, 1) & (rival != winner)
+            ballots = np.where(enough, 1 + first_of(reached), n + 1)
+            np.minimum(fewest[row], ballots, out=fewest[row])
     never = fewest > n if final.by_mean is None else (fewest > n) | final.by_mean
     return np.where(never, 0, fewest)
 
@@ -576,12 +574,12 @@ def _products(part: Rounds, voters: int) -> tuple[Ints, Floats]:
     They are summed as whole numbers, so that no processor's way to multiply matrices rounds them.
     """
     _, n, m = part.masses.shape
-    centred = (m * part.masses - summed(part.masses, 2)[:, :, None]).astype(np.float64)
+    centred = m * part.masses.astype(np.float64) - summed(part.masses, 2)[:, :, None]
     a, b = np.triu_indices(n, 1)
     both = part.cast[:, a] & part.cast[:, b]
-    square = (centred**2).sum(axis=2)
+    square = np.einsum("rnm,rnm->rn", centred, centred)
     gram = np.matmul(centred, centred.transpose(0, 2, 1))[:, a, b]
-    pair = part.voters[:, a] * voters + part.voters[:, b]
+    pair = part.voters[:, a].astype(np.int64) * voters + part.voters[:, b]
     sums = np.stack([gram[both], square[:, a][both], square[:, b][both]])
     names, whole = _summed(pair[both], sums)
     return names, whole / m**2
@@ -589,8 +587,8 @@ def _products(part: Rounds, voters: int) -> tuple[Ints, Floats]:
 
 def _summed(pair: Ints, sums: Floats) -> tuple[Ints, Floats]:
     """Each pair once, with its sums."""
-    names, number = np.unique(pair, return_inverse=True)
-    return names, np.stack([np.bincount(number, row, len(names)) for row in sums])
+    first, number = distinct_rows([pair])
+    return pair[first], np.stack([np.bincount(number, row, len(first)) for row in sums])
 
 
 # --- Table ---------------------------------------------------------------------------------------

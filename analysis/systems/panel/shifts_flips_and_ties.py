@@ -10,11 +10,10 @@ import numpy as np
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.ballots.vote_arrays import Rounds
+from tutorsim.analysis.ballots.vote_arrays import Rounds, count
 from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns, largest, leaders_of
 from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import (
     TurnTable,
-    clusters_of,
     turn_table,
 )
 from tutorsim.analysis.pages.cells import Table, Written, absent, estimate, part_of, plain
@@ -24,7 +23,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
     mean_of,
-    mean_over_tasks,
+    mean_of_numbered,
     share_of_numbered,
 )
 from tutorsim.vocabularies import BALLOT_STATUSES, DECIDED_BY, BallotFormat
@@ -195,9 +194,7 @@ def _of(protocol: BallotFormat, table: TurnTable, own: Bools) -> Diagnostics:
         protocol=protocol,
         turns=int(own.sum()),
         episodes=table.places.filter(own).get_column("episode_id").n_unique(),
-        shift=mean_over_tasks(
-            table.shift[moved].tolist(), clusters_of(table.places.filter(moved)), ends=(0, 1)
-        ),
+        shift=mean_of_numbered(table.task[moved], table.shift[moved], ends=(0, 1)),
         flip=_share(table.flip, voted, table),
         flip_set=_share(table.outside, voted, table),
         tie_rate=_share(table.tied, own, table),
@@ -218,15 +215,14 @@ def _share(hits: Bools, among: Bools, table: TurnTable) -> Estimate | NotEstimab
 
 def _last_tie(panel: DecidedTurns) -> Bools:
     """The set that the order or the tie round decided; nobody where one led alone."""
-    several = panel.undecided.sum(axis=1, keepdims=True) > 1
-    tied = panel.led.sum(axis=1, keepdims=True) > 1
+    several, tied = (count(led, 1)[:, None] > 1 for led in (panel.undecided, panel.led))
     return np.where(several, panel.undecided, panel.led & tied)
 
 
 def _abstained(table: TurnTable) -> pl.Series:
     found = np.zeros(len(table.winner), dtype=np.int64)
     for panel in table.panels:
-        found[panel.final.turn] = (~panel.final.cast).sum(axis=1)
+        found[panel.final.turn] = count(~panel.final.cast, 1)
     return pl.Series(found)
 
 

@@ -1,17 +1,43 @@
-"""Folding over a small axis is reducing over it."""
+"""Folding over a small axis is reducing over it, and the width of numbers changes no result."""
+
+from itertools import product
+from random import Random
 
 import numpy as np
 import polars as pl
 import pytest
 
 from tests.reference.turns import read_turns
+from tutorsim.analysis.ballots import table_to_arrays, vote_arrays
+from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.recount_source import open_frame
+from tutorsim.analysis.ballots.table_to_arrays import read_votes
 from tutorsim.analysis.ballots.vote_arrays import (
     Profile,
+    Rounds,
     TurnKey,
     count,
+    first_of,
     fold,
+    set_columns,
+    sorted_rows,
     standing_order,
     summed,
+)
+from tutorsim.analysis.counting import winners_and_vote_shift_by_turn
+from tutorsim.analysis.counting.decisions_in_arrays import leaders_of
+from tutorsim.analysis.recount import recount
+from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
+    effective_votes,
+    label_positions,
+    margins,
+    pivotality,
+    self_support,
+)
+from tutorsim.analysis.systems.panel.shifts_flips_and_ties import (
+    chance_baselines,
+    diagnostics,
+    winning_roles,
 )
 
 
@@ -26,6 +52,24 @@ def test_a_fold_is_the_reduction(shape, axis):
     assert (fold(np.logical_and, truths, axis) == truths.all(axis=axis)).all()
     if shape[axis]:
         assert (fold(np.maximum, numbers, axis) == numbers.max(axis=axis)).all()
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 8, 9, 20, 40])
+def test_sets_and_rows_of_any_length(m):
+    numbers = np.random.default_rng(m).integers(-3, 3, (60, m))
+    truths = numbers > 1
+    assert (first_of(truths) == truths.argmax(axis=1)).all()
+    assert (sorted_rows(numbers) == np.sort(numbers, axis=1)).all()
+    columns = [column.tolist() for column in set_columns(truths)]
+    sets, codes = {tuple(row) for row in truths.tolist()}, set(zip(*columns, strict=True))
+    assert len(sets) == len(codes)
+    assert all(number >= 0 for column in columns for number in column)
+
+
+def test_a_sum_of_narrow_numbers_is_wider():
+    largest = np.full((2, 3), 127, dtype=np.int8)
+    assert summed(largest, 1).tolist() == [381, 381]
+    assert summed(np.full((2, 20), 127, dtype=np.int8), 1).tolist() == [2540, 2540]
 
 
 # --- Profiles: any identifiers, any candidates, each distinct one once ---------------------------
@@ -97,3 +141,82 @@ def test_stages_are_kept_apart():
 def test_a_table_without_rows_has_no_turns():
     empty = long_table(*one_ballot("e", "v", x=1)).clear()
     assert dict(read_turns(empty).final) == {}
+
+
+# --- Widths of numbers ---------------------------------------------------------------------------
+
+
+def test_twice_the_points_of_a_long_ranking_have_room():
+    names = [f"c{i:02}" for i in range(70)]
+    points = {"a": range(70), "b": [None, None, *range(2, 70)]}
+    rows = [
+        ("e", 1, "final", "ranked", voter, name, mass)
+        for voter, masses in points.items()
+        for name, mass in zip(names, masses, strict=True)
+    ]
+    [final] = read_votes(long_table(*rows)).final
+    assert final.masses[0].tolist() == [[2 * i for i in range(70)], [1, 1, *range(4, 140, 2)]]
+
+
+def test_means_of_many_voters_are_compared_as_they_are():
+    masses = np.array([[[60, 100]] * 20], dtype=np.int8)  # 100 × 20 × 20 is above 16 bits
+    rounds = Rounds(
+        turn=np.zeros(1, dtype=np.int64),
+        voters=np.arange(20, dtype=np.int8)[None],
+        candidates=np.array([[0, 1]], dtype=np.int8),
+        masses=masses,
+        cast=np.ones((1, 20), dtype=np.bool_),
+        whole=np.ones(1, dtype=np.bool_),
+        by_mean=np.ones(1, dtype=np.bool_),
+    )
+    assert leaders_of(rounds).tolist() == [[False, True]]
+
+
+def asked_of(source):
+    """What metrics of votes say, and a recount."""
+    return repr(
+        [
+            diagnostics(source),
+            winning_roles(source),
+            chance_baselines(source),
+            pivotality(source).rows(),
+            margins(source).rows(),
+            effective_votes(source),
+            self_support(source),
+            label_positions(source),
+            recount(source, targets=("simple", "ranked", "copeland"), exempt=(0, 1)),
+        ]
+    )
+
+
+def extreme_turns(protocol, largest, left_out):
+    """Turns of three voters who give all to one candidate, or share it, or say nothing of one."""
+    random = Random(largest)
+    for turn, stage in product(range(24), ("initial", "final")):
+        for voter in "abc":
+            some = random.choice([0, largest // 2, largest])
+            cells = random.sample([largest - some, some, 0], 3)
+            if left_out and random.random() < 0.5:
+                cells[cells.index(min(cells))] = None
+            for place, (candidate, mass) in enumerate(zip("abc", cells, strict=True)):
+                yield f"e{turn}", 1, stage, protocol, voter, candidate, mass, f"L{place}"
+
+
+@pytest.mark.parametrize("largest", [63, 64, 127, 16_383, 16_384, 32_767, 10**9])
+@pytest.mark.parametrize(
+    ("protocol", "left_out"), [("cumulative", False), ("score", False), ("score", True)]
+)
+def test_the_width_of_numbers_changes_no_result(largest, protocol, left_out, monkeypatch):
+    rows = list(extreme_turns(protocol, largest, left_out))
+    names = ["episode_id", "turn", "stage", "protocol", "voter", "candidate", "mass", "label"]
+    table = pl.DataFrame(rows, schema=names, orient="row")
+    scale = (0.0, float(largest)) if protocol == "score" else None
+    hints = Hints(fallback_order=tuple("abc"), scale=scale)
+    narrow = open_frame(table, hints=hints)
+    assert narrow.votes.final[0].masses.dtype.itemsize < 8
+    found = asked_of(narrow)
+    for module in (vote_arrays, table_to_arrays, winners_and_vote_shift_by_turn):
+        monkeypatch.setattr(module, "fitting", lambda _: np.dtype(np.int64))
+    wide = open_frame(table, hints=hints)
+    assert {part.masses.dtype for part in wide.votes.final} == {np.dtype(np.int64)}
+    assert found == asked_of(wide)

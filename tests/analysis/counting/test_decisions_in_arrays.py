@@ -9,8 +9,8 @@ from tests.reference.cases import Case, decided
 from tests.reference.drawn import drawn_turns
 from tests.reference.turns import read_turns
 from tutorsim.analysis.ballots.table_to_arrays import read_votes
-from tutorsim.analysis.ballots.vote_arrays import in_order
-from tutorsim.analysis.counting.decisions_in_arrays import decide_turns, first_of, largest
+from tutorsim.analysis.ballots.vote_arrays import first_of, in_order
+from tutorsim.analysis.counting.decisions_in_arrays import decide_turns, largest
 
 ORDER = ("bob", "ann", "cyd")
 

@@ -32,6 +32,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     known_draw,
     labels_within_pairs,
     mean_bounds,
+    mean_of_numbered,
     mean_over_tasks,
     paired_difference,
     share_of_sums,
@@ -176,6 +177,14 @@ def test_a_statistic_has_the_spread_of_its_values_without_a_task():
 )  # fmt: skip
 def test_a_statistic_without_an_interval_says_why(statistic, tasks, why):
     assert statistic_over_tasks(statistic, list(tasks), over="items") == NotEstimable(why)
+
+
+def test_tasks_with_numbers_have_the_mean_of_tasks_with_names():
+    random = np.random.default_rng(3)
+    tasks, values = random.integers(0, 7, 60) * 11, random.random(60)
+    named = mean_over_tasks(values.tolist(), [f"t{n:02}" for n in tasks.tolist()], ends=(0, 1))
+    assert mean_of_numbered(tasks, values, ends=(0, 1)) == named
+    assert isinstance(mean_of_numbered(tasks[:0], values[:0]), NotEstimable)
 
 
 def test_signs_flip_by_task():

@@ -34,6 +34,16 @@ def value_of(tutorsim, run, *options):
     return value
 
 
+def test_the_summary_of_a_run_loads_no_reader_of_ballots_from_elsewhere():
+    asked = (
+        "import sys, tutorsim.cli.summary; "
+        "readers = ('outside_files', 'convert_to_long_format', 'doubtful_rows_and_columns'); "
+        "print([name for name in sys.modules if name.endswith(readers)])"
+    )
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 ONLY_A_NUMBER = re.compile(
     r"[<>≤≥~±]? ?[+−-]?[\d,.]+ ?%?( \[.*\]| to [\d.]+ ?%?| (\+|of) \d+|/\d+)?"
 )

@@ -10,6 +10,9 @@ from tests.reference.replay_through_sdk import through_the_sdk
 from tests.tutorsim.conftest import files
 from tutorsim.model import Question
 from tutorsim.records import RETEST_FILE, RETEST_HEAD_FILE, read_retest, read_run
+from tutorsim.runner.find_and_check_recording import open_recording
+from tutorsim.runner.playback import open_retest
+from tutorsim.runner.replay import replay_each
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 
@@ -37,6 +40,15 @@ def test_a_replay_writes_the_retest_beside_the_log(retested, recorded, shell, tm
     assert (len(final.repeats), len(final.failures)) == (1, 1)
     text = seen[0][f"log/{RETEST_HEAD_FILE}"] + seen[0][f"log/{RETEST_FILE}"]
     assert str(tmp_path).encode() not in text
+
+
+def test_the_record_of_an_episode_that_another_process_played_is_read_from_its_line(retested):
+    recording = open_recording(retested)
+    player = open_retest(recording)
+    assert player is not None
+    for one in replay_each(recording):
+        assert player.record_of(one) is one.record
+        assert player.record_of(one._replace(record=None)) == one.record
 
 
 def test_the_retest_of_a_log_that_has_none_any_more_is_taken_away(retested, shell, tmp_path):

@@ -278,49 +278,6 @@ def tips(*fields: str) -> list[alt.Tooltip]:
     return found
 
 
-@unchecked
-def dots(
-    data: pl.DataFrame,
-    value: str,
-    *,
-    by: str = "condition",
-    width: int,
-    step: int,
-    digits: str,
-    more: Sequence[str] = (),
-) -> Drawing:
-    """A dot for each name with a bar from `lower` to `upper`.
-
-    `data`: a column `value`, one of names, and `lower` and `upper`. `more`: further fields of the
-    tooltip.
-    """
-    base = alt.Chart().encode(y=alt.Y(f"{by}:N", sort=None, title=None, axis=NAMES))
-    bar = base.mark_bar(height=7, opacity=0.4, color=ACCENT).encode(
-        x=alt.X("lower:Q", title=value, scale=ONE), x2=alt.X2("upper:Q")
-    )
-    numbers = [f"{name}:Q|{digits}" for name in (value, "lower", "upper")]
-    dot = base.mark_point(filled=True, size=60, color=INK, opacity=1).encode(
-        x=alt.X(f"{value}:Q", title=value, scale=ONE), tooltip=tips(f"{by}:N", *numbers, *more)
-    )
-    return alt.layer(bar, dot).properties(data=inline(data), width=width, height=alt.Step(step))
-
-
-@unchecked
-def steps(data: pl.DataFrame, *, x: alt.X, y: alt.Y, colours: Mapping[str, str]) -> Drawing:
-    """Lines in steps, one a series, told apart by colour, dashes and shapes."""
-    names = alt.Scale(domain=list(colours))
-    color = alt.Scale(domain=list(colours), range=list(colours.values()))
-    base = alt.Chart().encode(x=x, y=y, color=alt.Color("series:N", title=None, scale=color))
-    lines = base.mark_line(interpolate="step-after").encode(
-        strokeDash=alt.StrokeDash("series:N", title=None, scale=names)
-    )
-    marks = base.mark_point(filled=True, size=45, opacity=1).encode(
-        shape=alt.Shape("series:N", title=None, scale=names),
-        tooltip=tips("series:N", "threshold:Q|.2f", "share:Q|.3f"),
-    )
-    return alt.layer(lines, marks).properties(data=inline(data), width=480, height=260)
-
-
 def with_middles(data: pl.DataFrame) -> pl.DataFrame:
     """Rows of parts, and where the count of each stands: in its middle, and never on the name."""
     ends = pl.col("turns").cum_sum().over("protocol")

@@ -22,11 +22,9 @@ from tutorsim.analysis.charts.figure import (
     bars_about_zero,
     coloured,
     counts_axis,
-    dots,
     faceted,
     inline,
     names_in,
-    steps,
     tips,
     unchecked,
 )
@@ -94,14 +92,26 @@ def _ends(data: pl.DataFrame, of: Evidence) -> str:
     return f"By condition, the headline lies between {least:.3f} and {most:.3f}"
 
 
+@unchecked
+def _dots(data: pl.DataFrame, of: Evidence) -> Drawing:
+    base = alt.Chart().encode(y=alt.Y("condition:N", sort=None, title=None, axis=NAMES))
+    bar = base.mark_bar(height=7, opacity=0.4, color=ACCENT).encode(
+        x=alt.X("lower:Q", title="headline", scale=ONE), x2=alt.X2("upper:Q")
+    )
+    numbers = [f"{name}:Q|.3f" for name in ("headline", "lower", "upper")]
+    dot = base.mark_point(filled=True, size=60, color=INK, opacity=1).encode(
+        x=alt.X("headline:Q", title="headline", scale=ONE),
+        tooltip=tips("condition:N", *numbers, "items:Q"),
+    )
+    return alt.layer(bar, dot).properties(data=inline(data), width=420, height=alt.Step(22))
+
+
 @figure(
     "scores",
     finding=_ends,
     method="An unjudged item is wrong for every score.",
     alternative="{condition}: {headline:.3f}",
-    draw=lambda data, of: dots(
-        data, "headline", width=420, step=22, digits=".3f", more=["items:Q"]
-    ),
+    draw=_dots,
     what=HEADLINE,
 )
 def scores(of: Evidence) -> Iterator[Row]:
@@ -157,6 +167,25 @@ _SERIES: Final = {
 }
 
 
+@unchecked
+def _steps(data: pl.DataFrame, of: Evidence) -> Drawing:
+    """Lines told apart by colour, dashes and shapes."""
+    names = alt.Scale(domain=list(_SERIES))
+    base = alt.Chart().encode(
+        x=alt.X("threshold:Q", title="skip the debate above this confidence", scale=ONE),
+        y=alt.Y("share:Q", title="headline, and shares", scale=ONE),
+        color=coloured("series", list(_SERIES), list(_SERIES.values()), title=None),
+    )
+    lines = base.mark_line(interpolate="step-after").encode(
+        strokeDash=alt.StrokeDash("series:N", title=None, scale=names)
+    )
+    marks = base.mark_point(filled=True, size=45, opacity=1).encode(
+        shape=alt.Shape("series:N", title=None, scale=names),
+        tooltip=tips("series:N", "threshold:Q|.2f", "share:Q|.3f"),
+    )
+    return alt.layer(lines, marks).properties(data=inline(data), width=480, height=260)
+
+
 @figure(
     "adaptive",
     finding=_saved,
@@ -166,12 +195,7 @@ _SERIES: Final = {
         f"{p.calls_saved} calls saved"
         for p in _scored_points(of.adaptive)
     ),
-    draw=lambda data, of: steps(
-        data,
-        x=alt.X("threshold:Q", title="skip the debate above this confidence", scale=ONE),
-        y=alt.Y("share:Q", title="headline, and shares", scale=ONE),
-        colours=_SERIES,
-    ),
+    draw=_steps,
     items=lambda data, of: counted(of.adaptive.items, "item"),
 )
 def adaptive(of: Evidence) -> Iterator[Row]:

@@ -12,6 +12,8 @@ from tutorsim.runner.find_and_check_recording import bundled_recording
 
 RAW = "\x1b[31m\x07\x7f\x9b2J\x85\u200b\u202e\u2066\u2028\u2029\ufeff\ud800\U000e0041"
 
+HIDDEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+
 
 def hidden(text):
     return [c for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl")]
@@ -44,6 +46,13 @@ def test_emitted_json_ends_with_one_line_end(capsys):
 def test_safe_text_shows_controls_and_keeps_lines():
     assert safe("a\x1b\u202e\nb").plain == "a\\x1b\\u202e\nb"
     assert hidden(safe(RAW).plain) == []
+
+
+def test_each_character_is_shown_as_it_is_or_escaped_among_printable_ones():
+    for char in map(chr, range(0x11000)):
+        shown = safe(f"a{char}b").plain
+        kept = char in "\n\t" or unicodedata.category(char) not in HIDDEN
+        assert (shown == f"a{char}b") == kept, hex(ord(char))
 
 
 def test_the_console_reads_no_markup_in_plain_strings(capsys):

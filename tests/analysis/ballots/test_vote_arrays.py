@@ -13,12 +13,14 @@ from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_frame
 from tutorsim.analysis.ballots.table_to_arrays import read_votes
 from tutorsim.analysis.ballots.vote_arrays import (
+    RICH,
     Profile,
     Rounds,
     TurnKey,
     count,
     first_of,
     fold,
+    rich_rules,
     set_columns,
     sorted_rows,
     standing_order,
@@ -70,6 +72,24 @@ def test_a_sum_of_narrow_numbers_is_wider():
     largest = np.full((2, 3), 127, dtype=np.int8)
     assert summed(largest, 1).tolist() == [381, 381]
     assert summed(np.full((2, 20), 127, dtype=np.int8), 1).tolist() == [2540, 2540]
+
+
+# --- Rich ballots ----------------------------------------------------------------------------
+
+
+def test_a_rich_vote_that_fits_several_rules_counts_as_one_that_fits_another_vote_alone():
+    """As plurality or approval in the first, as approval alone in the second."""
+    names = ["episode_id", "turn", "stage", "voter", "protocol", "candidate", "mass", *RICH]
+    turns = [((1, 0), (True, False)), ((1, 1), (True, True)), ((20, 5), (True, False))]
+    rows = [
+        ("e", turn, "vote_final", "v", "rich", name, mass, points, rank, approved)
+        for turn, (masses, approvals) in enumerate(turns)
+        for name, points, rank, mass, approved in zip(
+            "ab", (20, 5), (1, 2), masses, approvals, strict=True
+        )
+    ]
+    table = pl.DataFrame(rows, schema=names, orient="row")
+    assert list(rich_rules(table, table).values()) == ["approval", "approval", "cumulative"]
 
 
 # --- Profiles: any identifiers, any candidates, each distinct one once ---------------------------

@@ -1,6 +1,7 @@
 """Speakers over arrays: held to the definition, and to lessons played under other settings."""
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -345,6 +346,16 @@ def test_the_same_scores_choose_the_same_speaker(record):
     assert found.pairs == 3 * found.cycles  # three askings are three pairs
     assert found.other.value == found.another.value == 0
     assert found.thresholds["3.5"].value == 0  # the default, under which it was recorded
+
+
+def test_an_evaluation_that_was_asked_less_often_is_in_fewer_pairs(record):
+    run = run_of(record, dict, dict)
+    [again] = run.retest.episodes
+    first, *others = again.votes
+    once = first.model_copy(update={"values": first.values[:1]})
+    asked = again.model_copy(update={"votes": (once, *others)})
+    found = speaking_floor(replace(run, retest=Retest(run.retest.head, (asked,))))
+    assert found.pairs == 3 * found.cycles - 2
 
 
 def test_scores_that_nobody_can_read_silence_whoever_spoke(record):

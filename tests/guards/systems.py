@@ -21,7 +21,7 @@ from tutorsim.standin.messages_api import think
 
 PANELS: Final = """
 name = "panels"
-conditions = ["baseline", "simple", "ranked", "approval"]
+conditions = ["baseline", "simple", "ranked", "cumulative", "approval"]
 personas = ["help_avoidant"]
 max_turns = 2
 benchmarks.sciq = {tasks = "builtin", limit = 6}

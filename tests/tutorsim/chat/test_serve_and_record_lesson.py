@@ -157,6 +157,12 @@ def test_what_is_no_message_is_refused(page, body):
     assert page.post("say", body) == 422
 
 
+@pytest.mark.parametrize(("size", "status"), [(64_001, 422), (64_000, 202)])
+def test_a_request_has_at_most_64_000_bytes(page, size, status):
+    page.session.begin()
+    assert page.post("say", '{"id": "message-1", "text": "a"}'.ljust(size)) == status
+
+
 @pytest.mark.parametrize("text", ["", "   \n", "x" * 2001, "x" * 10_000])
 def test_empty_and_long_messages_are_refused(page, text):
     page.session.begin()

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -420,9 +421,12 @@ def play_prompt(condition):
 
 def test_challenges_ask_everybody_once_a_setting():
     replies = Said({"challenge": "AGREE", "2/challenge/agent_1": "Disagree.", "counter": "C"})
-    settings = {"challenge": ["solution", "wrong", "irrelevant", "history"]}
-    record = play(make_context("majority", **settings), replies)
-    assert len(record.challenges) == 12
+    settings = {"challenge": ["solution", "wrong", "irrelevant", "history", "facts"]}
+    context = replace(make_context("majority", **settings), facts="Ice is cold.")
+    record = play(context, replies)
+    assert len(record.challenges) == 15
+    told = [call.request.user.count("Ice is cold.") for call in replies.calls]
+    assert told == [*(len(told) - 3) * [0], 1, 1, 1]
     first = record.challenges[0]
     assert (first.setting, first.challenged, first.counter, first.score) == (
         "solution",

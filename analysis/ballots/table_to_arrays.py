@@ -56,15 +56,6 @@ class Codes:
         names = column.unique(maintain_order=True).cast(pl.String).to_list()
         self.names += [name for name in names if name not in known]
 
-    def of(self, column: pl.Series) -> Ints:
-        """The number of each value; new names get the next ones."""
-        found = self.known(column)
-        if found is None:
-            self.learn(column)
-            found = self.known(column)
-            assert found is not None
-        return found
-
     def known(self, column: pl.Series) -> Ints | None:
         """The number of each value; `None` where one is new."""
         if isinstance(column.dtype, pl.Categorical | pl.Enum):

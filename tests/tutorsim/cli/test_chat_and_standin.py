@@ -6,7 +6,7 @@ import anthropic
 import pytest
 from click.testing import CliRunner
 
-from tutorsim.cli.chat_and_standin import standin
+from tutorsim.cli.chat_and_standin import chat, standin
 from tutorsim.errors import UsageError
 from tutorsim.standin import FAULT_KINDS
 
@@ -30,6 +30,14 @@ def test_the_server_prints_its_url_and_ends_tidily_on_a_signal(number):
     assert (process.returncode, rest) == (0, "")
     assert "Answered 1 requests." in errors
     assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize(
+    ("named", "missed"), [("--log-dir", "--cassette-dir"), ("--cassette-dir", "--log-dir")]
+)
+def test_a_chat_asks_for_both_of_its_folders(named, missed):
+    said = CliRunner().invoke(chat, ["study.toml", named, "folder"])
+    assert (said.exit_code, f"Missing option '{missed}'" in said.output) == (2, True)
 
 
 def test_a_fault_that_cannot_be_read_is_refused():

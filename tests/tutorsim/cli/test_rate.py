@@ -327,6 +327,7 @@ def test_success_by_people_is_exact_where_they_rated_every_answer(folder, rateab
     folder.join(fill(path, scores))
     passed = {row["shown"]: scores[row["item"]] == 3 for row in rows}
     found = {(row["benchmark"], row["condition"]): row for row in folder.found()["success"]}
+    assert set(found) == {(e.benchmark, e.condition) for e in rateable.episodes}
     for (benchmark, condition), row in found.items():
         low = high = 0.0
         group = [

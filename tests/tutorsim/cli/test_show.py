@@ -156,6 +156,8 @@ def test_a_log_of_another_program_shows_what_it_holds(tutorsim, tmp_path):
         "decided_by": "vote",
         "winner": "y",
     }
+    unread = {"reviewer": "z", "labels": {}, "raw": "No [idea].", "notes": {}, "status": "missing"}
+    round_ = {"candidates": ["x", "y"], "reviews": [unread], "ballots": [ballot]}
     record = {
         "schema_version": 1,
         "episode_id": "humaneval.t.p.simple",
@@ -166,7 +168,9 @@ def test_a_log_of_another_program_shows_what_it_holds(tutorsim, tmp_path):
         "repeat": 2,
         "status": "complete",
         "attempts": [{"turn": 0, "text": "hm", "score": None, "code_passed": False}],
-        "turns": [{"turn": 1, "ballots_final": [ballot], "decision": decision}],
+        "turns": [
+            {"turn": 1, "ballots_final": [ballot], "tie_round": round_, "decision": decision}
+        ],
         "turns_taken": 1,
         "success": False,
     }
@@ -176,6 +180,7 @@ def test_a_log_of_another_program_shows_what_it_holds(tutorsim, tmp_path):
     assert shown.exit_code == 0, shown.stderr
     assert "→ y wins, decided by the vote." in shown.stdout
     assert "tests: fail" in shown.stdout
+    assert "by z  never came\n    whole reply: No [idea].\n" in shown.stdout
     assert "condition simple, repeat 2." in shown.stdout
     assert "Reviews of the first drafts  not in this log" in shown.stdout
 

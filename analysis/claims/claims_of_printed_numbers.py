@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tutorsim.analysis.claims.claims_file import Claim, Difference, DrawnFile
-from tutorsim.analysis.statistics.groups import by_key
+from tutorsim.analysis.statistics import by_key
 
 # --- Numbers in text -----------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from tutorsim.analysis.pages.cells import Table
-from tutorsim.analysis.pages.episode_messages import NO_EPISODES, Episodes
+from tutorsim.analysis.pages.shown_episodes import NO_EPISODES, Episodes
 
 if TYPE_CHECKING:
     from tutorsim.analysis.charts.figure import Figure  # which loads a library that draws

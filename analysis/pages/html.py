@@ -27,10 +27,10 @@ from tutorsim.analysis.claims.claims_file import citation
 from tutorsim.analysis.claims.claims_of_printed_numbers import Number, Words
 from tutorsim.analysis.pages.document import Document, cell, heading
 from tutorsim.analysis.pages.document_as_json import Places, cells_of, is_version
-from tutorsim.analysis.pages.episode_messages import Episode, EpisodePart, Grid, Message
 from tutorsim.analysis.pages.page_in_one_file import page_of, templates, text_of
+from tutorsim.analysis.pages.shown_episodes import Episode, EpisodePart, Grid, Message
 from tutorsim.analysis.pages.words import ended, shown
-from tutorsim.analysis.statistics.groups import by_key
+from tutorsim.analysis.statistics import by_key
 
 
 def to_html(document: Document, *, run: Run = map, printed: bool = False) -> str:

@@ -8,7 +8,7 @@ import polars as pl
 
 from tutorsim.analysis.pages.cells import Table
 from tutorsim.analysis.pages.document import Document, Section, cell, heading
-from tutorsim.analysis.pages.episode_messages import Episode, Grid, Message
+from tutorsim.analysis.pages.shown_episodes import Episode, Grid, Message
 from tutorsim.analysis.pages.words import ended, shown
 
 if TYPE_CHECKING:  # it loads a library that draws

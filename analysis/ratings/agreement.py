@@ -11,8 +11,8 @@ import polars as pl
 
 from tutorsim.analysis.ratings.items import Item, items_of
 from tutorsim.analysis.runs.run_tables import run_id
+from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.array_types import Floats, Ints
-from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     Interval,

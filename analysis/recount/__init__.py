@@ -50,7 +50,7 @@ from tutorsim.analysis.ballots.ballot_checks import notes_together
 from tutorsim.analysis.ballots.parquet_batches import ParquetBatches, Part, Runner
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores
-from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT
+from tutorsim.analysis.identify.search_for_vote_sums import WORK_LIMIT
 from tutorsim.analysis.recount.orders_tie_policies_electorates_and_readings import (
     Sweep,
     Weighted,

@@ -28,7 +28,7 @@ from tutorsim.analysis.counting.rule_definitions import (
     check_targets,
 )
 from tutorsim.analysis.identify import READINGS_OF_TIES, TieReading
-from tutorsim.analysis.identify.reachable_vote_sums import WORK_LIMIT
+from tutorsim.analysis.identify.search_for_vote_sums import WORK_LIMIT
 from tutorsim.analysis.recount.turn_groups import TurnGroup
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.errors import UsageError

@@ -18,8 +18,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
-from tutorsim.analysis.statistics.groups import by_key
 
 # --- Intervals and tests -------------------------------------------------------------------------
 

@@ -14,8 +14,8 @@ from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import TURN, Place, TurnKey, first_of
 from tutorsim.analysis.counting.decisions_in_arrays import leaders_of
 from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import Cluster, places_of, turn_table
+from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.array_types import Floats, Ints
-from tutorsim.analysis.statistics.groups import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     SEED,
     Estimate,

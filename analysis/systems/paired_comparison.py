@@ -12,7 +12,7 @@ import polars as pl
 from tutorsim.analysis.pages.cells import DASH, Table, Written, p_value
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words import counted, warning_of_run
-from tutorsim.analysis.statistics.groups import by_key
+from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     ALPHA,
     SEED,

@@ -19,8 +19,8 @@ from tutorsim.analysis.ballots.recount_source import (
 )
 from tutorsim.analysis.pages.cells import Table as PageTable
 from tutorsim.analysis.pages.document import Answer, Document, Fact, Section
-from tutorsim.analysis.pages.episode_messages import NO_EPISODES, Episode, Episodes, Telling
 from tutorsim.analysis.pages.published_figures import Answered, Printed, by_language_model
+from tutorsim.analysis.pages.shown_episodes import NO_EPISODES, Episode, Episodes, Telling
 from tutorsim.analysis.pages.words import answered_words, odd_replies, warning_of_run
 from tutorsim.analysis.ratings.items import Passage
 from tutorsim.analysis.runs.run_tables import (
@@ -30,7 +30,7 @@ from tutorsim.analysis.runs.run_tables import (
     Table,
     ballots_table,
 )
-from tutorsim.analysis.statistics.groups import by_key
+from tutorsim.analysis.statistics import by_key
 from tutorsim.errors import UsageError
 from tutorsim.records import (
     RUN_FILE,

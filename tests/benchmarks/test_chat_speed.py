@@ -25,7 +25,7 @@ from tests.tutorsim.chat.conftest import STUDY, Served, browser, serve  # noqa: 
 from tutorsim.chat.serve_and_record_lesson import chat_app
 from tutorsim.standin import StandIn
 from tutorsim.systems.group.lesson_flow import Board
-from tutorsim.systems.group.lesson_page import LessonPage
+from tutorsim.systems.group.person_in_lesson import LessonPage
 from tutorsim.systems.group.scene import Group, Progress, Timeline
 from tutorsim.systems.group.tasks import builtin_lessons
 

@@ -23,7 +23,7 @@ from tutorsim.cli.audit_recorded_run import possible_in
 from tutorsim.kernel.load_study_file import load_study
 from tutorsim.runner.replay import replay
 from tutorsim.systems.oversight.audit_study import audit_study
-from tutorsim.systems.oversight.items import read_mrbench
+from tutorsim.systems.oversight.replies_to_label import read_mrbench
 
 EPISODES: Final = int(os.environ.get("TUTORSIM_BENCH_EPISODES", "10000"))
 TUTORS: Final = 8

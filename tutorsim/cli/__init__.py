@@ -79,12 +79,20 @@ _FUNCTIONS = {
 _OF_TWO = (
     "branch_and_retest",
     "chat_and_standin",
-    "compare_and_diverge",
+    "guide_and_doctor",
     "replay_and_verify",
     "tasks_and_judge",
 )
-_MODULES = {name: module for module in _OF_TWO for name in module.split("_and_")}
-"""Command → its module, if another one stands there too; else that is named like the function."""
+_MODULES = {
+    **{name: module for module in _OF_TWO for name in module.split("_and_")},
+    "cassette": "list_show_and_convert_recordings",
+    "check": "check_how_ballots_are_read",
+    "compare": "compare_runs_and_find_divergence",
+    "diverge": "compare_runs_and_find_divergence",
+    "show": "list_or_show_episodes",
+}
+"""Command → its module, if the verb tells little of it or another command stands there too; else
+that is named like the function."""
 
 
 _SILENCE = {

@@ -48,9 +48,9 @@ from tutorsim.analysis.pages.markdown import to_markdown
 from tutorsim.analysis.pages.published_figures import Printed, printed_of
 from tutorsim.analysis.systems.system_view import Asked, opened
 from tutorsim.cli.console import tell
+from tutorsim.cli.open_run_or_replay_recording import check_logs
 from tutorsim.cli.options import TYPED, plain
 from tutorsim.cli.output_elements import Prose, caption, publish, styled
-from tutorsim.cli.run_or_recording import check_logs
 from tutorsim.cli.terminal_documents import TableShown, document_asked
 from tutorsim.errors import CheckFailed, ClaimsError, FolderError, UsageError
 from tutorsim.files_given_by_user import read_named, sha256_named

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from tutorsim.cli.console import emit_json, listing, out, safe, tell
+from tutorsim.cli.open_run_or_replay_recording import RunPath, check_logs
 from tutorsim.cli.options import FILE, PLACE, json_option, recording_option
-from tutorsim.cli.run_or_recording import RunPath, check_logs
 from tutorsim.errors import FolderError, UsageError
 from tutorsim.files_given_by_user import read_named
 from tutorsim.records import RUN_FILE, StudySettings, to_line

@@ -14,7 +14,7 @@ from tutorsim.errors import BudgetReached, Interrupted, RecordingRefused
 from tutorsim.kernel.cost_plan import PriceTable
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import CUT_OFF
-from tutorsim.sandbox.protection_levels import SETTINGS
+from tutorsim.sandbox.protection_levels_and_limits import SETTINGS
 
 if TYPE_CHECKING:
     from tutorsim.records import EpisodeLine, StopCount

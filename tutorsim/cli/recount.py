@@ -46,6 +46,7 @@ from tutorsim.analysis.systems.system_view import SystemRun, view_of
 from tutorsim.cli.ballot_options import ballot_options, of_panel_asked, panel_option, refuse_panel
 from tutorsim.cli.check_and_write_claims import publish_claimed
 from tutorsim.cli.console import counted
+from tutorsim.cli.open_run_or_replay_recording import RunPath, check_logs, source_shown
 from tutorsim.cli.options import (
     Remembering,
     check_sections,
@@ -58,7 +59,6 @@ from tutorsim.cli.options import (
     whole_numbers,
 )
 from tutorsim.cli.output_elements import Prose, caption, styled
-from tutorsim.cli.run_or_recording import RunPath, check_logs, source_shown
 from tutorsim.cli.terminal_documents import document_shown, parts_shown, system_run
 from tutorsim.dask_cluster import Engine, connect, parse_engine, scattered
 from tutorsim.errors import UsageError

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tutorsim.cli.console import counted, emit_json, out, safe, tell
+from tutorsim.cli.open_run_or_replay_recording import RunPath
 from tutorsim.cli.options import (
     FILE,
     FOLDER,
@@ -18,14 +19,13 @@ from tutorsim.cli.options import (
     max_age_option,
     plain,
 )
-from tutorsim.cli.run_or_recording import RunPath
 from tutorsim.errors import CheckFailed, UsageError
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from tutorsim.sandbox import Sandbox
-    from tutorsim.sandbox.protection_levels import Setting
+    from tutorsim.sandbox.protection_levels_and_limits import Setting
 
 MANIFEST = "manifest.json"
 SHOWN = 20
@@ -191,7 +191,7 @@ def verify(
                     why="Without its program nothing can be replayed: only --max-age goes with it.",
                     hint="Leave the other options out; your own tests replay such cassettes.",
                 )
-            from tutorsim.cli.cassette import check_files
+            from tutorsim.cli.list_show_and_convert_recordings import check_files
 
             check_files(cassette_dir, earliest)
             return
@@ -230,7 +230,7 @@ def verify(
     if result.exit_code or (found is not None and not found.holds):
         raise click.exceptions.Exit(result.exit_code or CheckFailed.exit_code)
     if earliest is not None:
-        from tutorsim.cli.cassette import check_age
+        from tutorsim.cli.list_show_and_convert_recordings import check_age
 
         check_age(cassette_dir, earliest)
 

@@ -12,8 +12,8 @@ import click
 
 from tutorsim.cli.ballot_options import ballot_options, panel_option
 from tutorsim.cli.console import counted, emit_json, out, safe, tell
+from tutorsim.cli.open_run_or_replay_recording import RunPath, check_logs, records_held
 from tutorsim.cli.options import FILE, FOLDER, claims_option, json_option, published_option
-from tutorsim.cli.run_or_recording import RunPath, check_logs, records_held
 from tutorsim.errors import FolderError, UsageError
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from tutorsim.analysis.pages.published_figures import Printed
 from tutorsim.analysis.systems.system_view import Asked, opened
 from tutorsim.cli.ballot_options import ballot_options, panel_option
 from tutorsim.cli.check_and_write_claims import Options, claims_of, write_claims
+from tutorsim.cli.open_run_or_replay_recording import RunPath, check_logs, records_held
 from tutorsim.cli.options import (
     PLACE,
     add_markdown,
@@ -22,7 +23,6 @@ from tutorsim.cli.options import (
     report_options,
 )
 from tutorsim.cli.output_elements import publish
-from tutorsim.cli.run_or_recording import RunPath, check_logs, records_held
 from tutorsim.cli.terminal_documents import document_asked, document_shown
 from tutorsim.errors import UsageError
 from tutorsim.kernel.cost_plan import load_prices

@@ -15,7 +15,7 @@ from rich.text import Text
 from tutorsim.analysis.pages.cells import Part, Table
 from tutorsim.analysis.pages.document import Document, Section, cell, section_ids
 from tutorsim.analysis.pages.document import heading as column_heading
-from tutorsim.analysis.pages.episode_messages import Episode, Grid, Message
+from tutorsim.analysis.pages.shown_episodes import Episode, Grid, Message
 from tutorsim.analysis.systems.system_view import Opened, SystemRun, Use, open_run
 from tutorsim.cli.console import safe
 from tutorsim.cli.options import check_sections

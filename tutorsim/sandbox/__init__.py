@@ -8,7 +8,7 @@ the machine has them. `inner` is what runs in those processes; the rest is the n
 """
 
 from tutorsim.sandbox.inner.both_sides import LAYERS, Layer
-from tutorsim.sandbox.protection_levels import LEVELS, SETTINGS, Level, Limits, Setting
+from tutorsim.sandbox.protection_levels_and_limits import LEVELS, SETTINGS, Level, Limits, Setting
 from tutorsim.sandbox.sandbox import (
     RULES_VERSION,
     Sandbox,

@@ -26,7 +26,7 @@ from tutorsim.errors import SandboxError, SandboxUnavailable, TaskFileError, Usa
 from tutorsim.kernel.flow import CodeResult, CodeRun
 from tutorsim.records import VerdictRecord
 from tutorsim.sandbox.inner.both_sides import CODE_CAP, Layer
-from tutorsim.sandbox.protection_levels import (
+from tutorsim.sandbox.protection_levels_and_limits import (
     LEVELS,
     SETTINGS,
     Level,

@@ -19,7 +19,7 @@ from tutorsim.sandbox.inner.both_sides import (
     Malformed,
     write_frame,
 )
-from tutorsim.sandbox.protection_levels import Limits
+from tutorsim.sandbox.protection_levels_and_limits import Limits
 
 _BOOT = (
     "import sys; sys.path.append({!r}); from inner.preload import preload; preload(); "

@@ -23,7 +23,7 @@ from tutorsim.analysis.charts.figure import (
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words import counted, extremes
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import family
-from tutorsim.analysis.systems.debate.page_evidence import Evidence
+from tutorsim.analysis.systems.debate.page_data import Evidence
 
 _SHAPES: Final = ["circle", "square", "triangle-up", "diamond"]
 _PERCENT: Final = alt.Scale(domain=[0, 100])

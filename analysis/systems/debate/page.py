@@ -17,7 +17,7 @@ from tutorsim.analysis.pages.declared_tables_and_charts import (
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.pages.published_figures import printed, printed_in
 from tutorsim.analysis.pages.words import counted
-from tutorsim.analysis.statistics.groups import by_key
+from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.analysis.statistics.text_similarity import embedded_similarities, text_similarities
 from tutorsim.analysis.systems.debate.accuracy_and_speed import (
@@ -28,9 +28,10 @@ from tutorsim.analysis.systems.debate.accuracy_and_speed import (
     trivial_baselines,
     turn_shares,
 )
-from tutorsim.analysis.systems.debate.council_of_models import council_document, is_council
+from tutorsim.analysis.systems.debate.councils_under_other_rules import council_document, is_council
+from tutorsim.analysis.systems.debate.episode_messages import TELLING
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import family
-from tutorsim.analysis.systems.debate.page_evidence import (
+from tutorsim.analysis.systems.debate.page_data import (
     SOLO,
     STUDY_RULES,
     Evidence,
@@ -49,7 +50,6 @@ from tutorsim.analysis.systems.debate.protocols import (
     deciding,
     protocols_section,
 )
-from tutorsim.analysis.systems.debate.trace import TELLING
 from tutorsim.analysis.systems.summary_and_report import noise_section
 from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed
 from tutorsim.records import uncollected

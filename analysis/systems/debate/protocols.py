@@ -21,7 +21,7 @@ from tutorsim.analysis.runs.run_tables import (
 )
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, Estimate, PermutationTest
 from tutorsim.analysis.systems.debate.accuracy_and_speed import grouped
-from tutorsim.analysis.systems.debate.council_of_models import (
+from tutorsim.analysis.systems.debate.councils_under_other_rules import (
     council_outcomes,
     council_recount,
     is_council,
@@ -40,7 +40,7 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     score_bounds,
     told,
 )
-from tutorsim.analysis.systems.debate.page_evidence import (
+from tutorsim.analysis.systems.debate.page_data import (
     STUDY_RULES,
     Evidence,
     Overview,

@@ -3,9 +3,9 @@
 from typing import Final
 
 from tutorsim.analysis.systems.group.columns import TABLES, in_lesson, lesson_passages
+from tutorsim.analysis.systems.group.episode_messages import trace
 from tutorsim.analysis.systems.group.page import document, recount
-from tutorsim.analysis.systems.group.speakers import outcomes_under
-from tutorsim.analysis.systems.group.trace import trace
+from tutorsim.analysis.systems.group.speakers_under_other_settings import outcomes_under
 from tutorsim.analysis.systems.system_view import View
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
 

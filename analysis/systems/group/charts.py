@@ -18,14 +18,14 @@ from tutorsim.analysis.charts.figure import (
 )
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words import listed
-from tutorsim.analysis.systems.group.page_evidence import (
+from tutorsim.analysis.systems.group.page_data import (
     WINDOW,
     Evidence,
     acts_of,
     public_files,
     rolling_task_share,
 )
-from tutorsim.analysis.systems.group.speakers import THRESHOLDS, at_thresholds
+from tutorsim.analysis.systems.group.speakers_under_other_settings import THRESHOLDS, at_thresholds
 
 _PERCENT = alt.Axis(format=".0%")
 

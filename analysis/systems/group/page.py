@@ -30,7 +30,8 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_over_tasks,
     share_over_tasks,
 )
-from tutorsim.analysis.systems.group.page_evidence import (
+from tutorsim.analysis.systems.group.episode_messages import TELLING
+from tutorsim.analysis.systems.group.page_data import (
     CATEGORIES,
     KINDS,
     PHASES,
@@ -47,7 +48,7 @@ from tutorsim.analysis.systems.group.page_evidence import (
     rolling_task_share,
     slope,
 )
-from tutorsim.analysis.systems.group.speakers import (
+from tutorsim.analysis.systems.group.speakers_under_other_settings import (
     Recounted,
     at_thresholds,
     curve,
@@ -60,7 +61,6 @@ from tutorsim.analysis.systems.group.speakers import (
     speaking_floor,
     speaking_section,
 )
-from tutorsim.analysis.systems.group.trace import TELLING
 from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed
 from tutorsim.records.group import CycleRecord, DuelRecord, LessonRecord
 

@@ -19,9 +19,9 @@ from tutorsim.analysis.systems.oversight.audits_of_runs import (
     delivered_passages,
     proposal_passages,
 )
+from tutorsim.analysis.systems.oversight.episode_messages import trace
 from tutorsim.analysis.systems.oversight.label_accuracy import by_text
 from tutorsim.analysis.systems.oversight.page import document, outcomes_under, recount
-from tutorsim.analysis.systems.oversight.trace import trace
 from tutorsim.analysis.systems.system_view import Use, View
 from tutorsim.records import RunRecord
 from tutorsim.records.oversight import OversightRecord

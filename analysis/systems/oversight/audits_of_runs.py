@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from tutorsim.analysis.ratings.items import Block, Passage, Place
-from tutorsim.analysis.statistics.groups import by_key
+from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,

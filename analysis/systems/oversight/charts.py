@@ -30,9 +30,12 @@ from tutorsim.analysis.charts.figure import (
 )
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words import counted, extremes, percent
-from tutorsim.analysis.systems.oversight.effect_of_debate import AdaptiveCurve, AdaptivePoint
+from tutorsim.analysis.systems.oversight.calibration_and_other_aggregations import (
+    AdaptiveCurve,
+    AdaptivePoint,
+)
 from tutorsim.analysis.systems.oversight.label_accuracy import BASELINES, HEADLINE
-from tutorsim.analysis.systems.oversight.page_evidence import Evidence
+from tutorsim.analysis.systems.oversight.page_data import Evidence
 from tutorsim.analysis.systems.paired_comparison import contrast_headline, rows_about_zero
 from tutorsim.records.oversight import LABELS
 

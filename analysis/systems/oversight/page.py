@@ -34,7 +34,7 @@ from tutorsim.analysis.systems.oversight.audits_of_runs import (
     delivered_shares,
     score_changes,
 )
-from tutorsim.analysis.systems.oversight.effect_of_debate import (
+from tutorsim.analysis.systems.oversight.calibration_and_other_aggregations import (
     RULES,
     AdaptiveCurve,
     Aggregated,
@@ -45,6 +45,7 @@ from tutorsim.analysis.systems.oversight.effect_of_debate import (
     severity_errors,
     sycophancy,
 )
+from tutorsim.analysis.systems.oversight.episode_messages import TELLING
 from tutorsim.analysis.systems.oversight.label_accuracy import (
     BASELINES,
     HEADLINE,
@@ -62,8 +63,7 @@ from tutorsim.analysis.systems.oversight.label_accuracy import (
     pair_of,
     relabelled,
 )
-from tutorsim.analysis.systems.oversight.page_evidence import Evidence, reread, reread_label
-from tutorsim.analysis.systems.oversight.trace import TELLING
+from tutorsim.analysis.systems.oversight.page_data import Evidence, reread, reread_label
 from tutorsim.analysis.systems.paired_comparison import (
     beyond_chance,
     chance_words,

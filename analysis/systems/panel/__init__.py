@@ -12,7 +12,7 @@ from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.ratings.items import Block, Passage, Place
 from tutorsim.analysis.runs.branch_continuations import shared_turns
 from tutorsim.analysis.runs.run_tables import TABLES
-from tutorsim.analysis.systems.panel.episode_traces import trace
+from tutorsim.analysis.systems.panel.episode_messages import trace
 from tutorsim.analysis.systems.system_view import Leaving, Left, Opened, SystemRun, View
 from tutorsim.records import EpisodeRecord, Turn
 
@@ -110,7 +110,7 @@ def _compare(first: SystemRun, second: SystemRun | None) -> Document:
 
 
 def _diverge(opened: Opened, left: Leaving) -> Left:
-    from tutorsim.analysis.systems.panel.divergence import divergence_under
+    from tutorsim.analysis.systems.panel.divergence_under_other_rules import divergence_under
     from tutorsim.analysis.systems.panel.page import divergence_document
 
     found = divergence_under(opened.source, left)
@@ -118,7 +118,7 @@ def _diverge(opened: Opened, left: Leaving) -> Left:
 
 
 def _listing(run: SystemRun) -> list[dict[str, Any]]:
-    from tutorsim.analysis.systems.panel.episode_traces import episode_rows
+    from tutorsim.analysis.systems.panel.episode_messages import episode_rows
 
     return [row._asdict() for row in episode_rows(run.source)]
 

@@ -22,7 +22,7 @@ from tutorsim.analysis.recount.same_voter_in_two_formats import (
     formats_section,
 )
 from tutorsim.analysis.runs.branch_continuations import branch_changes
-from tutorsim.analysis.statistics.groups import by_key
+from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     SEED,
     UNKNOWN,
@@ -41,7 +41,12 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 )
 from tutorsim.analysis.systems.paired_comparison import p_words
 from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES
-from tutorsim.analysis.systems.panel.divergence import Alternatives, Coverage, Divergence, diverge
+from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
+    Alternatives,
+    Coverage,
+    Divergence,
+    diverge,
+)
 from tutorsim.analysis.systems.panel.student_outcomes import Outcome, outcome_of
 from tutorsim.analysis.systems.system_view import Prices, Spent, SystemRun, framed, spent_by
 from tutorsim.errors import UsageError

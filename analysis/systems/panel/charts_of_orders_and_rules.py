@@ -44,8 +44,8 @@ from tutorsim.analysis.pages.words import (
     top,
 )
 from tutorsim.analysis.recount import OrderRow, RuleRow
-from tutorsim.analysis.statistics.groups import by_key
-from tutorsim.analysis.systems.panel.page_evidence import Evidence
+from tutorsim.analysis.statistics import by_key
+from tutorsim.analysis.systems.panel.page_data import Evidence
 from tutorsim.vocabularies import PROTOCOLS
 
 # --- Fallback orders -----------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from tutorsim.analysis.pages.words import SMALL, counted, extremes, listed, perc
 from tutorsim.analysis.statistics.intervals_and_tests import FEWEST_TASKS
 from tutorsim.analysis.systems.paired_comparison import contrast_headline, rows_about_zero
 from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES
-from tutorsim.analysis.systems.panel.page_evidence import Evidence
+from tutorsim.analysis.systems.panel.page_data import Evidence
 from tutorsim.records import StudySettings
 
 _BENCHMARKS: Final = {"sciq": "science questions (sciq)", "humaneval": "programs (humaneval)"}

@@ -32,7 +32,7 @@ from tutorsim.analysis.charts.figure import (
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words import SMALL, counted, extremes, listed, percent, share
 from tutorsim.analysis.statistics.intervals_and_tests import ALPHA, Estimate, NotEstimable
-from tutorsim.analysis.systems.panel.page_evidence import Evidence
+from tutorsim.analysis.systems.panel.page_data import Evidence
 from tutorsim.analysis.systems.panel.self_support_labels_and_power import label_positions, margins
 
 

@@ -20,7 +20,7 @@ from tutorsim.analysis.pages.declared_tables_and_charts import (
     table,
 )
 from tutorsim.analysis.pages.document import Answer, Document, Fact, Section
-from tutorsim.analysis.pages.episode_messages import NO_EPISODES, Episodes
+from tutorsim.analysis.pages.shown_episodes import NO_EPISODES, Episodes
 from tutorsim.analysis.pages.words import WARNINGS, counted, listed, share, top, warning_of
 from tutorsim.analysis.recount import RuleRow
 from tutorsim.analysis.recount.first_screen import verdict_table
@@ -41,14 +41,14 @@ from tutorsim.analysis.runs.branch_continuations import branch_changes, branch_c
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
 from tutorsim.analysis.systems.paired_comparison import contrast_headline
 from tutorsim.analysis.systems.panel.contrasts import contrast_words, contrasts_shown
-from tutorsim.analysis.systems.panel.divergence import (
+from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
     Divergence,
     alternatives_table,
     coverage_table,
     first_turns_table,
 )
-from tutorsim.analysis.systems.panel.episode_traces import telling, trace
-from tutorsim.analysis.systems.panel.page_evidence import (
+from tutorsim.analysis.systems.panel.episode_messages import telling, trace
+from tutorsim.analysis.systems.panel.page_data import (
     Evidence,
     askings_table,
     beside_floor_table,

@@ -19,7 +19,7 @@ from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.pages.markdown import to_markdown
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.systems.panel.page import answers
-from tutorsim.analysis.systems.panel.page_evidence import Evidence
+from tutorsim.analysis.systems.panel.page_data import Evidence
 from tutorsim.analysis.systems.summary_and_report import document_of
 from tutorsim.analysis.systems.system_view import opened
 from tutorsim.runner.find_and_check_recording import bundled_recordings

@@ -2,8 +2,8 @@ import re
 from dataclasses import replace
 from types import SimpleNamespace
 
-from tutorsim.analysis.pages.episode_messages import Episode, Episodes, Message
 from tutorsim.analysis.pages.markdown import to_markdown
+from tutorsim.analysis.pages.shown_episodes import Episode, Episodes, Message
 
 
 def test_the_text_has_the_answers_the_findings_and_the_tables(rich_document):

@@ -3,7 +3,7 @@ from typing import get_args
 import pytest
 
 from tutorsim.analysis.pages.published_figures import Printed, figures_in, printed, read_printed
-from tutorsim.analysis.systems.panel.page_evidence import PUBLISHED
+from tutorsim.analysis.systems.panel.page_data import PUBLISHED
 from tutorsim.errors import UsageError
 from tutorsim.records import RunRecord, SystemSettings
 from tutorsim.records.run import Inputs, Provenance

@@ -20,7 +20,7 @@ from tutorsim.analysis.recount.same_voter_in_two_formats import (
 )
 from tutorsim.analysis.recount.tables import dial_table
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, to_json
-from tutorsim.analysis.systems.panel.page_evidence import (
+from tutorsim.analysis.systems.panel.page_data import (
     Evidence,
     askings_table,
     beside_floor_table,

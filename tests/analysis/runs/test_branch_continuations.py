@@ -27,7 +27,7 @@ from tutorsim.analysis.runs.branch_continuations import (
 )
 from tutorsim.analysis.runs.run_tables import TABLES
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate
-from tutorsim.analysis.systems.panel.divergence import diverge, under_order
+from tutorsim.analysis.systems.panel.divergence_under_other_rules import diverge, under_order
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties import diagnostics, winning_roles
 from tutorsim.analysis.systems.panel.student_outcomes import (
     gains,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tutorsim.analysis.claims.claims_of_printed_numbers import numbers_in
-from tutorsim.analysis.systems.panel.page_evidence import usage
+from tutorsim.analysis.systems.panel.page_data import usage
 from tutorsim.kernel.cost_plan import Price, PriceTable
 from tutorsim.records import (
     RETEST_FILE,

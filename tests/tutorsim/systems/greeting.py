@@ -20,7 +20,7 @@ from tutorsim.analysis.pages.declared_tables_and_charts import (
     table,
 )
 from tutorsim.analysis.pages.document import Answer, Document
-from tutorsim.analysis.pages.episode_messages import Episode, Message
+from tutorsim.analysis.pages.shown_episodes import Episode, Message
 from tutorsim.analysis.runs.run_tables import SHARED_TABLES, table_of, text, whole
 from tutorsim.analysis.systems.system_view import SystemRun, View, episodes_of, framed
 from tutorsim.catalog import BaseCatalog

@@ -61,7 +61,7 @@ GROUP: Final = System(
     standin=(group_reply,),
     commands=frozenset({"compare", "retest"}),
     asked_again=("evaluate",),
-    chat="tutorsim.systems.group.lesson_page:CHAT",
+    chat="tutorsim.systems.group.person_in_lesson:CHAT",
     demo="group",
     example="lessons",
 )

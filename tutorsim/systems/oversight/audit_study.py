@@ -15,7 +15,7 @@ from tutorsim.systems.oversight.audited_replies import (
     drawn_turns,
     lesson_items,
 )
-from tutorsim.systems.oversight.items import Item
+from tutorsim.systems.oversight.replies_to_label import Item
 from tutorsim.systems.oversight.settings import CONDITIONS, Study
 from tutorsim.systems.oversight.study import OversightStudy
 

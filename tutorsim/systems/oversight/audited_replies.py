@@ -17,7 +17,7 @@ from tutorsim.errors import TaskFileError
 from tutorsim.records import EpisodeRecord, Turn
 from tutorsim.records.group import LessonRecord
 from tutorsim.records.oversight import AuditedReply
-from tutorsim.systems.oversight.items import Item, SpeakerTurn
+from tutorsim.systems.oversight.replies_to_label import Item, SpeakerTurn
 from tutorsim.tasks import Task
 from tutorsim.tasks.files import Row, read_rows, read_text, refuse
 

@@ -29,7 +29,7 @@ from tutorsim.records.oversight import (
     StressTest,
 )
 from tutorsim.records.oversight import Prompt as Asked
-from tutorsim.systems.oversight.items import Item, SpeakerTurn, has_reference
+from tutorsim.systems.oversight.replies_to_label import Item, SpeakerTurn, has_reference
 from tutorsim.systems.oversight.reply_reading import (
     ReadJudgment,
     ReadLead,

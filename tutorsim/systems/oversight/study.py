@@ -37,20 +37,20 @@ from tutorsim.records.oversight import (
 )
 from tutorsim.systems.oversight import judgment
 from tutorsim.systems.oversight.audited_replies import read_audited, written_audited
-from tutorsim.systems.oversight.items import (
-    Item,
-    has_reference,
-    has_revealing,
-    published_rows,
-    read_mrbench,
-    read_mrbench_text,
-)
 from tutorsim.systems.oversight.judgment import (
     ItemScene,
     Progress,
     labels_again,
     other_critic,
     spoken,
+)
+from tutorsim.systems.oversight.replies_to_label import (
+    Item,
+    has_reference,
+    has_revealing,
+    published_rows,
+    read_mrbench,
+    read_mrbench_text,
 )
 from tutorsim.systems.oversight.reply_reading import (
     ReadThesis,

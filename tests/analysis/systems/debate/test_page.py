@@ -26,6 +26,7 @@ from tutorsim.analysis.statistics.text_similarity import Embedding
 from tutorsim.analysis.systems.debate import VIEW
 from tutorsim.analysis.systems.debate.accuracy_and_speed import Slope, agents_slopes, rounds_slopes
 from tutorsim.analysis.systems.debate.charts import rounds
+from tutorsim.analysis.systems.debate.episode_messages import trace
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     RULES,
     Contrast,
@@ -33,14 +34,13 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     Told,
 )
 from tutorsim.analysis.systems.debate.page import PUBLISHED, challenge, document
-from tutorsim.analysis.systems.debate.page_evidence import Evidence, Variant, as_printed
+from tutorsim.analysis.systems.debate.page_data import Evidence, Variant, as_printed
 from tutorsim.analysis.systems.debate.protocols import (
     best_protocol,
     differing,
     protocol_chance,
     recount_document,
 )
-from tutorsim.analysis.systems.debate.trace import trace
 from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.errors import UsageError
 from tutorsim.records import EPISODES_FILE

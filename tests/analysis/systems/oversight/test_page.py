@@ -13,14 +13,14 @@ from tutorsim.analysis.pages.html import to_html
 from tutorsim.analysis.pages.markdown import to_markdown
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.systems.oversight import VIEW
-from tutorsim.analysis.systems.oversight.effect_of_debate import RULES
+from tutorsim.analysis.systems.oversight.calibration_and_other_aggregations import RULES
+from tutorsim.analysis.systems.oversight.episode_messages import trace
 from tutorsim.analysis.systems.oversight.label_accuracy import baselines, pair_of
 from tutorsim.analysis.systems.oversight.page import aggregation, below_trivial, document, recount
-from tutorsim.analysis.systems.oversight.page_evidence import Evidence
-from tutorsim.analysis.systems.oversight.trace import trace
+from tutorsim.analysis.systems.oversight.page_data import Evidence
 from tutorsim.errors import UsageError
 from tutorsim.records import to_line
-from tutorsim.systems.oversight.items import read_mrbench_text
+from tutorsim.systems.oversight.replies_to_label import read_mrbench_text
 from tutorsim.systems.oversight.settings import CONDITIONS
 
 

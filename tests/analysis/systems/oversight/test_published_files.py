@@ -11,7 +11,7 @@ import pytest
 from tutorsim.analysis.systems.oversight import split_of
 from tutorsim.analysis.systems.oversight.label_accuracy import Judged, baselines, by_text, evaluate
 from tutorsim.records.oversight import OversightRecord, gold_labels
-from tutorsim.systems.oversight.items import read_mrbench, read_mrbench_text
+from tutorsim.systems.oversight.replies_to_label import read_mrbench, read_mrbench_text
 from tutorsim.systems.oversight.study import sampled
 
 SHARED = Path(os.environ.get("TUTORSIM_PUBLISHED_DATA", "nowhere"))

@@ -7,7 +7,7 @@ from tests.analysis.panel_runs import panel_episode, panel_source
 from tutorsim.analysis.pages.cells import DASH
 from tutorsim.analysis.recount.other_student_score_thresholds import at_threshold, threshold_table
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
-from tutorsim.analysis.systems.panel.page_evidence import Evidence
+from tutorsim.analysis.systems.panel.page_data import Evidence
 from tutorsim.analysis.systems.panel.student_outcomes import (
     SCORES_SCHEMA,
     few_tasks_words,

@@ -14,7 +14,7 @@ from tutorsim.kernel.load_study_file import load_study, write_study
 from tutorsim.kernel.system import CallRange
 from tutorsim.records.oversight import Labels
 from tutorsim.systems.oversight import OVERSIGHT
-from tutorsim.systems.oversight.items import Item, SpeakerTurn, has_reference
+from tutorsim.systems.oversight.replies_to_label import Item, SpeakerTurn, has_reference
 from tutorsim.systems.oversight.settings import CONDITIONS, FIRST_TEXTS, SCRIPTS, Act, Script
 from tutorsim.systems.oversight.study import FORMATS, builtin_items, item_flow, sampled
 

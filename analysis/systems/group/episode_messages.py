@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from tutorsim.analysis.pages.episode_messages import Episode, Message, Telling, usual_marks
+from tutorsim.analysis.pages.shown_episodes import Episode, Message, Telling, usual_marks
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
 from tutorsim.systems.group.speaker_selection import reason

@@ -8,7 +8,7 @@ from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, v
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable
-from tutorsim.analysis.systems.panel.divergence import (
+from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
     alternatives_of,
     alternatives_table,
     coverage_table,

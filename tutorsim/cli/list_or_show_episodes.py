@@ -11,9 +11,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from tutorsim.analysis.runs.branch_continuations import origin_of
+from tutorsim.cli.open_run_or_replay_recording import RunPath, check_logs
 from tutorsim.cli.options import report_options
 from tutorsim.cli.output_elements import caption, heading, number, provenance, publish, table
-from tutorsim.cli.run_or_recording import RunPath, check_logs
 from tutorsim.cli.show_one_episode import odd_ends, trace
 from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeLine, EpisodeRecord, RunRecord, read_episodes, read_run

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from textwrap import shorten
 from typing import Final
 
-from tutorsim.analysis.pages.episode_messages import Episode, Message, Telling, usual_marks
-from tutorsim.analysis.systems.oversight.effect_of_debate import judge_and_lead
+from tutorsim.analysis.pages.shown_episodes import Episode, Message, Telling, usual_marks
+from tutorsim.analysis.systems.oversight.calibration_and_other_aggregations import judge_and_lead
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.records.oversight import Labels, LeadLabels, OversightRecord, Spoken
 

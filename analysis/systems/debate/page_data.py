@@ -10,7 +10,7 @@ from tutorsim.analysis.pages.cells import number as written_number
 from tutorsim.analysis.pages.declared_tables_and_charts import Row
 from tutorsim.analysis.pages.published_figures import Printed
 from tutorsim.analysis.pages.words import counted, listed
-from tutorsim.analysis.statistics.groups import by_key
+from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.statistics.text_similarity import Embedding
 from tutorsim.analysis.systems.debate.accuracy_and_speed import (

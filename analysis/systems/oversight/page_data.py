@@ -15,7 +15,7 @@ from tutorsim.analysis.systems.oversight.audits_of_runs import (
     audited_turns,
     predicted,
 )
-from tutorsim.analysis.systems.oversight.effect_of_debate import (
+from tutorsim.analysis.systems.oversight.calibration_and_other_aggregations import (
     AdaptiveCurve,
     Calibration,
     adaptive_curve,

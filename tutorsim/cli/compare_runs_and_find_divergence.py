@@ -13,6 +13,7 @@ from tutorsim.analysis.systems.system_view import Asked, Leaving, opened, view_f
 from tutorsim.cli.ballot_options import panel_option
 from tutorsim.cli.check_and_write_claims import publish_claimed
 from tutorsim.cli.console import counted
+from tutorsim.cli.open_run_or_replay_recording import RunPath, check_logs
 from tutorsim.cli.options import (
     Remembering,
     claims_option,
@@ -21,7 +22,6 @@ from tutorsim.cli.options import (
     table_option,
     tell_rows,
 )
-from tutorsim.cli.run_or_recording import RunPath, check_logs
 from tutorsim.cli.terminal_documents import check_applies, document_shown
 from tutorsim.kernel.cost_plan import load_prices
 

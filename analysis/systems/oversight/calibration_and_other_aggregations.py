@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tutorsim.analysis.statistics.groups import by_key
+from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.systems.oversight.label_accuracy import Pair, cells_of, headline, pair_of
 from tutorsim.analysis.systems.system_view import Spent, spent_by
 from tutorsim.records import CallRecord

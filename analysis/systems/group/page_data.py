@@ -13,8 +13,8 @@ from math import fsum, sqrt
 from typing import Final, Literal, NamedTuple
 
 from tutorsim.analysis.pages.published_figures import printed
-from tutorsim.analysis.statistics.groups import by_key
-from tutorsim.analysis.systems.group.speakers import Cycles, cycles_in
+from tutorsim.analysis.statistics import by_key
+from tutorsim.analysis.systems.group.speakers_under_other_settings import Cycles, cycles_in
 from tutorsim.records import RunRecord
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
 

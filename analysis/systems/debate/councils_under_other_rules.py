@@ -29,7 +29,7 @@ from tutorsim.analysis.pages.words import counted, listed
 from tutorsim.analysis.recount import NOBODY_NAME, recount
 from tutorsim.analysis.recount.result_models import ElectorateRow, RecountResult
 from tutorsim.analysis.runs.run_tables import Parts
-from tutorsim.analysis.statistics.groups import by_key
+from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
@@ -38,8 +38,8 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     flips_by_task,
     mean_over_tasks,
 )
+from tutorsim.analysis.systems.debate.episode_messages import TELLING
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import Certainty
-from tutorsim.analysis.systems.debate.trace import TELLING
 from tutorsim.analysis.systems.paired_comparison import beyond_chance, not_shown
 from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed
 from tutorsim.records import BallotRecord, RunRecord

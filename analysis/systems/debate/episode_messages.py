@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import shorten
 from typing import Final
 
-from tutorsim.analysis.pages.episode_messages import Episode, Telling, usual_marks
-from tutorsim.analysis.pages.episode_messages import Message as Said
+from tutorsim.analysis.pages.shown_episodes import Episode, Telling, usual_marks
+from tutorsim.analysis.pages.shown_episodes import Message as Said
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import DebateRecord, DebateTurn, Message

@@ -20,9 +20,9 @@ from tutorsim.analysis.systems.summary_and_report import document_of
 from tutorsim.analysis.systems.system_view import Ballots, Opened, SystemRun, opened
 from tutorsim.cli.ballot_options import ballot_options
 from tutorsim.cli.console import listing
+from tutorsim.cli.open_run_or_replay_recording import check_logs, source_shown
 from tutorsim.cli.options import PLACE, order_option, report_options
 from tutorsim.cli.output_elements import Prose, caption, heading, publish, table
-from tutorsim.cli.run_or_recording import check_logs, source_shown
 from tutorsim.cli.terminal_documents import parts_shown
 from tutorsim.errors import UsageError
 from tutorsim.records import RUN_FILE

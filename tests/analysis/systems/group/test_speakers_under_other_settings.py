@@ -14,7 +14,7 @@ from tests.analysis.systems.group.conftest import RUN, thoughts
 from tests.reference.speaking import speaker
 from tests.tutorsim.systems.group.conftest import play, standin
 from tutorsim.analysis.systems.group import VIEW
-from tutorsim.analysis.systems.group.speakers import (
+from tutorsim.analysis.systems.group.speakers_under_other_settings import (
     NOBODY,
     Change,
     changed_rule,

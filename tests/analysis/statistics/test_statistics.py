@@ -1,6 +1,6 @@
 """Values by key."""
 
-from tutorsim.analysis.statistics.groups import by_key
+from tutorsim.analysis.statistics import by_key
 
 
 def test_keys_and_values_keep_the_order_in_which_they_come():

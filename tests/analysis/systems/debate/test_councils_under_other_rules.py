@@ -10,7 +10,7 @@ from tests.analysis.made import tables_of
 from tests.analysis.pages.test_html import FOREIGN, foreign_words, packed
 from tutorsim.analysis.pages.html import to_html
 from tutorsim.analysis.systems.debate import VIEW
-from tutorsim.analysis.systems.debate.council_of_models import (
+from tutorsim.analysis.systems.debate.councils_under_other_rules import (
     Councils,
     council_document,
     council_recount,

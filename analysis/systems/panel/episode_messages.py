@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.pages.episode_messages import (
+from tutorsim.analysis.pages.shown_episodes import (
     Episode,
     EpisodePart,
     Grid,
@@ -14,7 +14,7 @@ from tutorsim.analysis.pages.episode_messages import (
     usual_marks,
 )
 from tutorsim.analysis.pages.words import counted, odd_replies, step_sentence
-from tutorsim.analysis.statistics.groups import by_key
+from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties import turn_diagnostics
 from tutorsim.records import (
     Attempt,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorsim.analysis.systems.group.page_evidence import (
+from tutorsim.analysis.systems.group.page_data import (
     Act,
     adherence_to,
     area_of,

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tutorsim.analysis.pages import episode_messages as module
-from tutorsim.analysis.pages.episode_messages import Episode, Episodes
+from tutorsim.analysis.pages import shown_episodes as module
+from tutorsim.analysis.pages.shown_episodes import Episode, Episodes
 from tutorsim.errors import UsageError
 
 

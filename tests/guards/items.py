@@ -232,7 +232,10 @@ GUARDED: Final[Mapping[str, Guarded]] = {
         ),
     ),
     "panels": Guarded(lambda folder: systems.played(folder / "run", systems.PANELS), _OF_PLAYED),
-    "audit": Guarded(lambda folder: _replayed(folder, "oversight-audit"), _OF_PLAYED),
+    "audit": Guarded(
+        lambda folder: _replayed(folder, "oversight-audit"),
+        (*_OF_PLAYED, "rate {} --export {out}/sheet.csv --items 6 --raters 1"),
+    ),
     "two runs of panels": Guarded(sources.two_panels, _OF_TWO),
     "two runs of more tasks": _two(systems.PANELS),
     "two runs of debates": _two(systems.DEBATE),

@@ -40,6 +40,10 @@ def test_what_answered_travels_with_every_file_and_back(tutorsim, built, tmp_pat
     assert "say nothing about any language model" in done.stdout.partition("\n\n")[0]
     value = json.loads(tutorsim("summary", preflib, "--json").stdout)
     assert value["provenance"].startswith(run.provenance)
+    told = tutorsim("report", preflib, "-o", tmp_path / "page.md")
+    assert told.exit_code == 0
+    said = f"The ballots were exported from a recording: {run.provenance}."
+    assert said in (tmp_path / "page.md").read_text()
 
 
 def test_every_file_written_is_named(tutorsim, built, tmp_path):

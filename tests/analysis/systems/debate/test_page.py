@@ -268,6 +268,7 @@ def test_protocols_that_differ_beyond_chance_are_named_with_points():
     ("ends", "said"),
     [
         ([(-3.0, 1.0), (-2.0, 2.0)], "No change of the score with later votes is beyond chance"),
+        ([(-3.0, 0.0), (0.0, 2.0)], "is beyond chance, in any of 2 lines"),
         ([(-3.0, -1.0), (-2.0, 2.0)], "the score falls in 1 and rises in 0 of 2 lines"),
         ([], "cannot be said of so few tasks"),
     ],

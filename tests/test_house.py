@@ -483,7 +483,7 @@ FORMATS_BY_NAME = {
     "tutorsim.analysis.systems.debate.outcomes_under_every_protocol": "the rules of debates",
     # Closed sets.
     "tutorsim.analysis.ballots.vote_arrays": "the four ballots that a rich one holds",
-    "tutorsim.analysis.ballots.ballots_in_one_row": "what a column that names candidates may be",
+    "tutorsim.analysis.ballots.one_whole_ballot_per_row": "what names candidates",
     "tutorsim.analysis.systems.panel.panels_compared": "formats counted in closed form",
     "tutorsim.systems.debate.mallm_logs": "the four of the program MALLM",
     # Other things of the same name.

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_formats import (
+from tutorsim.analysis.ballots.properties_of_ballot_formats import (
     FORMATS,
     MAY_LEAVE_OUT,
     MUST_GIVE,

@@ -23,30 +23,6 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, columns_missed, refuse, unreadable
-from tutorsim.analysis.ballots.ballot_formats import (
-    CHOICES,
-    MAY_LEAVE_OUT,
-    ON_A_SCALE,
-    WITH_BUDGET,
-    leaving_out,
-    protocol_named,
-)
-from tutorsim.analysis.ballots.ballots_in_one_row import (
-    KEYS,
-    Guess,
-    Rows,
-    as_numbers,
-    guess_protocol,
-    lists_in,
-    nearly_numbers,
-    of_one_cell,
-    of_places,
-    of_wide,
-    place_columns,
-    read_replies,
-    refuse_strange,
-    whole_points,
-)
 from tutorsim.analysis.ballots.doubtful_rows_and_columns import (
     ALSO,
     ONE_CELL,
@@ -78,6 +54,30 @@ from tutorsim.analysis.ballots.doubtful_rows_and_columns import (
     refuse_unseen_names,
     refuse_weights,
     refuse_words_for_nobody,
+)
+from tutorsim.analysis.ballots.one_whole_ballot_per_row import (
+    KEYS,
+    Guess,
+    Rows,
+    as_numbers,
+    guess_protocol,
+    lists_in,
+    nearly_numbers,
+    of_one_cell,
+    of_places,
+    of_wide,
+    place_columns,
+    read_replies,
+    refuse_strange,
+    whole_points,
+)
+from tutorsim.analysis.ballots.properties_of_ballot_formats import (
+    CHOICES,
+    MAY_LEAVE_OUT,
+    ON_A_SCALE,
+    WITH_BUDGET,
+    leaving_out,
+    protocol_named,
 )
 from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, Cells, read_cells
 from tutorsim.analysis.ballots.reading_options import (

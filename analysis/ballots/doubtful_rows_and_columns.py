@@ -12,7 +12,7 @@ from typing import Final
 import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import refuse
-from tutorsim.analysis.ballots.ballots_in_one_row import (
+from tutorsim.analysis.ballots.one_whole_ballot_per_row import (
     Rows,
     as_numbers,
     may_share_places,

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, Places, check_ballots, refuse
-from tutorsim.analysis.ballots.ballot_formats import protocol_named
 from tutorsim.analysis.ballots.convert_to_long_format import Laid, lay_out
 from tutorsim.analysis.ballots.preflib import PREFLIB_SUFFIXES, read_preflib
+from tutorsim.analysis.ballots.properties_of_ballot_formats import protocol_named
 from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, read_cells
 from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
 from tutorsim.analysis.ballots.vote_arrays import STAGES

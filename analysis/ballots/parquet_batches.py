@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import approving_nobody, budget_of, check_ballots
-from tutorsim.analysis.ballots.ballot_formats import WITH_BUDGET
+from tutorsim.analysis.ballots.properties_of_ballot_formats import WITH_BUDGET
 from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints, spellings
 from tutorsim.analysis.ballots.table_to_arrays import (
     Piece,

@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_formats import FORMATS
+from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
 from tutorsim.files_given_by_user import read_named

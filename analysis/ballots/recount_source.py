@@ -19,7 +19,7 @@ from tutorsim.analysis.ballots.parquet_batches import (
 from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
 from tutorsim.analysis.ballots.table_to_arrays import in_name_order, read_votes
 from tutorsim.analysis.ballots.vote_arrays import RICH, Place, Votes, joined
-from tutorsim.analysis.runs.branch_continuations import (
+from tutorsim.analysis.runs.branch_origins_and_shared_turns import (
     branch_words,
     deciding_order,
     without_shared_turns,

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_formats import (
+from tutorsim.analysis.ballots.properties_of_ballot_formats import (
     FORMATS,
     MUST_GIVE,
     WITH_BUDGET,

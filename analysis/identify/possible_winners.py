@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from tutorsim.analysis.ballots.ballot_formats import FORMATS
+from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
 from tutorsim.analysis.counting.rule_definitions import Approvals, Rule, approvals_of, ballot_format
 from tutorsim.analysis.identify.ballots_consistent_with_logged import domain_of, placements

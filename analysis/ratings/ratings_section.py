@@ -43,7 +43,7 @@ from tutorsim.analysis.ratings.agreement import (
 from tutorsim.analysis.ratings.items import Place
 from tutorsim.analysis.recount import HELD_FIXED, possible_winners
 from tutorsim.analysis.recount.other_student_score_thresholds import episode_at_threshold
-from tutorsim.analysis.runs.branch_continuations import by_origin
+from tutorsim.analysis.runs.branch_origins_and_shared_turns import by_origin
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Bounds,

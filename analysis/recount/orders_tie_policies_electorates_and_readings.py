@@ -50,7 +50,7 @@ from tutorsim.analysis.recount.turn_groups import (
     TurnGroup,
     outcome_tables,
 )
-from tutorsim.analysis.runs.branch_continuations import without_shared_turns
+from tutorsim.analysis.runs.branch_origins_and_shared_turns import without_shared_turns
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.records import BallotRecord, EpisodeRecord, Turn
 from tutorsim.vocabularies import MAX_ROLES, READINGS, Reading

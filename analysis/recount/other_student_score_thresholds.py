@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.pages.cells import BENCHMARKS, Table, bounds, table
 from tutorsim.analysis.recount.tables import HELD
-from tutorsim.analysis.runs.branch_continuations import by_origin
+from tutorsim.analysis.runs.branch_origins_and_shared_turns import by_origin
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable
 from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeRecord

@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, get_args
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_formats import FORMATS
+from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.vote_arrays import Rounds, distinct_rows
 from tutorsim.analysis.counting.format_conversion import AS_CAST, SHARED_SCORES, projection_name
 from tutorsim.analysis.counting.rule_definitions import (

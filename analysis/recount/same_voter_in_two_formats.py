@@ -12,7 +12,7 @@ from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import Cluster
 from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, domain_of
 from tutorsim.analysis.pages.cells import Table, estimate, present, table
 from tutorsim.analysis.pages.document import Section
-from tutorsim.analysis.runs.branch_continuations import without_shared_turns
+from tutorsim.analysis.runs.branch_origins_and_shared_turns import without_shared_turns
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,

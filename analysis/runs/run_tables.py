@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_formats import MAY_LEAVE_OUT
-from tutorsim.analysis.runs.branch_continuations import deciding_order
+from tutorsim.analysis.ballots.properties_of_ballot_formats import MAY_LEAVE_OUT
+from tutorsim.analysis.runs.branch_origins_and_shared_turns import deciding_order
 from tutorsim.errors import UsageError
 from tutorsim.records import (
     BallotRecord,

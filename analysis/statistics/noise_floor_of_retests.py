@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from tutorsim.analysis.ballots.ballot_formats import FORMATS
+from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import TURN, Place, TurnKey, first_of
 from tutorsim.analysis.counting.decisions_in_arrays import leaders_of

@@ -218,7 +218,10 @@ def run_record(**settings):
 def panel_source(*episodes, **settings):
     """A run's `Source` without a folder."""
     from tutorsim.analysis.ballots.recount_source import Source
-    from tutorsim.analysis.runs.branch_continuations import deciding_order, without_shared_turns
+    from tutorsim.analysis.runs.branch_origins_and_shared_turns import (
+        deciding_order,
+        without_shared_turns,
+    )
     from tutorsim.analysis.runs.run_tables import ballots_table
 
     run = run_record(**settings)

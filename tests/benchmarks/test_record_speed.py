@@ -13,7 +13,7 @@ import pytest
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.model.sdk import HttpTransport, SdkModel
 from tutorsim.replay import read_cassette
-from tutorsim.replay.episode_recorder import CassetteStore
+from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore
 
 IN_FLIGHT = 64
 SIDE_BY_SIDE = 16

@@ -7,7 +7,11 @@ import click
 
 from tutorsim.cli.open_run_or_replay_recording import RunPath
 from tutorsim.cli.options import PLACE
-from tutorsim.cli.recording import check_may_record, record_study, recording_options
+from tutorsim.cli.options_and_progress_of_recording import (
+    check_may_record,
+    record_study,
+    recording_options,
+)
 from tutorsim.kernel.cost_plan import load_prices
 from tutorsim.kernel.load_study_file import system_named
 from tutorsim.kernel.system import Auditing

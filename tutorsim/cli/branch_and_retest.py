@@ -16,8 +16,7 @@ from tutorsim.analysis.ballots.recount_source import Source, open_source
 from tutorsim.analysis.systems.system_view import Ballots, Leaving, view_of
 from tutorsim.cli.console import Count, counted, err, safe, tell, working
 from tutorsim.cli.options import PLACE, json_option, names, order_option, recording_option
-from tutorsim.cli.output_elements import Prose, caption, heading, number, publish, table
-from tutorsim.cli.recording import (
+from tutorsim.cli.options_and_progress_of_recording import (
     check_may_record,
     record_study,
     recording_options,
@@ -26,6 +25,7 @@ from tutorsim.cli.recording import (
     sending_options,
     spending,
 )
+from tutorsim.cli.output_elements import Prose, caption, heading, number, publish, table
 from tutorsim.errors import UsageError
 from tutorsim.kernel.cost_plan import PriceTable, load_prices
 from tutorsim.kernel.load_study_file import load_recorded_study

@@ -10,7 +10,7 @@ import click
 from tutorsim.cli import console
 from tutorsim.cli.console import tell
 from tutorsim.cli.options import PLACE
-from tutorsim.cli.recording import (
+from tutorsim.cli.options_and_progress_of_recording import (
     check_may_record,
     recording_options,
     recording_progress,

@@ -10,7 +10,7 @@ import click
 from rich.console import RenderableType
 from rich.text import Text
 
-from tutorsim.analysis.runs.branch_continuations import origin_of
+from tutorsim.analysis.runs.branch_origins_and_shared_turns import origin_of
 from tutorsim.cli.open_run_or_replay_recording import RunPath, check_logs
 from tutorsim.cli.options import report_options
 from tutorsim.cli.output_elements import caption, heading, number, provenance, publish, table

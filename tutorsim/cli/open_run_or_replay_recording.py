@@ -98,7 +98,8 @@ def check_logs(*paths: Path) -> None:
 
 def branch_head(branch: "Branch", episodes: Sequence["EpisodeRecord"]) -> "Prose":
     """What a run that is a branch consists of."""
-    from tutorsim.analysis.runs.branch_continuations import (  # replay and verify need no analysis
+    # Replay and verify need no analysis.
+    from tutorsim.analysis.runs.branch_origins_and_shared_turns import (
         branch_changes,
         branch_counts,
     )
@@ -128,7 +129,7 @@ def draw_name(point: "BranchPoint", branch: "Branch | None") -> str:
 
 def from_here(point: "BranchPoint", branch: "Branch | None", *, turn: int) -> str:
     """What a turn of a continuation is, from the first that the branch decides on."""
-    from tutorsim.analysis.runs.branch_continuations import branch_changes
+    from tutorsim.analysis.runs.branch_origins_and_shared_turns import branch_changes
 
     draw = draw_name(point, branch)
     if point.left is not None and turn > point.left:

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from tutorsim.cli.options import PLACE
-from tutorsim.cli.recording import check_may_record, record_study, recording_options, say_remarks
+from tutorsim.cli.options_and_progress_of_recording import (
+    check_may_record,
+    record_study,
+    recording_options,
+    say_remarks,
+)
 from tutorsim.errors import StudyError
 from tutorsim.kernel.cost_plan import ConditionPlan, Plan, PriceTable, load_prices, plan
 from tutorsim.kernel.load_study_file import load_study

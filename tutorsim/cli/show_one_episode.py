@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tutorsim.analysis.pages.words import step_sentence
-from tutorsim.analysis.runs.branch_continuations import branch_changes, deciding_order
+from tutorsim.analysis.runs.branch_origins_and_shared_turns import branch_changes, deciding_order
 from tutorsim.cli.console import listing, safe
 from tutorsim.cli.open_run_or_replay_recording import draw_name, from_here
 from tutorsim.cli.output_elements import Prose, heading, number, provenance, styled, table

@@ -1,7 +1,7 @@
 """Recordings: making them, replaying them, and knowing what is in them.
 
 What replays without the SDK and vcrpy can be had from here. Recording is in
-`tutorsim.replay.episode_recorder`, and what `tutorsim cassette` shows in
+`tutorsim.replay.journals_and_cassettes_while_recording`, and what `tutorsim cassette` shows in
 `tutorsim.replay.list_and_check_recordings`; importing those takes longer.
 """
 

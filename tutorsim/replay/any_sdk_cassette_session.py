@@ -31,7 +31,7 @@ from tutorsim.errors import (
 from tutorsim.model import CALL_HEADER, CallKey, json_value
 from tutorsim.replay.cassette_file import RecordedBy, cassette_file, read_cassette
 from tutorsim.replay.durable_files_and_key_leaks import LOCK_FILE, FolderLock
-from tutorsim.replay.episode_recorder import CassetteStore, Tape, recorded_uri
+from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore, Tape, recorded_uri
 from tutorsim.replay.manifest import package_versions, today
 from tutorsim.replay.recorded_call import (
     Interaction,

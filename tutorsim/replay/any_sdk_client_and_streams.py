@@ -613,7 +613,7 @@ class RecordedHttp(BoundCassette[httpx2.Client, httpx2.AsyncClient]):
 
 def _httpx1_clients() -> Any:
     try:
-        return import_module("tutorsim.replay.any_sdk_httpx1_clients")
+        return import_module("tutorsim.replay.httpx1_clients_over_httpx2")
     except ModuleNotFoundError as error:
         raise UsageError(
             "There is no client of httpx 1 here.",

@@ -28,7 +28,7 @@ from tutorsim.replay.cassette_file import (
     read_cassette_file,
     write_cassette_file,
 )
-from tutorsim.replay.episode_recorder import Tape
+from tutorsim.replay.journals_and_cassettes_while_recording import Tape
 from tutorsim.replay.recorded_call import Interaction, cassette_name, check_same
 from tutorsim.runner.find_and_check_recording import Recording
 from tutorsim.vocabularies import Protocol, TiePolicy

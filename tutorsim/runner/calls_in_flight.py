@@ -15,7 +15,7 @@ from tutorsim.model.batch_api import BatchEndpoint
 from tutorsim.model.sdk import HttpTransport, SdkModel
 from tutorsim.records import Failure
 from tutorsim.replay.durable_files_and_key_leaks import refuse_keys
-from tutorsim.replay.episode_recorder import CassetteStore, Tape
+from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore, Tape
 from tutorsim.runner.batches import BatchModel, Prepaid, Submissions, WaveBarrier
 from tutorsim.runner.early_stops import Attempts, Budget, Gate, Outage, Stop, stop_on_interrupt
 from tutorsim.runner.job import Person, run_in_loop

@@ -23,7 +23,7 @@ from tutorsim.replay import (
     write_manifest,
 )
 from tutorsim.replay.cassette_file import RecordedBy
-from tutorsim.replay.episode_recorder import CassetteStore, Tape
+from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore, Tape
 from tutorsim.replay.manifest import Digests, relay_name
 from tutorsim.replay.program_verdicts_and_person_inputs import InputStore, program_digest
 from tutorsim.replay.recorded_call import Interaction

@@ -24,7 +24,14 @@ from tutorsim.runner.find_and_check_recording import (
     open_recording,
 )
 from tutorsim.runner.job import Lines, study_piece
-from tutorsim.runner.playback import Replayed, Source, VerdictChange, open_retest, play, played
+from tutorsim.runner.play_episodes_and_retests import (
+    Replayed,
+    Source,
+    VerdictChange,
+    open_retest,
+    play,
+    played,
+)
 from tutorsim.runner.write_run_folder import (
     LogWriter,
     RetestLog,

@@ -16,7 +16,7 @@ from tutorsim.model import Call, CallKey, Reply
 from tutorsim.model.sdk import OF_THE_MOMENT
 from tutorsim.records import Failure, Provenance, RetestRecord
 from tutorsim.replay import check_recordable, make_folder, write_atomic, write_manifest
-from tutorsim.replay.episode_recorder import CassetteStore, Tape
+from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore, Tape
 from tutorsim.replay.manifest import (
     RETEST_SESSION_FILE,
     RetestEntry,
@@ -35,7 +35,12 @@ from tutorsim.runner.calls_in_flight import RecordingOptions, check_credentials
 from tutorsim.runner.early_stops import Budget
 from tutorsim.runner.find_and_check_recording import Recording, check_drift, open_recording
 from tutorsim.runner.job import run_in_loop
-from tutorsim.runner.playback import asked_again, askings_in, recorded_prefix, retest_piece
+from tutorsim.runner.play_episodes_and_retests import (
+    asked_again,
+    askings_in,
+    recorded_prefix,
+    retest_piece,
+)
 from tutorsim.runner.record import Job, Recorder
 from tutorsim.runner.replay import replay_each
 from tutorsim.runner.write_run_folder import RetestLog

@@ -25,7 +25,12 @@ from tutorsim.runner.find_and_check_recording import (
     check_provenance,
     open_recording,
 )
-from tutorsim.runner.playback import Replayed, RetestFacts, RetestPlayer, open_retest
+from tutorsim.runner.play_episodes_and_retests import (
+    Replayed,
+    RetestFacts,
+    RetestPlayer,
+    open_retest,
+)
 from tutorsim.runner.replay import OnProgress, replay_each
 
 # --- Wordings compared ---------------------------------------------------------------------------

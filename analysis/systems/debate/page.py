@@ -20,14 +20,6 @@ from tutorsim.analysis.pages.words import counted
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.analysis.statistics.text_similarity import embedded_similarities, text_similarities
-from tutorsim.analysis.systems.debate.accuracy_and_speed import (
-    Cell,
-    Slope,
-    cells,
-    grouped,
-    trivial_baselines,
-    turn_shares,
-)
 from tutorsim.analysis.systems.debate.councils_under_other_rules import council_document, is_council
 from tutorsim.analysis.systems.debate.episode_messages import TELLING
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import family
@@ -49,6 +41,14 @@ from tutorsim.analysis.systems.debate.protocols import (
     best_protocol,
     deciding,
     protocols_section,
+)
+from tutorsim.analysis.systems.debate.scores_by_condition_rounds_and_agents import (
+    Cell,
+    Slope,
+    cells,
+    grouped,
+    trivial_baselines,
+    turn_shares,
 )
 from tutorsim.analysis.systems.summary_and_report import noise_section
 from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed

@@ -13,13 +13,6 @@ from tutorsim.analysis.pages.words import counted, listed
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.statistics.text_similarity import Embedding
-from tutorsim.analysis.systems.debate.accuracy_and_speed import (
-    Cell,
-    Slope,
-    agents_slopes,
-    cells,
-    rounds_slopes,
-)
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     RULES,
     Contrast,
@@ -30,6 +23,13 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     accounts_of,
     contrasts,
     told,
+)
+from tutorsim.analysis.systems.debate.scores_by_condition_rounds_and_agents import (
+    Cell,
+    Slope,
+    agents_slopes,
+    cells,
+    rounds_slopes,
 )
 from tutorsim.records.debate import DebateRecord, DebateSetup
 from tutorsim.vocabularies import PROTOCOLS

@@ -20,7 +20,6 @@ from tutorsim.analysis.runs.run_tables import (
     yes,
 )
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, Estimate, PermutationTest
-from tutorsim.analysis.systems.debate.accuracy_and_speed import grouped
 from tutorsim.analysis.systems.debate.councils_under_other_rules import (
     council_outcomes,
     council_recount,
@@ -52,6 +51,7 @@ from tutorsim.analysis.systems.debate.page_data import (
     short_answer,
     slim,
 )
+from tutorsim.analysis.systems.debate.scores_by_condition_rounds_and_agents import grouped
 from tutorsim.analysis.systems.paired_comparison import chance_words, leads, not_shown
 from tutorsim.analysis.systems.system_view import SystemRun, framed
 from tutorsim.errors import UsageError

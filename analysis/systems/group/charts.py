@@ -18,7 +18,7 @@ from tutorsim.analysis.charts.figure import (
 )
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words import listed
-from tutorsim.analysis.systems.group.page_data import (
+from tutorsim.analysis.systems.group.page_data_and_talk_measures import (
     WINDOW,
     Evidence,
     acts_of,

@@ -31,7 +31,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     share_over_tasks,
 )
 from tutorsim.analysis.systems.group.episode_messages import TELLING
-from tutorsim.analysis.systems.group.page_data import (
+from tutorsim.analysis.systems.group.page_data_and_talk_measures import (
     CATEGORIES,
     KINDS,
     PHASES,

@@ -15,11 +15,11 @@ from tutorsim.analysis.runs.run_tables import (
     whole,
     yes,
 )
-from tutorsim.analysis.systems.oversight.audits_of_runs import (
+from tutorsim.analysis.systems.oversight.episode_messages import trace
+from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import (
     delivered_passages,
     proposal_passages,
 )
-from tutorsim.analysis.systems.oversight.episode_messages import trace
 from tutorsim.analysis.systems.oversight.label_accuracy import by_text
 from tutorsim.analysis.systems.oversight.page import document, outcomes_under, recount
 from tutorsim.analysis.systems.system_view import Use, View

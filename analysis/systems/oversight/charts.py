@@ -35,7 +35,7 @@ from tutorsim.analysis.systems.oversight.calibration_and_other_aggregations impo
     AdaptivePoint,
 )
 from tutorsim.analysis.systems.oversight.label_accuracy import BASELINES, HEADLINE
-from tutorsim.analysis.systems.oversight.page_data import Evidence
+from tutorsim.analysis.systems.oversight.page_data_and_replies_read_again import Evidence
 from tutorsim.analysis.systems.paired_comparison import contrast_headline, rows_about_zero
 from tutorsim.records.oversight import LABELS
 

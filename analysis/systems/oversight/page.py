@@ -30,10 +30,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     corrected,
 )
 from tutorsim.analysis.statistics.noise_floor_of_retests import AskedVote
-from tutorsim.analysis.systems.oversight.audits_of_runs import (
-    delivered_shares,
-    score_changes,
-)
 from tutorsim.analysis.systems.oversight.calibration_and_other_aggregations import (
     RULES,
     AdaptiveCurve,
@@ -46,6 +42,10 @@ from tutorsim.analysis.systems.oversight.calibration_and_other_aggregations impo
     sycophancy,
 )
 from tutorsim.analysis.systems.oversight.episode_messages import TELLING
+from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import (
+    delivered_shares,
+    score_changes,
+)
 from tutorsim.analysis.systems.oversight.label_accuracy import (
     BASELINES,
     HEADLINE,
@@ -63,7 +63,11 @@ from tutorsim.analysis.systems.oversight.label_accuracy import (
     pair_of,
     relabelled,
 )
-from tutorsim.analysis.systems.oversight.page_data import Evidence, reread, reread_label
+from tutorsim.analysis.systems.oversight.page_data_and_replies_read_again import (
+    Evidence,
+    reread,
+    reread_label,
+)
 from tutorsim.analysis.systems.paired_comparison import (
     beyond_chance,
     chance_words,

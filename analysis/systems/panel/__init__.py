@@ -10,9 +10,9 @@ import polars as pl
 
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.ratings.items import Block, Passage, Place
-from tutorsim.analysis.runs.branch_continuations import shared_turns
+from tutorsim.analysis.runs.branch_origins_and_shared_turns import shared_turns
 from tutorsim.analysis.runs.run_tables import TABLES
-from tutorsim.analysis.systems.panel.episode_messages import trace
+from tutorsim.analysis.systems.panel.episode_messages_and_list import trace
 from tutorsim.analysis.systems.system_view import Leaving, Left, Opened, SystemRun, View
 from tutorsim.records import EpisodeRecord, Turn
 
@@ -118,7 +118,7 @@ def _diverge(opened: Opened, left: Leaving) -> Left:
 
 
 def _listing(run: SystemRun) -> list[dict[str, Any]]:
-    from tutorsim.analysis.systems.panel.episode_messages import episode_rows
+    from tutorsim.analysis.systems.panel.episode_messages_and_list import episode_rows
 
     return [row._asdict() for row in episode_rows(run.source)]
 

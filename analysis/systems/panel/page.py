@@ -37,7 +37,11 @@ from tutorsim.analysis.recount.tables import (
     policies_table,
     readings_table,
 )
-from tutorsim.analysis.runs.branch_continuations import branch_changes, branch_counts, branch_words
+from tutorsim.analysis.runs.branch_origins_and_shared_turns import (
+    branch_changes,
+    branch_counts,
+    branch_words,
+)
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
 from tutorsim.analysis.systems.paired_comparison import contrast_headline
 from tutorsim.analysis.systems.panel.contrasts import contrast_words, contrasts_shown
@@ -47,7 +51,7 @@ from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
     coverage_table,
     first_turns_table,
 )
-from tutorsim.analysis.systems.panel.episode_messages import telling, trace
+from tutorsim.analysis.systems.panel.episode_messages_and_list import telling, trace
 from tutorsim.analysis.systems.panel.page_data import (
     Evidence,
     askings_table,
@@ -58,7 +62,7 @@ from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
     panel_table,
     self_support_table,
 )
-from tutorsim.analysis.systems.panel.shifts_flips_and_ties import (
+from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import (
     LEFT_TIED,
     ballots_table,
     chance_table,
@@ -395,7 +399,7 @@ def _folded(found: Table | None) -> Table | None:
 
 
 _student_chart = partial(chart, "tutorsim.analysis.systems.panel.charts_of_students")
-_rule_chart = partial(chart, "tutorsim.analysis.systems.panel.charts_of_orders_and_rules")
+_rule_chart = partial(chart, "tutorsim.analysis.systems.panel.charts_of_fallback_orders_and_rules")
 _vote_chart = partial(chart, "tutorsim.analysis.systems.panel.charts_of_votes")
 
 CONDITIONS: Final[DeclaredSection[Evidence]] = section(

@@ -33,7 +33,7 @@ from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
 )
 from tutorsim.analysis.systems.panel.panels_compared import PanelsView
 from tutorsim.analysis.systems.panel.self_support_labels_and_power import pivotality
-from tutorsim.analysis.systems.panel.shifts_flips_and_ties import (
+from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import (
     ChanceBaseline,
     Diagnostics,
     chance_baselines,

@@ -10,7 +10,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_formats import FORMATS, BallotForm
+from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS, BallotForm
 from tutorsim.analysis.ballots.recount_source import Source, of_panel
 from tutorsim.analysis.pages.cells import Table, estimate, part_of, plain, table
 from tutorsim.analysis.statistics.array_types import Floats, Ints
@@ -29,7 +29,7 @@ from tutorsim.analysis.systems.paired_comparison import (
     difference_words,
     p_words,
 )
-from tutorsim.analysis.systems.panel.shifts_flips_and_ties import (
+from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import (
     Diagnostics,
     diagnostics,
     turn_diagnostics,

@@ -27,7 +27,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_formats import FORMATS
+from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import (
     Rounds,

@@ -23,7 +23,7 @@ from tutorsim.analysis.pages.cells import (
 )
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.words import counted
-from tutorsim.analysis.runs.branch_continuations import by_origin
+from tutorsim.analysis.runs.branch_origins_and_shared_turns import by_origin
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,

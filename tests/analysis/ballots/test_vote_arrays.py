@@ -36,7 +36,7 @@ from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
     pivotality,
     self_support,
 )
-from tutorsim.analysis.systems.panel.shifts_flips_and_ties import (
+from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import (
     chance_baselines,
     diagnostics,
     winning_roles,

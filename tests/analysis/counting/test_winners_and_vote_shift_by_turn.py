@@ -22,7 +22,7 @@ from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
     effective_votes,
     pivotality,
 )
-from tutorsim.analysis.systems.panel.shifts_flips_and_ties import chance_baselines
+from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import chance_baselines
 from tutorsim.vocabularies import DECIDED_BY, PROTOCOLS
 from tutorsim.voting import leaders, tally
 

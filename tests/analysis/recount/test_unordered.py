@@ -7,7 +7,7 @@ from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import turn_table
 from tutorsim.analysis.recount import NO_ORDER, recount
-from tutorsim.analysis.systems.panel.shifts_flips_and_ties import (
+from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import (
     LEFT_TIED,
     diagnostics,
     winning_roles,

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tutorsim.analysis.systems.oversight.audits_of_runs import (
+from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import (
     OUTCOMES,
     AuditedTurn,
     audited_turns,

@@ -13,7 +13,7 @@ import pytest
 
 from tests.tutorsim.replay.made import DIGEST, EPISODE, KEY, message
 from tutorsim.model.sdk import HttpTransport, SdkModel
-from tutorsim.replay.episode_recorder import CassetteStore
+from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore
 
 
 def _answered(ended):

@@ -7,7 +7,7 @@ from pathlib import Path
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.model.sdk import HttpTransport, SdkModel
 from tutorsim.replay import FolderLock
-from tutorsim.replay.episode_recorder import CassetteStore
+from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore
 
 EPISODES = [f"sciq.q{n}.help_avoidant.simple" for n in range(6)]
 AGENTS = ("a", "b", "c", "d")

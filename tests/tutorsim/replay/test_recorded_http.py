@@ -468,7 +468,7 @@ def test_what_the_network_does_has_the_names_of_httpx_1_there(tmp_path, server):
 
 def test_without_that_package_its_clients_are_refused(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "httpx", None)
-    monkeypatch.delitem(sys.modules, "tutorsim.replay.any_sdk_httpx1_clients", raising=False)
+    monkeypatch.delitem(sys.modules, "tutorsim.replay.httpx1_clients_over_httpx2", raising=False)
     tape = tutorsim.recorded_http(tmp_path / "c.json", mode="once")
     for face in ("httpx1_client", "httpx1_async_client"):
         nothing = pytest.warns(UserWarning, match="Nothing was asked")

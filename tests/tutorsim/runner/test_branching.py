@@ -11,7 +11,7 @@ from tutorsim.kernel.flow import Round, drive
 from tutorsim.model import CALL_HEADER, Call, CallKey
 from tutorsim.records import Branch, BranchedEpisode
 from tutorsim.replay import read_cassette
-from tutorsim.replay.episode_recorder import CassetteStore
+from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore
 from tutorsim.runner.branching import Parent, ParentEpisode
 from tutorsim.runner.find_and_check_recording import Recording, open_recording
 from tutorsim.systems.panel.scene_and_reply_reading import Scene

@@ -12,7 +12,7 @@ import pytest
 
 from tests.tutorsim.conftest import files, on_disk
 from tutorsim.errors import RecordingError
-from tutorsim.replay.episode_recorder import Journal, journal_path
+from tutorsim.replay.journals_and_cassettes_while_recording import Journal, journal_path
 from tutorsim.replay.recorded_call import Interaction
 
 pytestmark = pytest.mark.loopback

@@ -27,7 +27,7 @@ from tutorsim.runner.branching import (
     total_cost,
 )
 from tutorsim.runner.find_and_check_recording import Recording, length_of
-from tutorsim.runner.playback import RecordedPrefix, recorded_prefix
+from tutorsim.runner.play_episodes_and_retests import RecordedPrefix, recorded_prefix
 from tutorsim.systems.panel.scene_and_reply_reading import Scene, scene_of
 from tutorsim.systems.panel.settings import PANEL_STAGES, RESERVED_AGENTS, TIE_STAGES
 from tutorsim.systems.panel.study import PanelStudy, episode, panel_study

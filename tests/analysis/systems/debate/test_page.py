@@ -24,7 +24,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 )
 from tutorsim.analysis.statistics.text_similarity import Embedding
 from tutorsim.analysis.systems.debate import VIEW
-from tutorsim.analysis.systems.debate.accuracy_and_speed import Slope, agents_slopes, rounds_slopes
 from tutorsim.analysis.systems.debate.charts import rounds
 from tutorsim.analysis.systems.debate.episode_messages import trace
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
@@ -40,6 +39,11 @@ from tutorsim.analysis.systems.debate.protocols import (
     differing,
     protocol_chance,
     recount_document,
+)
+from tutorsim.analysis.systems.debate.scores_by_condition_rounds_and_agents import (
+    Slope,
+    agents_slopes,
+    rounds_slopes,
 )
 from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.errors import UsageError

@@ -26,7 +26,7 @@ from tutorsim.analysis.systems.group.page import (
     quality,
     reasons,
 )
-from tutorsim.analysis.systems.group.page_data import PUBLISHED, WINDOW, Evidence
+from tutorsim.analysis.systems.group.page_data_and_talk_measures import PUBLISHED, WINDOW, Evidence
 from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.records.group import (
     CodeRecord,

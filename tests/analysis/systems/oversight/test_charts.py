@@ -7,9 +7,9 @@ import pytest
 
 from tutorsim.analysis.charts.figure import spec
 from tutorsim.analysis.systems.oversight import charts
-from tutorsim.analysis.systems.oversight.audits_of_runs import Predicted
+from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import Predicted
 from tutorsim.analysis.systems.oversight.page import document
-from tutorsim.analysis.systems.oversight.page_data import Evidence
+from tutorsim.analysis.systems.oversight.page_data_and_replies_read_again import Evidence
 
 SHARES = {"guides": (0.25, 0.25), "no_guidance": (0.0, 0.5), "hints": (0, 0)}
 PREDICTED = [

@@ -17,7 +17,7 @@ from tutorsim.analysis.systems.oversight.calibration_and_other_aggregations impo
 from tutorsim.analysis.systems.oversight.episode_messages import trace
 from tutorsim.analysis.systems.oversight.label_accuracy import baselines, pair_of
 from tutorsim.analysis.systems.oversight.page import aggregation, below_trivial, document, recount
-from tutorsim.analysis.systems.oversight.page_data import Evidence
+from tutorsim.analysis.systems.oversight.page_data_and_replies_read_again import Evidence
 from tutorsim.errors import UsageError
 from tutorsim.records import to_line
 from tutorsim.systems.oversight.replies_to_label import read_mrbench_text

@@ -13,7 +13,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import Estimate, Interval,
 from tutorsim.analysis.systems.debate.charts import protocols
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import ProtocolRow
 from tutorsim.analysis.systems.panel import charts_of_votes as votes
-from tutorsim.analysis.systems.panel.charts_of_orders_and_rules import (
+from tutorsim.analysis.systems.panel.charts_of_fallback_orders_and_rules import (
     agreement_figure,
     identification_figure,
     orders_figure,

@@ -11,7 +11,7 @@ import pytest
 
 from tests.analysis.made import report_of
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
-from tutorsim.analysis.ballots.ballot_formats import BallotForm
+from tutorsim.analysis.ballots.properties_of_ballot_formats import BallotForm
 from tutorsim.analysis.ballots.recount_source import of_panel
 from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import turn_table
 from tutorsim.analysis.pages.document import Section

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.tutorsim.conftest import files
-from tutorsim.analysis.systems.oversight.audits_of_runs import audited_turns
+from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import audited_turns
 from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.kernel.load_study_file import load_recorded_study
 from tutorsim.records.oversight import OversightRecord

@@ -24,7 +24,12 @@ from tutorsim.kernel.flow import at_once
 from tutorsim.model import CallKey, Reply
 from tutorsim.model.sdk import HttpTransport, SdkModel
 from tutorsim.replay import FastReader
-from tutorsim.replay.episode_recorder import CassetteStore, Journal, combined_kind, journal_path
+from tutorsim.replay.journals_and_cassettes_while_recording import (
+    CassetteStore,
+    Journal,
+    combined_kind,
+    journal_path,
+)
 
 Build = Callable[..., Any]
 DIGEST = "0" * 64

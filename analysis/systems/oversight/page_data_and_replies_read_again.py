@@ -10,16 +10,16 @@ from functools import cached_property, partial
 from typing import Any, Final, TypeVar
 
 from tutorsim.analysis.pages.published_figures import printed
-from tutorsim.analysis.systems.oversight.audits_of_runs import (
-    Predicted,
-    audited_turns,
-    predicted,
-)
 from tutorsim.analysis.systems.oversight.calibration_and_other_aggregations import (
     AdaptiveCurve,
     Calibration,
     adaptive_curve,
     calibration,
+)
+from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import (
+    Predicted,
+    audited_turns,
+    predicted,
 )
 from tutorsim.analysis.systems.oversight.label_accuracy import (
     Difference,

@@ -4,7 +4,7 @@ import pytest
 
 from tests.analysis.made import tables_of
 from tutorsim.analysis.ratings.items import items_of
-from tutorsim.analysis.systems.oversight.audits_of_runs import (
+from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import (
     audited_turns,
     delivered_passages,
     delivered_shares,

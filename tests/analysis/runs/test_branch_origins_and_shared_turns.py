@@ -14,7 +14,7 @@ from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, r
 from tests.reference.turns import decided_turns
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.other_student_score_thresholds import at_threshold
-from tutorsim.analysis.runs.branch_continuations import (
+from tutorsim.analysis.runs.branch_origins_and_shared_turns import (
     BranchCounts,
     branch_changes,
     branch_counts,
@@ -28,7 +28,10 @@ from tutorsim.analysis.runs.branch_continuations import (
 from tutorsim.analysis.runs.run_tables import TABLES
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate
 from tutorsim.analysis.systems.panel.divergence_under_other_rules import diverge, under_order
-from tutorsim.analysis.systems.panel.shifts_flips_and_ties import diagnostics, winning_roles
+from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import (
+    diagnostics,
+    winning_roles,
+)
 from tutorsim.analysis.systems.panel.student_outcomes import (
     gains,
     outcome_of,

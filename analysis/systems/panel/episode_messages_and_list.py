@@ -15,7 +15,7 @@ from tutorsim.analysis.pages.shown_episodes import (
 )
 from tutorsim.analysis.pages.words import counted, odd_replies, step_sentence
 from tutorsim.analysis.statistics import by_key
-from tutorsim.analysis.systems.panel.shifts_flips_and_ties import turn_diagnostics
+from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import turn_diagnostics
 from tutorsim.records import (
     Attempt,
     BallotRecord,

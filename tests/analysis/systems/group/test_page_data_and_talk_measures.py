@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorsim.analysis.systems.group.page_data import (
+from tutorsim.analysis.systems.group.page_data_and_talk_measures import (
     Act,
     adherence_to,
     area_of,

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, cast
 import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, refuse
-from tutorsim.analysis.ballots.ballot_formats import FORMATS
+from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.reading_options import (
     Hints,
     plain,

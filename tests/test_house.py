@@ -195,7 +195,11 @@ CHANGING = {
     *("analysis.ballots.preflib._Head", "sandbox.inner.jail.Jail", "sandbox.inner.zygote._Pair"),
     *("sandbox.zygote_process.Aftermath", "replay.manifest.AnsweredBy", "runner.batches._Waiting"),
     *("runner.batches.Submission", "runner.early_stops.Attempts", "runner.early_stops.Budget"),
-    *("runner.early_stops.Outage", "runner.early_stops.Stop", "runner.playback._World"),
+    *(
+        "runner.early_stops.Outage",
+        "runner.early_stops.Stop",
+        "runner.play_episodes_and_retests._World",
+    ),
     *("standin.messages_api._Batch", "systems.debate.council_logs._Vote"),
     *("systems.debate.study._Reached", "systems.group.lesson_flow.LessonState"),
     *("systems.group.scene.Conversation", "systems.group.scene.Timeline"),

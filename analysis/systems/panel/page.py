@@ -482,7 +482,9 @@ VOTERS: Final = section(
     "How far to trust the votes",
     "Signs that ballots follow something else than what is voted on, and how many ballots each "
     "decision hangs on.",
-    *map(_vote_chart, ("margins_figure", "pivotal_figure", "labels_figure")),
+    _vote_chart("margins_figure"),
+    _vote_chart("pivotal_figure"),
+    _vote_chart("labels_figure"),
     panel_table,
     self_support_table,
 )
@@ -543,7 +545,8 @@ _BALLOTS: Final = (
         "voters",
         "Who decides",
         "How many ballots each winner hangs on, and whose.",
-        *map(_vote_chart, ("margins_figure", "pivotal_figure")),
+        _vote_chart("margins_figure"),
+        _vote_chart("pivotal_figure"),
         _electorates,
     ),
     section(

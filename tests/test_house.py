@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 from pathlib import Path
 from typing import NamedTuple, get_args
 
@@ -453,6 +454,16 @@ def test_no_text_leaves_open_whether_it_speaks_of_one_or_many():
                 yield from re.findall(r"[a-z]+\(e?s\)(?![\w.])", node.value)
 
     assert broken(wrong) == {}
+
+
+def test_the_top_level_holds_what_is_agreed_and_no_file_that_a_tool_left():
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
+    names = {line.partition("/")[0] for line in listed.splitlines()}
+    rooms = {"tutorsim", "cassettes", "analysis", "reports", "tests"}
+    files = {"pyproject.toml", "README.md", "LICENSE", "constraints.txt"}
+    assert {name for name in names if not name.startswith(".")} == rooms | files
 
 
 def test_no_file_mentions_a_path_of_a_machine():

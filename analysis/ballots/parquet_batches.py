@@ -24,6 +24,7 @@ from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints, spellings
 from tutorsim.analysis.ballots.table_to_arrays import (
     Piece,
     VoteReader,
+    changes,
     read_votes,
     sound_turns,
     whole_turns,
@@ -279,7 +280,7 @@ def _is_text(kind: pl.DataType) -> bool:
 def _outlined(rows: pl.LazyFrame, file: Path, budget: int | None) -> Outline | None:
     said = "provenance" in rows.collect_schema()
     names = ["candidate", "voter", "stage", "protocol", *["provenance"] * said]
-    new = pl.any_horizontal(map(_differs, TURN))
+    new = pl.any_horizontal(map(changes, TURN))
     episode = pl.col("episode_id").cast(pl.String)
     key = pl.struct(episode, "turn").hash()
     starts, *columns = pl.collect_all(
@@ -291,7 +292,7 @@ def _outlined(rows: pl.LazyFrame, file: Path, budget: int | None) -> Outline | N
                 blank=(episode.str.strip_chars() == "") | pl.any_horizontal(pl.col(TURN).is_null()),
             ),
             *(
-                rows.filter(_differs(name) | pl.col(name).is_null()).select(
+                rows.filter(changes(name) | pl.col(name).is_null()).select(
                     pl.col(name).cast(pl.String).unique()
                 )
                 for name in names
@@ -312,11 +313,6 @@ def _outlined(rows: pl.LazyFrame, file: Path, budget: int | None) -> Outline | N
         "rich" in words["protocol"],
         [text for text in words.get("provenance", []) if text is not None],
     )
-
-
-def _differs(name: str) -> pl.Expr:
-    """Whether a row says something else in a column than the row before it."""
-    return pl.col(name).ne_missing(pl.col(name).shift())
 
 
 def _first_points(rows: pl.LazyFrame) -> pl.DataFrame:

@@ -114,10 +114,15 @@ def _last_start(frame: pl.DataFrame) -> int:
         size *= _TAIL
 
 
+def changes(name: str) -> pl.Expr:
+    """Whether a row says something else in a column than the row before it."""
+    return pl.col(name).ne_missing(pl.col(name).shift())
+
+
 def turn_starts(frame: pl.DataFrame) -> Bools:
     """The rows where a turn begins; the first row among them."""
-    differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in TURN)
-    new = frame.select(new=differs).get_column("new").to_numpy(writable=True)
+    found = frame.select(new=pl.any_horizontal(map(changes, TURN)))
+    new = found.get_column("new").to_numpy(writable=True)
     new[:1] = True
     return np.asarray(new)
 

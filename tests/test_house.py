@@ -15,23 +15,24 @@ ROOMS = (
         "vocabularies",
         "errors",
         "dask_cluster",
-        "files_given_by_user",
+        "regular_files_and_digests",
         "system_registry",
         "catalog",
         "tasks",
-        "voting",
+        "ballots_and_decisions",
     ),
     *("records", "model", "kernel", "replay", "sandbox", "runner"),
-    *("systems", "standin", "pytest_plugin", "chat", "guide", "opened_run", "cli", "__main__"),
+    *("systems", "standin", "pytest_plugin", "chat", "guide"),
+    *("python_api_of_run", "cli", "__main__"),
 )
 """A room imports only rooms that stand before it."""
 
 FOR_ANALYSIS = {
-    "voting",
+    "ballots_and_decisions",
     "records",
     "vocabularies",
     "errors",
-    "files_given_by_user",
+    "regular_files_and_digests",
     "system_registry",
 }
 """What `analysis` may import of `tutorsim`."""
@@ -43,13 +44,13 @@ RULES_FOR_ANALYSIS = {
 }
 """A system's view → the pure rule of that system that its recount asks of logged scores."""
 
-ASK_ANALYSIS = ("opened_run", "cli")
+ASK_ANALYSIS = ("python_api_of_run", "cli")
 """The faces: for Python and for the command line."""
 
 ONLY_IN = {
     "anthropic": ("tutorsim.model.",),
     "vcr": ("tutorsim.replay.",),
-    "polars": ("tutorsim.analysis.", "tutorsim.tasks.files.", "tutorsim.opened_run."),
+    "polars": ("tutorsim.analysis.", "tutorsim.tasks.files.", "tutorsim.python_api_of_run."),
     "altair": ("tutorsim.analysis.",),
     "distributed": ("tutorsim.dask_cluster.",),
     "click": ("tutorsim.cli.",),
@@ -57,18 +58,18 @@ ONLY_IN = {
     "fastembed": ("tutorsim.analysis.statistics.text_similarity.",),
     "starlette": ("tutorsim.chat.", "tutorsim.standin."),
     "uvicorn": ("tutorsim.chat.", "tutorsim.standin."),
-    "torch": ("tutorsim.systems.oversight.train_lead_adapter.",),
-    "transformers": ("tutorsim.systems.oversight.train_lead_adapter.",),
-    "peft": ("tutorsim.systems.oversight.train_lead_adapter.",),
+    "torch": ("tutorsim.systems.oversight.train_lora_for_lead_evaluator.",),
+    "transformers": ("tutorsim.systems.oversight.train_lora_for_lead_evaluator.",),
+    "peft": ("tutorsim.systems.oversight.train_lora_for_lead_evaluator.",),
 }
 """Packages that a room, or one module beside it, keeps to itself."""
 
 PURE = (
-    "voting",
+    "ballots_and_decisions",
     "vocabularies",
     "errors",
-    "kernel.flow",
-    "kernel.ask_and_vote",
+    "kernel.flow_and_drivers",
+    "kernel.scene_asks_and_votes",
     "kernel.retest_flow",
 )
 IMPURE = {"os", "socket", "subprocess", "random", "time", "datetime", "threading", "secrets"}
@@ -148,7 +149,7 @@ def test_a_room_imports_only_rooms_before_it():
             ruled = {"systems"} if _asks_its_rule_only(module) else set()
             return rooms_imported(module) - FOR_ANALYSIS - {"analysis"} - ruled
         before = ("analysis",) if module.room in ASK_ANALYSIS else ()
-        face = ("replay", "opened_run")  # what `import tutorsim` offers, loaded when it is used
+        face = ("replay", "python_api_of_run")  # what `import tutorsim` offers, loaded late
         before += ROOMS[: ROOMS.index(module.room) + 1] if module.room else face
         return rooms_imported(module) - set(before)
 
@@ -199,12 +200,18 @@ CHANGING = {
     *(
         "runner.early_stops.Outage",
         "runner.early_stops.Stop",
-        "runner.play_episodes_and_retests._World",
+        "runner.play_recorded_episodes_and_retests._World",
     ),
     *("standin.messages_api._Batch", "systems.debate.council_logs._Vote"),
     *("systems.debate.study._Reached", "systems.group.lesson_flow.LessonState"),
-    *("systems.group.scene.Conversation", "systems.group.scene.Timeline"),
-    *("systems.group.study.DuelState", "systems.oversight.judgment.Progress"),
+    *(
+        "systems.group.lesson_events_and_prompts.Conversation",
+        "systems.group.lesson_events_and_prompts.Timeline",
+    ),
+    *(
+        "systems.group.study_of_lessons_and_duels.DuelState",
+        "systems.oversight.judge_lead_and_labels_without_debate.Progress",
+    ),
     "systems.panel.study._Progress",
 }
 """Dataclasses whose values change while a command runs; all others are frozen."""
@@ -249,7 +256,7 @@ def _kind_then_name(name):
     return kind, name
 
 
-FACES = ("tutorsim.opened_run", "tutorsim.pytest_plugin")
+FACES = ("tutorsim.python_api_of_run", "tutorsim.pytest_plugin")
 """Modules whose names other programs import."""
 
 
@@ -446,7 +453,7 @@ def test_nobody_edits_a_caption():
 
 
 def test_no_text_leaves_open_whether_it_speaks_of_one_or_many():
-    """`counted` of `analysis/pages/words.py` writes `1 turn` and `2 turns`."""
+    """`counted` of `analysis/pages/words_and_safe_text.py` writes `1 turn` and `2 turns`."""
 
     def wrong(module):
         for node in module.nodes:
@@ -480,8 +487,8 @@ def test_no_file_mentions_a_path_of_a_machine():
 
 FORMATS_BY_NAME = {
     # What a format is: a further one is an entry or a branch here.
-    "tutorsim.voting": "how a reply is read, and what a choice says and gives",
-    "tutorsim.analysis.counting.format_conversion": "one ballot for another, by convention",
+    "tutorsim.ballots_and_decisions": "how a reply is read, and what a choice says and gives",
+    "tutorsim.analysis.counting.ballot_format_conversion": "one ballot for another, by convention",
     "tutorsim.systems.panel.scripted_replies": "how the stand-in casts one",
     # Rules, which count ballots of one format each.
     "tutorsim.analysis.counting.rule_definitions": "rules",

@@ -19,9 +19,15 @@ from tutorsim.analysis.ballots.reading_options import (
     spellings,
     stage_named,
 )
+from tutorsim.ballots_and_decisions import (
+    Choice,
+    masses_of,
+    read_ballot,
+    repair_ballot,
+    resolve,
+)
 from tutorsim.errors import BallotFileError, UsageError
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, BallotFormat, Protocol
-from tutorsim.voting import Choice, masses_of, read_ballot, repair_ballot, resolve
 
 # --- Raw reply column ----------------------------------------------------------------------------
 

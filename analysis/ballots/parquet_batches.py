@@ -33,7 +33,7 @@ from tutorsim.analysis.ballots.table_to_arrays import (
 from tutorsim.analysis.ballots.vote_arrays import RICH, STAGES, TURN, Place, Rounds, Votes, joined
 from tutorsim.analysis.statistics.array_types import Bools
 from tutorsim.errors import BallotFileError
-from tutorsim.files_given_by_user import open_named
+from tutorsim.regular_files_and_digests import open_named
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS
 
 Runner = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]

@@ -28,7 +28,7 @@ import polars as pl
 from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
-from tutorsim.files_given_by_user import read_named
+from tutorsim.regular_files_and_digests import read_named
 from tutorsim.vocabularies import Protocol
 
 PREFLIB_SUFFIXES: Final = (".soc", ".soi", ".toc", ".toi", ".cat")

@@ -10,7 +10,8 @@ No other module of the analysis asks whether a format has some name: it asks for
 declared here. `analysis.identify` takes from here what a ballot says of its voter's preferences:
 whether it is a vote of its own under its own rule, and whether candidates that it puts equal are
 equal.
-`tutorsim.voting` has what a study needs besides: an example, the reading of replies, and masses.
+`tutorsim.ballots_and_decisions` has what a study needs besides: an example, the reading of
+replies, and masses.
 """
 
 from collections import Counter

@@ -21,7 +21,7 @@ import polars as pl
 from tutorsim.analysis.ballots.ballot_checks import unreadable
 from tutorsim.analysis.ballots.reading_options import COLUMN_WORDS, WHO_CHOSE, column_named, plain
 from tutorsim.errors import BallotFileError
-from tutorsim.files_given_by_user import open_named, read_named
+from tutorsim.regular_files_and_digests import open_named, read_named
 
 _SEPARATORS: Final = ",;\t|"
 _HEAD: Final = 1 << 16

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from tutorsim.errors import CheckFailed, ClaimsError
-from tutorsim.files_given_by_user import read_named
+from tutorsim.regular_files_and_digests import read_named
 
 # --- Claims file ---------------------------------------------------------------------------------
 

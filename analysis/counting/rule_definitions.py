@@ -12,9 +12,9 @@ from numbers import Rational, Real
 from typing import Final, Literal, NamedTuple, get_args
 
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT
+from tutorsim.ballots_and_decisions import leaders, tally
 from tutorsim.errors import UsageError
 from tutorsim.vocabularies import PROTOCOLS, Protocol
-from tutorsim.voting import leaders, tally
 
 # --- Scores --------------------------------------------------------------------------------------
 

@@ -18,14 +18,14 @@ from typing import Protocol as Interface
 import numpy as np
 
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses, levels_of
-from tutorsim.analysis.counting.decisions_in_arrays import largest_mean
-from tutorsim.analysis.counting.format_conversion import (
+from tutorsim.analysis.counting.ballot_format_conversion import (
     Projected,
     counted_form,
     projected_masses,
     projected_winners,
 )
 from tutorsim.analysis.counting.rule_definitions import Approvals, RankVector, Rule, rank_scores
+from tutorsim.analysis.counting.turn_winners_in_arrays import largest_mean
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.vocabularies import Protocol
 

@@ -21,7 +21,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
     ranked,
     standing_order,
 )
-from tutorsim.analysis.counting.decisions_in_arrays import (
+from tutorsim.analysis.counting.turn_winners_in_arrays import (
     DecidedTurns,
     decide_turns,
     leaders_of,

@@ -16,7 +16,7 @@ from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Prof
 from tutorsim.analysis.counting.rule_definitions import Approvals, Rule, approvals_of, ballot_format
 from tutorsim.analysis.identify.ballots_consistent_with_logged import domain_of, placements
 from tutorsim.analysis.identify.runoff_winners import Sets, path_sets, runoff_sets
-from tutorsim.analysis.identify.search_for_vote_sums import WORK_LIMIT, WorkBudget
+from tutorsim.analysis.identify.search_for_votes_whose_sum_fits import WORK_LIMIT, WorkBudget
 from tutorsim.analysis.identify.small_panel_winners import (
     Ends,
     labels_of,

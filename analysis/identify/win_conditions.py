@@ -20,7 +20,7 @@ from tutorsim.analysis.counting.rule_definitions import (
 from tutorsim.analysis.counting.rules_in_arrays import MOST_RANKED, RankedElections
 from tutorsim.analysis.identify import ballots_consistent_with_logged as dom
 from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, Options, pairs
-from tutorsim.analysis.identify.search_for_vote_sums import (
+from tutorsim.analysis.identify.search_for_votes_whose_sum_fits import (
     SUBSETS,
     OptionSums,
     VoterOptions,

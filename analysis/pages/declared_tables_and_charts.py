@@ -23,14 +23,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 import polars as pl
 
-from tutorsim.analysis.pages.cells import Table, Written, of_rows
+from tutorsim.analysis.pages.cells_and_tables import Table, Written, of_rows
 from tutorsim.analysis.pages.document import Section, Sections
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.errors import TutorsimError, UsageError
 from tutorsim.system_registry import named, place_of
 
 if TYPE_CHECKING:
-    from tutorsim.analysis.charts.figure import Drawing, Figure
+    from tutorsim.analysis.charts.chart_forms_and_look import Drawing, Figure
 
 
 E = TypeVar("E")
@@ -125,7 +125,10 @@ class DeclaredFigure(_Declared[E]):
     without: str | Callable[[Any], str] | None
 
     def __call__(self, of: E) -> "Figure | None":
-        from tutorsim.analysis.charts.figure import Figure, absent  # the library loads slowly
+        from tutorsim.analysis.charts.chart_forms_and_look import (  # the library loads slowly
+            Figure,
+            absent,
+        )
 
         data = self._said("rows", self._frame, of)
         if data.is_empty():

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
-from tutorsim.analysis.pages.cells import Table
+from tutorsim.analysis.pages.cells_and_tables import Table
 from tutorsim.analysis.pages.shown_episodes import NO_EPISODES, Episodes
 
 if TYPE_CHECKING:
-    from tutorsim.analysis.charts.figure import Figure  # which loads a library that draws
+    from tutorsim.analysis.charts.chart_forms_and_look import (
+        Figure,  # which loads a library that draws
+    )
 
 
 # --- Document ------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from tutorsim.analysis.claims.claims_of_printed_numbers import (
     numbered,
     unique,
 )
-from tutorsim.analysis.pages.cells import Share, Table
+from tutorsim.analysis.pages.cells_and_tables import Share, Table
 from tutorsim.analysis.pages.document import Answer, Document, Section, cell
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Bounds,
@@ -26,7 +26,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 )
 
 if TYPE_CHECKING:
-    from tutorsim.analysis.charts.figure import Figure
+    from tutorsim.analysis.charts.chart_forms_and_look import Figure
 
 
 # --- Report json ---------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 from markupsafe import Markup
 
-from tutorsim.analysis.charts.figure import DARK, TOKENS, Figure, spec
+from tutorsim.analysis.charts.chart_forms_and_look import DARK, TOKENS, Figure, spec
 from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import (
     drawn,
     narrowed,
@@ -29,7 +29,7 @@ from tutorsim.analysis.pages.document import Document, cell, heading
 from tutorsim.analysis.pages.document_as_json import Places, cells_of, is_version
 from tutorsim.analysis.pages.page_in_one_file import page_of, templates, text_of
 from tutorsim.analysis.pages.shown_episodes import Episode, EpisodePart, Grid, Message
-from tutorsim.analysis.pages.words import ended, shown
+from tutorsim.analysis.pages.words_and_safe_text import ended, shown
 from tutorsim.analysis.statistics import by_key
 
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tutorsim.analysis.pages.cells import Table
+from tutorsim.analysis.pages.cells_and_tables import Table
 from tutorsim.analysis.pages.document import Document, Section, cell, heading
 from tutorsim.analysis.pages.shown_episodes import Episode, Grid, Message
-from tutorsim.analysis.pages.words import ended, shown
+from tutorsim.analysis.pages.words_and_safe_text import ended, shown
 
 if TYPE_CHECKING:  # it loads a library that draws
-    from tutorsim.analysis.charts.figure import Figure
+    from tutorsim.analysis.charts.chart_forms_and_look import Figure
 
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$]|&(?=#?\w+;))")

@@ -8,7 +8,7 @@ from typing import Any, Final
 import jinja2
 from markupsafe import Markup
 
-from tutorsim.analysis.pages.words import shown
+from tutorsim.analysis.pages.words_and_safe_text import shown
 
 _POLICY: Final = (
     "default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'; "

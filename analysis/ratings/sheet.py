@@ -24,9 +24,9 @@ from tutorsim.analysis.pages.page_in_one_file import page_of, text_of
 from tutorsim.analysis.ratings.items import Item, digest_of
 from tutorsim.analysis.statistics import by_key
 from tutorsim.errors import RatingFileError, UsageError
-from tutorsim.files_given_by_user import read_named
 from tutorsim.records import RunRecord
 from tutorsim.records.ratings import RatedBy, RatedSheet, Rating, Rubric, Subject, Survey
+from tutorsim.regular_files_and_digests import read_named
 
 # --- Rater assignment ----------------------------------------------------------------------------
 

@@ -50,7 +50,7 @@ from tutorsim.analysis.ballots.ballot_checks import notes_together
 from tutorsim.analysis.ballots.parquet_batches import ParquetBatches, Part, Runner
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores
-from tutorsim.analysis.identify.search_for_vote_sums import WORK_LIMIT
+from tutorsim.analysis.identify.search_for_votes_whose_sum_fits import WORK_LIMIT
 from tutorsim.analysis.recount.orders_tie_policies_electorates_and_readings import (
     Sweep,
     Weighted,
@@ -65,12 +65,15 @@ from tutorsim.analysis.recount.orders_tie_policies_electorates_and_readings impo
     sweep_orders,
     weighted_counts,
 )
-from tutorsim.analysis.recount.per_turn_table import PER_TURN_SCHEMA, per_turn_frames
 from tutorsim.analysis.recount.possible_winners_by_rule_and_approvals import (
     approval_rows,
     numbers_approved,
     rule_counts,
     rule_rows,
+)
+from tutorsim.analysis.recount.possible_winners_per_turn_table import (
+    PER_TURN_SCHEMA,
+    per_turn_frames,
 )
 from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     NOBODY_NAME,

@@ -7,8 +7,8 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.pages.cells import DASH, Table, table
-from tutorsim.analysis.pages.words import counted, listed, share
+from tutorsim.analysis.pages.cells_and_tables import DASH, Table, table
+from tutorsim.analysis.pages.words_and_safe_text import counted, listed, share
 from tutorsim.analysis.recount import RecountResult, RuleRow
 from tutorsim.analysis.recount.tables import HELD
 from tutorsim.vocabularies import PROTOCOLS

@@ -26,7 +26,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
     own_candidates,
     set_columns,
 )
-from tutorsim.analysis.counting.decisions_in_arrays import Outcomes, leaders_of
+from tutorsim.analysis.counting.turn_winners_in_arrays import Outcomes, leaders_of
 from tutorsim.analysis.recount.recount_plan_and_own_rules import Plan
 from tutorsim.analysis.recount.result_models import (
     ElectorateRow,
@@ -52,9 +52,7 @@ from tutorsim.analysis.recount.turn_groups import (
 )
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import without_shared_turns
 from tutorsim.analysis.statistics.array_types import Bools, Ints
-from tutorsim.records import BallotRecord, EpisodeRecord, Turn
-from tutorsim.vocabularies import MAX_ROLES, READINGS, Reading
-from tutorsim.voting import (
+from tutorsim.ballots_and_decisions import (
     Decision,
     cast_as,
     decide,
@@ -66,6 +64,8 @@ from tutorsim.voting import (
     resolve,
     tally,
 )
+from tutorsim.records import BallotRecord, EpisodeRecord, Turn
+from tutorsim.vocabularies import MAX_ROLES, READINGS, Reading
 
 LISTED_ORDERS: Final = 720
 """Orders that a table lists one by one: all of six candidates."""

@@ -12,7 +12,7 @@ from math import fsum
 from typing import Any, Final, Literal
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.pages.cells import BENCHMARKS, Table, bounds, table
+from tutorsim.analysis.pages.cells_and_tables import BENCHMARKS, Table, bounds, table
 from tutorsim.analysis.recount.tables import HELD
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import by_origin
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable

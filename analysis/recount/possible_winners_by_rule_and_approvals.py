@@ -13,7 +13,6 @@ from tutorsim.analysis.ballots.vote_arrays import (
     distinct_rows,
     set_columns,
 )
-from tutorsim.analysis.counting.decisions_in_arrays import only
 from tutorsim.analysis.counting.rule_definitions import (
     ANY_NUMBER,
     Approvals,
@@ -23,6 +22,7 @@ from tutorsim.analysis.counting.rule_definitions import (
     rank_scores,
 )
 from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels
+from tutorsim.analysis.counting.turn_winners_in_arrays import only
 from tutorsim.analysis.identify import (
     NEVER,
     NO_BOUNDS,

@@ -14,7 +14,11 @@ import polars as pl
 
 from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.vote_arrays import Rounds, distinct_rows
-from tutorsim.analysis.counting.format_conversion import AS_CAST, SHARED_SCORES, projection_name
+from tutorsim.analysis.counting.ballot_format_conversion import (
+    AS_CAST,
+    SHARED_SCORES,
+    projection_name,
+)
 from tutorsim.analysis.counting.rule_definitions import (
     ANY_NUMBER,
     CONVENTIONS,
@@ -28,7 +32,7 @@ from tutorsim.analysis.counting.rule_definitions import (
     check_targets,
 )
 from tutorsim.analysis.identify import READINGS_OF_TIES, TieReading
-from tutorsim.analysis.identify.search_for_vote_sums import WORK_LIMIT
+from tutorsim.analysis.identify.search_for_votes_whose_sum_fits import WORK_LIMIT
 from tutorsim.analysis.recount.turn_groups import TurnGroup
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.errors import UsageError

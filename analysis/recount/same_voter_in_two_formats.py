@@ -10,7 +10,7 @@ from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Masses
 from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import Cluster
 from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, domain_of
-from tutorsim.analysis.pages.cells import Table, estimate, present, table
+from tutorsim.analysis.pages.cells_and_tables import Table, estimate, present, table
 from tutorsim.analysis.pages.document import Section
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import without_shared_turns
 from tutorsim.analysis.statistics.intervals_and_tests import (
@@ -25,9 +25,9 @@ from tutorsim.analysis.statistics.noise_floor_of_retests import (
     said,
     top_of,
 )
+from tutorsim.ballots_and_decisions import masses_of
 from tutorsim.records import BallotRecord, Turn
 from tutorsim.vocabularies import BALLOT_FORMATS, PROTOCOLS, BallotFormat, Protocol
-from tutorsim.voting import masses_of
 
 # --- Result --------------------------------------------------------------------------------------
 

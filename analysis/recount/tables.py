@@ -5,7 +5,7 @@ from typing import Final
 
 from tutorsim.analysis.counting.rule_definitions import Approvals
 from tutorsim.analysis.identify import TieReading
-from tutorsim.analysis.pages.cells import (
+from tutorsim.analysis.pages.cells_and_tables import (
     DASH,
     Part,
     Table,

@@ -21,7 +21,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
     rich_mass,
     rich_rules,
 )
-from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns, decide_turns
+from tutorsim.analysis.counting.turn_winners_in_arrays import DecidedTurns, decide_turns
 from tutorsim.analysis.identify import Possible, TieReading
 from tutorsim.analysis.recount.result_models import Agreed, Interval
 from tutorsim.analysis.statistics.array_types import Bools, Ints

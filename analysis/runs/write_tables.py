@@ -17,7 +17,7 @@ from tutorsim.analysis.ballots.raw_tables import without_formulas
 from tutorsim.analysis.ballots.recount_source import Source, provenance_words
 from tutorsim.analysis.ratings.agreement import ratings_table
 from tutorsim.analysis.recount import PER_TURN_SCHEMA
-from tutorsim.analysis.recount.per_turn_table import turns_table
+from tutorsim.analysis.recount.possible_winners_per_turn_table import turns_table
 from tutorsim.analysis.runs.run_tables import TABLES
 from tutorsim.analysis.systems.system_view import open_run, view_of
 from tutorsim.errors import FolderError, UsageError

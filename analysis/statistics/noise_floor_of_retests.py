@@ -12,7 +12,7 @@ import numpy as np
 from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import TURN, Place, TurnKey, first_of
-from tutorsim.analysis.counting.decisions_in_arrays import leaders_of
+from tutorsim.analysis.counting.turn_winners_in_arrays import leaders_of
 from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import Cluster, places_of, turn_table
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.array_types import Floats, Ints
@@ -23,10 +23,10 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_over_tasks,
     share_over_tasks,
 )
+from tutorsim.ballots_and_decisions import RichBallot, masses_of
 from tutorsim.errors import LogError
 from tutorsim.records import BallotRecord, EpisodeLine, Provenance, RetestVote
 from tutorsim.vocabularies import BALLOT_FORMATS, BallotFormat
-from tutorsim.voting import RichBallot, masses_of
 
 # --- Repeated votes ------------------------------------------------------------------------------
 

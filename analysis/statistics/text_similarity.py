@@ -20,7 +20,7 @@ from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import without_shared_turns
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, mean_over_tasks
 from tutorsim.errors import UsageError
-from tutorsim.files_given_by_user import open_named, read_named
+from tutorsim.regular_files_and_digests import open_named, read_named
 
 # --- Proposal similarity -------------------------------------------------------------------------
 

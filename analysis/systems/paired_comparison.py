@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import polars as pl
 
-from tutorsim.analysis.pages.cells import DASH, Table, Written, p_value
+from tutorsim.analysis.pages.cells_and_tables import DASH, Table, Written, p_value
 from tutorsim.analysis.pages.document import Answer, Document, Section
-from tutorsim.analysis.pages.words import counted, warning_of_run
+from tutorsim.analysis.pages.words_and_safe_text import counted, warning_of_run
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     ALPHA,

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from tutorsim.analysis.pages.cells import estimate, plain, sum_of
+from tutorsim.analysis.pages.cells_and_tables import estimate, plain, sum_of
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section, with_section
-from tutorsim.analysis.pages.words import counted
-from tutorsim.analysis.ratings.ratings_section import with_ratings
+from tutorsim.analysis.pages.words_and_safe_text import counted
+from tutorsim.analysis.ratings.ratings_section_and_success_by_people import with_ratings
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.noise_floor_of_retests import (
     AskedVote,

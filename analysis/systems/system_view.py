@@ -17,11 +17,15 @@ from tutorsim.analysis.ballots.recount_source import (
     refuse_hints,
     source_of,
 )
-from tutorsim.analysis.pages.cells import Table as PageTable
+from tutorsim.analysis.pages.cells_and_tables import Table as PageTable
 from tutorsim.analysis.pages.document import Answer, Document, Fact, Section
-from tutorsim.analysis.pages.published_figures import Answered, Printed, by_language_model
+from tutorsim.analysis.pages.numbers_printed_in_studies import Answered, Printed, by_language_model
 from tutorsim.analysis.pages.shown_episodes import NO_EPISODES, Episode, Episodes, Telling
-from tutorsim.analysis.pages.words import answered_words, odd_replies, warning_of_run
+from tutorsim.analysis.pages.words_and_safe_text import (
+    answered_words,
+    odd_replies,
+    warning_of_run,
+)
 from tutorsim.analysis.ratings.items import Passage
 from tutorsim.analysis.runs.run_tables import (
     SHARED_TABLES,

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from tutorsim.ballots_and_decisions import decide, masses_of
 from tutorsim.records import (
     Attempt,
     BallotRecord,
@@ -21,7 +22,6 @@ from tutorsim.records import (
     Turn,
 )
 from tutorsim.vocabularies import DEFAULT_ROLES, Protocol
-from tutorsim.voting import decide, masses_of
 
 LETTERS = "ABCDEFGH"
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.systems.panel.divergence_under_other_rules import alternatives_of, diverge
+from tutorsim.ballots_and_decisions import cast_as, leaders, masses_of, tally
 from tutorsim.kernel.cost_plan import load_prices
 from tutorsim.kernel.load_study_file import load_study
 from tutorsim.records import EpisodeRecord
@@ -24,9 +25,8 @@ from tutorsim.runner.find_and_check_recording import open_recording
 from tutorsim.runner.record import RecordingOptions, record
 from tutorsim.sandbox import Sandbox
 from tutorsim.standin import StandIn
-from tutorsim.systems.panel.branch_study import branch_study
+from tutorsim.systems.panel.branch_study_and_plan import branch_study
 from tutorsim.vocabularies import BALLOT_FORMATS, PROTOCOLS, Protocol
-from tutorsim.voting import cast_as, leaders, masses_of, tally
 
 STUDY = Path(__file__).with_name("ground_truth.toml")
 SEED = 5

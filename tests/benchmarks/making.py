@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tutorsim.kernel.flow import CodeRun, drive
+from tutorsim.kernel.flow_and_drivers import CodeRun, drive
 from tutorsim.kernel.load_study_file import load_study, write_study
-from tutorsim.kernel.study import shipped_studies
+from tutorsim.kernel.study_file_head import shipped_studies
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import CALL_HEADER
 from tutorsim.records import Provenance, RunRecord, to_line
@@ -30,7 +30,7 @@ from tutorsim.replay import (
 )
 from tutorsim.replay.cassette_file import write_cassette
 from tutorsim.replay.recorded_call import STANDIN_HEADER, Interaction
-from tutorsim.runner.write_run_folder import LogWriter, fingerprint_text
+from tutorsim.runner.write_run_folder_and_import_logs import LogWriter, fingerprint_text
 from tutorsim.sandbox import Sandbox
 from tutorsim.standin import STANDIN_VERSION, Endpoint
 

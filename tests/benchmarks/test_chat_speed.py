@@ -24,9 +24,9 @@ from tests.benchmarks.test_lesson_speed import long_lesson
 from tests.tutorsim.chat.conftest import STUDY, Served, browser, serve  # noqa: F401 - fixtures
 from tutorsim.chat.serve_and_record_lesson import chat_app
 from tutorsim.standin import StandIn
+from tutorsim.systems.group.lesson_events_and_prompts import Group, Progress, Timeline
 from tutorsim.systems.group.lesson_flow import Board
 from tutorsim.systems.group.person_in_lesson import LessonPage
-from tutorsim.systems.group.scene import Group, Progress, Timeline
 from tutorsim.systems.group.tasks import builtin_lessons
 
 pytestmark = pytest.mark.loopback

@@ -13,7 +13,7 @@ import pytest
 from tests.benchmarks.ballots import ballots_frame, masses
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.ballots.vote_arrays import DistinctPanels
-from tutorsim.analysis.counting.decisions_in_arrays import largest
+from tutorsim.analysis.counting.turn_winners_in_arrays import largest
 from tutorsim.analysis.identify.possible_winners import table_ends
 from tutorsim.analysis.recount import (
     OrderTable,
@@ -23,8 +23,8 @@ from tutorsim.analysis.recount import (
     recount,
     sweep_orders,
 )
+from tutorsim.ballots_and_decisions import first_in_order
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, DEFAULT_ROLES, PROTOCOLS
-from tutorsim.voting import first_in_order
 
 TURNS: Final = 1_000_000
 NEEDED: Final = ["episode_id", "turn", "stage", "voter", "candidate", "mass", "protocol"]

@@ -19,7 +19,7 @@ import tomli_w
 from tests.benchmarks.cost import measured, note
 from tests.benchmarks.making import log_stand_in
 from tutorsim.analysis.systems.oversight.label_accuracy import Judged, evaluate
-from tutorsim.cli.audit_recorded_run import possible_in
+from tutorsim.cli.audit_labels_delivered_replies import possible_in
 from tutorsim.kernel.load_study_file import load_study
 from tutorsim.runner.replay import replay
 from tutorsim.systems.oversight.audit_study import audit_study

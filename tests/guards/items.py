@@ -33,13 +33,13 @@ from tutorsim.cli import main
 from tutorsim.kernel.cost_plan import PriceTable
 from tutorsim.records import RetestHead, RetestRecord, RunRecord
 from tutorsim.records.ratings import RatedSheet
-from tutorsim.records.run import StudySettings, SystemSettings
+from tutorsim.records.run_folder_records_and_retests import StudySettings, SystemSettings
 from tutorsim.replay.manifest import Manifest, RetestManifest
 from tutorsim.system_registry import load
 from tutorsim.systems.debate.settings import DebateVariant
 from tutorsim.systems.group.settings import GroupCatalog
 from tutorsim.systems.group.tasks import Lesson, Scenario
-from tutorsim.systems.panel.settings import PanelCatalog
+from tutorsim.systems.panel.settings_and_compared_panels import PanelCatalog
 
 __all__ = ["COSTLY", "GUARDED", "changes", "held", "items_of", "kept_as", "place_of"]
 

@@ -10,6 +10,7 @@ import polars as pl
 from tests.benchmarks.ballots import ballots_frame
 from tests.reference.drawn import drawn_ballot
 from tests.tutorsim.cli.conftest import STUDY, draw, usual_reply, write_branch, write_run
+from tutorsim.ballots_and_decisions import decide
 from tutorsim.records import (
     RETEST_FILE,
     RETEST_HEAD_FILE,
@@ -20,7 +21,6 @@ from tutorsim.records import (
     to_line,
 )
 from tutorsim.vocabularies import PROTOCOLS
-from tutorsim.voting import decide
 
 __all__ = [
     "REFUSED",

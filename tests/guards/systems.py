@@ -5,7 +5,7 @@ import json
 from typing import Any, Final
 
 from tests.tutorsim.cli.conftest import draw, usual_reply, write_records, write_run
-from tutorsim.kernel.flow import PersonInput, drive, scripted
+from tutorsim.kernel.flow_and_drivers import PersonInput, drive, scripted
 from tutorsim.kernel.load_study_file import load_study
 from tutorsim.kernel.retest_flow import askings, retest_flow
 from tutorsim.kernel.system import Chance

@@ -1,4 +1,4 @@
-"""Plain oracle of `analysis.counting.turn_winners`: one turn at a time, by `voting.decide`."""
+"""Plain oracle of `analysis.counting.turn_winners_in_arrays`: one turn at a time, by `decide`."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from tests.reference.turns import TurnBallots
 from tutorsim.analysis.ballots.vote_arrays import TurnKey
+from tutorsim.ballots_and_decisions import decide, leaders, tally
 from tutorsim.vocabularies import BallotFormat
-from tutorsim.voting import decide, leaders, tally
 
 __all__ = [
     "Ballots",

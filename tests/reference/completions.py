@@ -11,7 +11,7 @@ from tutorsim.analysis.counting.rule_definitions import (
     ranking_of,
     winners,
 )
-from tutorsim.voting import first_in_order
+from tutorsim.ballots_and_decisions import first_in_order
 
 __all__ = [
     "agreeing",

@@ -3,14 +3,14 @@
 import hashlib
 import re
 
-from tutorsim.kernel.flow import drive, scripted
+from tutorsim.ballots_and_decisions import RULES
+from tutorsim.kernel.flow_and_drivers import drive, scripted
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.systems.debate import DEBATE
 from tutorsim.systems.debate.discussion_and_challenges import DebateContext
 from tutorsim.systems.debate.question_sets import DebateTask
 from tutorsim.systems.debate.settings import DebateSettings
 from tutorsim.systems.debate.study import EpisodeName, debate_episode
-from tutorsim.voting import RULES
 
 TASK = DebateTask("t1", "mmlu", "Which one?", ("red", "green", "blue", "grey"), ("C",))
 

@@ -2,8 +2,8 @@
 
 import polars as pl
 
+from tutorsim.ballots_and_decisions import decide
 from tutorsim.vocabularies import PROTOCOLS
-from tutorsim.voting import decide
 
 __all__ = ["drawn_turns"]
 

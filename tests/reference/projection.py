@@ -1,7 +1,11 @@
 """Plain oracle of the projection of many panels at once: one profile, ballot by ballot."""
 
 from tutorsim.analysis.ballots.vote_arrays import levels_of
-from tutorsim.analysis.counting.format_conversion import Projected, counted_form, projected_masses
+from tutorsim.analysis.counting.ballot_format_conversion import (
+    Projected,
+    counted_form,
+    projected_masses,
+)
 from tutorsim.analysis.counting.rule_definitions import ballot_format
 
 __all__ = ["project"]

@@ -41,7 +41,7 @@ def through_the_sdk():
         def reader(folder):
             return _AtOnce(folder, opened.enter_context(asyncio.Runner()))
 
-        for module in ("find_and_check_recording", "play_episodes_and_retests"):
+        for module in ("find_and_check_recording", "play_recorded_episodes_and_retests"):
             patch.setattr(f"tutorsim.runner.{module}.FastReader", reader)
         patch.setattr("tutorsim.runner.replay.default_workers", lambda episodes: 1)
         yield

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from tests.reference.cases import decided
 from tests.reference.projection import project
 from tutorsim.analysis.ballots.vote_arrays import Profile, TurnKey
-from tutorsim.analysis.counting.format_conversion import projected_winners
+from tutorsim.analysis.counting.ballot_format_conversion import projected_winners
 from tutorsim.analysis.counting.rule_definitions import Target
 from tutorsim.analysis.identify import NOBODY, NOT_SETTLED, Possible, TieReading, breakdown_point
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from tests.reference.projection import project
 from tutorsim.analysis.ballots.vote_arrays import Profile
-from tutorsim.analysis.counting.format_conversion import projected_winners
+from tutorsim.analysis.counting.ballot_format_conversion import projected_winners
 from tutorsim.analysis.counting.rule_definitions import TARGETS, ballot_format
 from tutorsim.analysis.identify.possible_winners import NOBODY, Identifier
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS

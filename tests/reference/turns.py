@@ -1,6 +1,6 @@
 """Plain oracle, by turns, of the arrays of `ballots` and `winners_and_vote_shift_by_turn`.
 
-Rows become the ballots of each turn as plain objects; `voting.decide` decides it.
+Rows become the ballots of each turn as plain objects; `decide` decides it.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,13 @@ from tutorsim.analysis.ballots.vote_arrays import (
     standing_order,
 )
 from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import turn_orders
-from tutorsim.voting import Decision, decide, first_in_order, leaders, tally
+from tutorsim.ballots_and_decisions import (
+    Decision,
+    decide,
+    first_in_order,
+    leaders,
+    tally,
+)
 
 __all__ = ["DecidedTurn", "TurnBallots", "Turns", "decided_turns", "read_turns", "vote_shift"]
 

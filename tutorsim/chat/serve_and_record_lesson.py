@@ -35,14 +35,14 @@ from starlette.routing import Route
 
 from tutorsim.errors import Interrupted, TutorsimError, UsageError
 from tutorsim.kernel.load_study_file import system_named
-from tutorsim.kernel.study import EpisodeSpec
+from tutorsim.kernel.study_file_head import EpisodeSpec
 from tutorsim.kernel.system import Chat, LoadedStudy
 from tutorsim.replay import write_atomic
 from tutorsim.replay.cassette_file import cassette_file
 from tutorsim.runner.begin_or_resume_recording import Session, recording
 from tutorsim.runner.calls_in_flight import RecordingOptions
 from tutorsim.runner.early_stops import Budget, Stop, stop_on_interrupt
-from tutorsim.runner.job import Person, RefusedMessage, run_in_loop
+from tutorsim.runner.job_pieces_and_event_loop import Person, RefusedMessage, run_in_loop
 from tutorsim.runner.record import record, record_episode
 from tutorsim.sandbox import Sandbox
 from tutorsim.system_registry import named, system_names

@@ -81,15 +81,18 @@ _OF_TWO = (
     "chat_and_standin",
     "guide_and_doctor",
     "replay_and_verify",
-    "tasks_and_judge",
 )
 _MODULES = {
     **{name: module for module in _OF_TWO for name in module.split("_and_")},
+    "audit": "audit_labels_delivered_replies",
     "cassette": "list_show_and_convert_recordings",
     "check": "check_how_ballots_are_read",
-    "compare": "compare_runs_and_find_divergence",
-    "diverge": "compare_runs_and_find_divergence",
+    "compare": "compare_runs_and_divergence_under_rule",
+    "diverge": "compare_runs_and_divergence_under_rule",
+    "judge": "tasks_and_program_judge",
+    "run": "run_and_dry_run",
     "show": "list_or_show_episodes",
+    "tasks": "tasks_and_program_judge",
 }
 """Command → its module, if the verb tells little of it or another command stands there too; else
 that is named like the function."""
@@ -212,7 +215,7 @@ def main() -> None:
         _write_no_more()
         sys.exit(0)
     except TutorsimError as error:
-        from tutorsim.cli.console import show_error
+        from tutorsim.cli.console_progress_and_safe_text import show_error
 
         show_error(error)
         sys.exit(error.exit_code)
@@ -220,7 +223,7 @@ def main() -> None:
         _show_os_error(error)
         sys.exit(FolderError.exit_code)
     except Exception as error:
-        from tutorsim.cli.console import show_error
+        from tutorsim.cli.console_progress_and_safe_text import show_error
         from tutorsim.system_registry import fault_of_extension
 
         fault = None if sys.flags.dev_mode else fault_of_extension(error)
@@ -238,7 +241,7 @@ def _write_no_more() -> None:
 
 
 def _show_os_error(error: OSError) -> None:
-    from tutorsim.cli.console import show_error
+    from tutorsim.cli.console_progress_and_safe_text import show_error
 
     if error.filename is None:
         _write_no_more()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tutorsim.cli import console
-from tutorsim.cli.console import tell
+from tutorsim.cli import console_progress_and_safe_text
+from tutorsim.cli.console_progress_and_safe_text import tell
 from tutorsim.cli.options import PLACE
 from tutorsim.cli.options_and_progress_of_recording import (
     check_may_record,
@@ -146,7 +146,7 @@ def serve_command(host: str, port: int, seed: int, faults: tuple[str, ...], stea
     from tutorsim.standin import STANDIN_VERSION, Endpoint, parse_fault
 
     endpoint = Endpoint(seed=seed, faults=[parse_fault(spec) for spec in faults], steady=steady)
-    err = console.err()
+    err = console_progress_and_safe_text.err()
     if host not in _LOOPBACK:
         err.print(f"Listening on {host}: anyone who reaches this machine can use it.")
     err.print(f"Stand-in version {STANDIN_VERSION}, seed {seed}. Ctrl-C ends it.")

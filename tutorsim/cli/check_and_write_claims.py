@@ -45,17 +45,17 @@ from tutorsim.analysis.claims.claims_of_printed_numbers import (
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.pages.document_as_json import cells_of, document_parts
 from tutorsim.analysis.pages.markdown import to_markdown
-from tutorsim.analysis.pages.published_figures import Printed, printed_of
+from tutorsim.analysis.pages.numbers_printed_in_studies import Printed, printed_of
 from tutorsim.analysis.systems.system_view import Asked, opened
-from tutorsim.cli.console import tell
+from tutorsim.cli.console_progress_and_safe_text import tell
 from tutorsim.cli.open_run_or_replay_recording import check_logs
 from tutorsim.cli.options import TYPED, plain
 from tutorsim.cli.output_elements import Prose, caption, publish, styled
 from tutorsim.cli.terminal_documents import TableShown, document_asked
 from tutorsim.errors import CheckFailed, ClaimsError, FolderError, UsageError
-from tutorsim.files_given_by_user import read_named, sha256_named
 from tutorsim.kernel.cost_plan import PriceTable, load_prices
 from tutorsim.records import EPISODES_FILE, RUN_FILE, RunRecord, read_run
+from tutorsim.regular_files_and_digests import read_named, sha256_named
 from tutorsim.replay import read_manifest
 from tutorsim.runner.replay import replay_into
 

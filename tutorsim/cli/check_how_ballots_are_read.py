@@ -12,14 +12,14 @@ from rich.text import Text
 
 from tutorsim.analysis.ballots.properties_of_ballot_formats import WITH_BUDGET
 from tutorsim.analysis.ballots.recount_source import order_words, reading_of
-from tutorsim.analysis.pages.cells import Table
-from tutorsim.analysis.pages.words import counted
+from tutorsim.analysis.pages.cells_and_tables import Table
+from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.first_screen import read_words
 from tutorsim.analysis.systems.summary_and_report import document_of
 from tutorsim.analysis.systems.system_view import Ballots, Opened, SystemRun, opened
 from tutorsim.cli.ballot_options import ballot_options
-from tutorsim.cli.console import listing
+from tutorsim.cli.console_progress_and_safe_text import listing
 from tutorsim.cli.open_run_or_replay_recording import check_logs, source_shown
 from tutorsim.cli.options import PLACE, order_option, report_options
 from tutorsim.cli.output_elements import Prose, caption, heading, publish, table

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tutorsim.cli.console import tell
+from tutorsim.cli.console_progress_and_safe_text import tell
 from tutorsim.cli.options import FILE, FOLDER, PLACE
 from tutorsim.errors import RecordingError
 from tutorsim.kernel.load_study_file import system_named
@@ -50,7 +50,7 @@ def demo(
     The bundled studies were recorded from the scripted stand-in model, unless their summary says
     otherwise: the stand-in's figures say nothing about any language model.
     """
-    from tutorsim.analysis.pages.words import counted
+    from tutorsim.analysis.pages.words_and_safe_text import counted
     from tutorsim.cli.report import report
     from tutorsim.cli.summary import summary
     from tutorsim.replay.convert_cassette_form import convert

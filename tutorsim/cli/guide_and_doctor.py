@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tutorsim.cli.console import emit_json, out, safe
+from tutorsim.cli.console_progress_and_safe_text import emit_json, out, safe
 from tutorsim.errors import SandboxError
 from tutorsim.guide import TOPICS, page
 from tutorsim.sandbox.protection_levels_and_limits import SETTINGS, Setting
@@ -69,7 +69,7 @@ def doctor(level: Setting, as_json: bool) -> None:
 
 
 def _facts(level: Setting) -> dict[str, Any]:
-    from tutorsim.kernel.study import shipped_studies
+    from tutorsim.kernel.study_file_head import shipped_studies
     from tutorsim.replay import package_versions
     from tutorsim.runner.find_and_check_recording import bundled_recording
 

@@ -6,7 +6,14 @@ from typing import Final, Literal
 
 import click
 
-from tutorsim.cli.console import counted, emit_json, err, out, safe, show_error
+from tutorsim.cli.console_progress_and_safe_text import (
+    counted,
+    emit_json,
+    err,
+    out,
+    safe,
+    show_error,
+)
 from tutorsim.cli.options import PLACE, folder_option, json_option
 from tutorsim.errors import UsageError
 from tutorsim.kernel.load_study_file import system_named
@@ -44,7 +51,7 @@ def import_logs(
       written, episodes, skipped: [path and reason]
       notes: {fault of the program: [file, and vote in it]}
     """
-    from tutorsim.runner import write_run_folder as log_import
+    from tutorsim.runner import write_run_folder_and_import_logs as log_import
 
     system, form = _format(program)
     if spelling is not None and not form.asks_spelling:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tutorsim.cli.console import listing, safe, tell
+from tutorsim.cli.console_progress_and_safe_text import listing, safe, tell
 from tutorsim.errors import LogError
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class RunPath(click.Path):
 
 
 def _replayed(recording: Path, ctx: click.Context) -> Path:
-    from tutorsim.analysis.pages.words import counted
+    from tutorsim.analysis.pages.words_and_safe_text import counted
     from tutorsim.records import read_run
     from tutorsim.runner.replay import replay_into
 

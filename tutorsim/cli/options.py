@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from tutorsim.cli.console import listing, safe, tell
+from tutorsim.cli.console_progress_and_safe_text import listing, safe, tell
 from tutorsim.errors import FolderError, UsageError
 
 # --- Options -------------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ def published_option(command: Command) -> Command:
     def read(_: click.Context, __: click.Parameter, path: Path | None) -> Any:
         if path is None:
             return None
-        from tutorsim.analysis.pages.published_figures import read_printed
+        from tutorsim.analysis.pages.numbers_printed_in_studies import read_printed
 
         return read_printed(path)
 
@@ -119,7 +119,7 @@ def folder_option(told: str) -> Callable[[Command], Command]:
 
 def tell_rows(rows: int, path: Path) -> None:
     """Say on stderr that a table was written."""
-    from tutorsim.analysis.pages.words import counted
+    from tutorsim.analysis.pages.words_and_safe_text import counted
 
     tell(f"{counted(rows, 'row')} written to {path}.")
 

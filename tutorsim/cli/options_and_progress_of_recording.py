@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tutorsim.cli.console import counted, err, safe, tell
+from tutorsim.cli.console_progress_and_safe_text import counted, err, safe, tell
 from tutorsim.cli.options import FILE
 from tutorsim.errors import BudgetReached, Interrupted, RecordingRefused
 from tutorsim.kernel.cost_plan import PriceTable

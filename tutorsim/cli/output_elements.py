@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
 from rich.text import Text
 
-from tutorsim.cli.console import console_for, emit_json, json_text, out, safe
+from tutorsim.cli.console_progress_and_safe_text import console_for, emit_json, json_text, out, safe
 from tutorsim.errors import FolderError
 from tutorsim.records import Provenance
 from tutorsim.vocabularies import ProvenanceKind
@@ -132,7 +132,7 @@ def number(value: float | None, digits: int = 2) -> str:
 
 def provenance(stated: Provenance) -> Prose:
     """What answered the calls of a recording; the first thing that every view says."""
-    from tutorsim.analysis.pages.words import warning_of
+    from tutorsim.analysis.pages.words_and_safe_text import warning_of
 
     models = ", ".join(stated.models) or "no model named"
     days = stated.recorded_from or "no reply recorded"
@@ -146,7 +146,7 @@ def provenance(stated: Provenance) -> Prose:
 
 def elsewhere(stated: Sequence[str], kinds: Sequence[ProvenanceKind]) -> Prose:
     """What is known of ballots from elsewhere: what their export said of itself, if it did."""
-    from tutorsim.analysis.pages.words import WARNINGS
+    from tutorsim.analysis.pages.words_and_safe_text import WARNINGS
 
     if not stated:
         return Prose("Ballots from elsewhere: nothing is known of what cast them.")

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from tutorsim.cli.console import emit_json, listing, out, safe, tell
+from tutorsim.cli.console_progress_and_safe_text import emit_json, listing, out, safe, tell
 from tutorsim.cli.open_run_or_replay_recording import RunPath, check_logs
 from tutorsim.cli.options import FILE, PLACE, json_option, recording_option
 from tutorsim.errors import FolderError, UsageError
-from tutorsim.files_given_by_user import read_named
 from tutorsim.records import RUN_FILE, StudySettings, to_line
 from tutorsim.records.ratings import RATINGS_FILE
+from tutorsim.regular_files_and_digests import read_named
 
 if TYPE_CHECKING:
     from tutorsim.analysis.ratings.items import Item

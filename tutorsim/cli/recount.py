@@ -18,7 +18,7 @@ from tutorsim.analysis.ballots.recount_source import Source, open_source, proven
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores
 from tutorsim.analysis.pages.document import Document, section_ids
 from tutorsim.analysis.pages.document_as_json import to_value
-from tutorsim.analysis.pages.words import listed, odd_replies
+from tutorsim.analysis.pages.words_and_safe_text import listed, odd_replies
 from tutorsim.analysis.recount import NO_ORDER, TABLES, RecountResult, RecountTable
 from tutorsim.analysis.recount import recount as recount_source
 from tutorsim.analysis.recount.first_screen import (
@@ -45,7 +45,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_js
 from tutorsim.analysis.systems.system_view import SystemRun, view_of
 from tutorsim.cli.ballot_options import ballot_options, of_panel_asked, panel_option, refuse_panel
 from tutorsim.cli.check_and_write_claims import publish_claimed
-from tutorsim.cli.console import counted
+from tutorsim.cli.console_progress_and_safe_text import counted
 from tutorsim.cli.open_run_or_replay_recording import RunPath, check_logs, source_shown
 from tutorsim.cli.options import (
     Remembering,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tutorsim.cli.console import counted, emit_json, out, safe, tell
+from tutorsim.cli.console_progress_and_safe_text import counted, emit_json, out, safe, tell
 from tutorsim.cli.open_run_or_replay_recording import RunPath
 from tutorsim.cli.options import (
     FILE,

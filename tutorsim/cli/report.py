@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 from tutorsim.cli.ballot_options import ballot_options, panel_option
-from tutorsim.cli.console import counted, emit_json, out, safe, tell
+from tutorsim.cli.console_progress_and_safe_text import counted, emit_json, out, safe, tell
 from tutorsim.cli.open_run_or_replay_recording import RunPath, check_logs, records_held
 from tutorsim.cli.options import FILE, FOLDER, claims_option, json_option, published_option
 from tutorsim.errors import FolderError, UsageError
 
 if TYPE_CHECKING:
     from tutorsim.analysis.ballots.reading_options import Hints
-    from tutorsim.analysis.charts.figure import Figure
+    from tutorsim.analysis.charts.chart_forms_and_look import Figure
     from tutorsim.analysis.charts.svg_worker import Run
     from tutorsim.analysis.pages.document import Document
-    from tutorsim.analysis.pages.published_figures import Printed
+    from tutorsim.analysis.pages.numbers_printed_in_studies import Printed
     from tutorsim.analysis.systems.system_view import Opened, SystemRun
     from tutorsim.cli.check_and_write_claims import Options
 
@@ -325,7 +325,7 @@ def _text_of(document: Document, draw: Run | None, *, printed: bool) -> bytes:
 
 def _drawing(figure: Figure, provenance: str, suffix: str) -> bytes:
     """A chart in the form that an ending names."""
-    from tutorsim.analysis.charts.figure import spec
+    from tutorsim.analysis.charts.chart_forms_and_look import spec
     from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import to_json, to_png, to_svg
 
     made = spec(figure, provenance=provenance)

@@ -8,9 +8,10 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from tutorsim.analysis.pages.words import step_sentence
+from tutorsim.analysis.pages.words_and_safe_text import step_sentence
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import branch_changes, deciding_order
-from tutorsim.cli.console import listing, safe
+from tutorsim.ballots_and_decisions import Decision, RichBallot, leaders, tally
+from tutorsim.cli.console_progress_and_safe_text import listing, safe
 from tutorsim.cli.open_run_or_replay_recording import draw_name, from_here
 from tutorsim.cli.output_elements import Prose, heading, number, provenance, styled, table
 from tutorsim.records import (
@@ -27,8 +28,7 @@ from tutorsim.records import (
     odd_stops,
     stop_counts,
 )
-from tutorsim.records.run import WITHOUT_TEXT, of_one_panel, taught_by
-from tutorsim.voting import Decision, RichBallot, leaders, tally
+from tutorsim.records.run_folder_records_and_retests import WITHOUT_TEXT, of_one_panel, taught_by
 
 # --- Episode trace -------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from tutorsim.analysis.claims.claims_file import DrawnFile
 from tutorsim.analysis.claims.claims_of_printed_numbers import drawn_as
 from tutorsim.analysis.pages.document_as_json import document_parts, to_value
 from tutorsim.analysis.pages.markdown import to_markdown
-from tutorsim.analysis.pages.published_figures import Printed
+from tutorsim.analysis.pages.numbers_printed_in_studies import Printed
 from tutorsim.analysis.systems.system_view import Asked, opened
 from tutorsim.cli.ballot_options import ballot_options, panel_option
 from tutorsim.cli.check_and_write_claims import Options, claims_of, write_claims

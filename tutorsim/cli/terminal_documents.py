@@ -12,12 +12,12 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
-from tutorsim.analysis.pages.cells import Part, Table
+from tutorsim.analysis.pages.cells_and_tables import Part, Table
 from tutorsim.analysis.pages.document import Document, Section, cell, section_ids
 from tutorsim.analysis.pages.document import heading as column_heading
 from tutorsim.analysis.pages.shown_episodes import Episode, Grid, Message
 from tutorsim.analysis.systems.system_view import Opened, SystemRun, Use, open_run
-from tutorsim.cli.console import safe
+from tutorsim.cli.console_progress_and_safe_text import safe
 from tutorsim.cli.options import check_sections
 from tutorsim.cli.output_elements import Prose, caption, heading, styled, table
 from tutorsim.records import RUN_FILE, read_run

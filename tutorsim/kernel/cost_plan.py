@@ -16,9 +16,9 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tutorsim.errors import CatalogError
-from tutorsim.files_given_by_user import read_named
-from tutorsim.kernel.study import EpisodeSpec
+from tutorsim.kernel.study_file_head import EpisodeSpec
 from tutorsim.kernel.system import CallRange, LoadedStudy, sum_of
+from tutorsim.regular_files_and_digests import read_named
 
 # --- Cost plan -----------------------------------------------------------------------------------
 

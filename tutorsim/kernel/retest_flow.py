@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from tutorsim.ballots_and_decisions import Choice
 from tutorsim.errors import UsageError
-from tutorsim.kernel.ask_and_vote import ballot_from, ballot_question
-from tutorsim.kernel.flow import Flow, ask_each
+from tutorsim.kernel.flow_and_drivers import Flow, ask_each
+from tutorsim.kernel.scene_asks_and_votes import ballot_from, ballot_question
 from tutorsim.model import Answer, Call, CallKey, Question, Request
 from tutorsim.records import (
     BallotRecord,
@@ -18,7 +19,6 @@ from tutorsim.records import (
     RetestVote,
 )
 from tutorsim.vocabularies import TURN_VOTES
-from tutorsim.voting import Choice
 
 # --- Retest prompts ------------------------------------------------------------------------------
 

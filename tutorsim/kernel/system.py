@@ -18,9 +18,17 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, Self, TypeVar
 
 from tutorsim.catalog import BaseCatalog, WordingNames, Wordings, overlaid
 from tutorsim.errors import LogError, UsageError
-from tutorsim.kernel.flow import CallLog, CodeResult, CodeRun, Flow, PersonInput, drive, scripted
+from tutorsim.kernel.flow_and_drivers import (
+    CallLog,
+    CodeResult,
+    CodeRun,
+    Flow,
+    PersonInput,
+    drive,
+    scripted,
+)
 from tutorsim.kernel.retest_flow import AskedTogether, BallotReading, votes_again
-from tutorsim.kernel.study import BaseModels, BaseStudy, EpisodeSpec
+from tutorsim.kernel.study_file_head import BaseModels, BaseStudy, EpisodeSpec
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.records import (
     BaseRecord,
@@ -141,7 +149,7 @@ class LoadedStudy:
     # --- what a system must say -------------------------------------------------------------
 
     def episode(self, spec: EpisodeSpec) -> Flow[EpisodeLine]:
-        """The flow of one episode; see `tutorsim.kernel.flow`."""
+        """The flow of one episode; see `tutorsim.kernel.flow_and_drivers`."""
         raise NotImplementedError
 
     def usual_reply(self, spec: EpisodeSpec, call: Call, *, longest: bool) -> str:

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
+from tutorsim.ballots_and_decisions import Agreement, AgreementReading, Majority
 from tutorsim.records.base_record import Record, part_of_record
 from tutorsim.records.episode import BallotRecord, BaseRecord, VotedTurn
 from tutorsim.tasks.task import AnswerScore, score_answer
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, AnswerKind, ReadStatus, Scoring
-from tutorsim.voting import Agreement, AgreementReading, Majority
 
 Drafting = Literal["none", "first", "every"]
 EndedBy = Literal["vote", "consensus", "limit", "full"]

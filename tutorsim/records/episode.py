@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
+from tutorsim.ballots_and_decisions import Choice, Decision
 from tutorsim.records.base_record import SCHEMA_VERSION, GrownRecord, Record, part_of_record
 from tutorsim.vocabularies import (
     BallotFormat,
@@ -13,7 +14,6 @@ from tutorsim.vocabularies import (
     VotingStage,
 )
 from tutorsim.vocabularies import Protocol as VoteProtocol
-from tutorsim.voting import Choice, Decision
 
 # --- Episode -------------------------------------------------------------------------------------
 

@@ -12,9 +12,9 @@ from typing import Final, Literal
 from pydantic import ValidationError
 
 from tutorsim.errors import LogError
-from tutorsim.files_given_by_user import read_named
 from tutorsim.records.base_record import SCHEMA_VERSION, Record
-from tutorsim.records.run import RunRecord
+from tutorsim.records.run_folder_records_and_retests import RunRecord
+from tutorsim.regular_files_and_digests import read_named
 
 RATINGS_FILE: Final = "ratings.jsonl"
 

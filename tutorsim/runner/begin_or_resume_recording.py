@@ -36,7 +36,7 @@ from tutorsim.replay.recorded_call import cassette_name, is_episode_id
 from tutorsim.runner.calls_in_flight import RecordingOptions, check_no_keys
 from tutorsim.runner.early_stops import Budget
 from tutorsim.runner.find_and_check_recording import check_verdicts
-from tutorsim.runner.write_run_folder import check_log_folder
+from tutorsim.runner.write_run_folder_and_import_logs import check_log_folder
 
 if TYPE_CHECKING:
     from tutorsim.sandbox import Sandbox

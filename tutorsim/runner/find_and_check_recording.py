@@ -27,7 +27,7 @@ from tutorsim.errors import (
     UsageError,
 )
 from tutorsim.kernel.load_study_file import load_recorded_study
-from tutorsim.kernel.study import EpisodeSpec
+from tutorsim.kernel.study_file_head import EpisodeSpec
 from tutorsim.kernel.system import LoadedStudy, System, sum_of
 from tutorsim.records import (
     EPISODES_FILE,
@@ -65,7 +65,7 @@ from tutorsim.replay.manifest import (
     retest_folder,
 )
 from tutorsim.replay.program_verdicts_and_person_inputs import INPUTS_FILE, inputs_digest
-from tutorsim.runner.write_run_folder import RECORDING, retest_head, run_record
+from tutorsim.runner.write_run_folder_and_import_logs import RECORDING, retest_head, run_record
 
 # --- Bundled recordings --------------------------------------------------------------------------
 

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from tutorsim.errors import CallFailed, UsageError
-from tutorsim.kernel.flow import CodeResult, CodeRun, Effect, Listen, Sent, drive_async, failure_of
+from tutorsim.kernel.flow_and_drivers import (
+    CodeResult,
+    CodeRun,
+    Effect,
+    Listen,
+    Sent,
+    drive_async,
+    failure_of,
+)
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Call, CallKey, Model, Reply
 from tutorsim.model.sdk import OF_THE_MOMENT
@@ -31,8 +39,19 @@ from tutorsim.runner.begin_or_resume_recording import BaseSession, Session, keep
 from tutorsim.runner.branching import Parent, ParentEpisode, check_parent
 from tutorsim.runner.calls_in_flight import CallQueue, RecordingOptions
 from tutorsim.runner.early_stops import Budget
-from tutorsim.runner.job import Hearing, Lines, Piece, run_in_loop, study_piece
-from tutorsim.runner.write_run_folder import LogWriter, fingerprint_text, machine_facts, run_record
+from tutorsim.runner.job_pieces_and_event_loop import (
+    Hearing,
+    Lines,
+    Piece,
+    run_in_loop,
+    study_piece,
+)
+from tutorsim.runner.write_run_folder_and_import_logs import (
+    LogWriter,
+    fingerprint_text,
+    machine_facts,
+    run_record,
+)
 from tutorsim.sandbox import Sandbox
 
 # --- Job recording -------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tutorsim.errors import MissingCallError
-from tutorsim.kernel.flow import at_once
-from tutorsim.kernel.study import EpisodeSpec
+from tutorsim.kernel.flow_and_drivers import at_once
+from tutorsim.kernel.study_file_head import EpisodeSpec
 from tutorsim.records import EpisodeLine, RunRecord, uncollected
 from tutorsim.replay import AnsweredBy, FolderLock, VerdictStore
 from tutorsim.replay.program_verdicts_and_person_inputs import InputStore
@@ -23,8 +23,8 @@ from tutorsim.runner.find_and_check_recording import (
     check_provenance,
     open_recording,
 )
-from tutorsim.runner.job import Lines, study_piece
-from tutorsim.runner.play_episodes_and_retests import (
+from tutorsim.runner.job_pieces_and_event_loop import Lines, study_piece
+from tutorsim.runner.play_recorded_episodes_and_retests import (
     Replayed,
     Source,
     VerdictChange,
@@ -32,7 +32,7 @@ from tutorsim.runner.play_episodes_and_retests import (
     play,
     played,
 )
-from tutorsim.runner.write_run_folder import (
+from tutorsim.runner.write_run_folder_and_import_logs import (
     LogWriter,
     RetestLog,
     check_log_folder,

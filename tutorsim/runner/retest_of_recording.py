@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tutorsim.errors import RecordingError, UsageError
 from tutorsim.kernel.cost_plan import PriceTable, cost_of
-from tutorsim.kernel.flow import ask_each
+from tutorsim.kernel.flow_and_drivers import ask_each
 from tutorsim.kernel.retest_flow import AskedTogether, Asking, Design, drawn_turns
 from tutorsim.model import Call, CallKey, Reply
 from tutorsim.model.sdk import OF_THE_MOMENT
@@ -34,8 +34,8 @@ from tutorsim.runner.begin_or_resume_recording import (
 from tutorsim.runner.calls_in_flight import RecordingOptions, check_credentials
 from tutorsim.runner.early_stops import Budget
 from tutorsim.runner.find_and_check_recording import Recording, check_drift, open_recording
-from tutorsim.runner.job import run_in_loop
-from tutorsim.runner.play_episodes_and_retests import (
+from tutorsim.runner.job_pieces_and_event_loop import run_in_loop
+from tutorsim.runner.play_recorded_episodes_and_retests import (
     asked_again,
     askings_in,
     recorded_prefix,
@@ -43,7 +43,7 @@ from tutorsim.runner.play_episodes_and_retests import (
 )
 from tutorsim.runner.record import Job, Recorder
 from tutorsim.runner.replay import replay_each
-from tutorsim.runner.write_run_folder import RetestLog
+from tutorsim.runner.write_run_folder_and_import_logs import RetestLog
 
 # --- Retest session ------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from tutorsim.runner.find_and_check_recording import (
     check_provenance,
     open_recording,
 )
-from tutorsim.runner.play_episodes_and_retests import (
+from tutorsim.runner.play_recorded_episodes_and_retests import (
     Replayed,
     RetestFacts,
     RetestPlayer,

@@ -21,7 +21,7 @@ import orjson
 from tutorsim.kernel.system import Asking, Chance, Recogniser
 from tutorsim.model import CALL_HEADER
 from tutorsim.model.batch_api import call_digest
-from tutorsim.standin.responses_and_faults import (
+from tutorsim.standin.http_responses_and_faults import (
     BATCH_FAULTS,
     ENTRY_FAULTS,
     REPLY_FAULTS,

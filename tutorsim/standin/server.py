@@ -12,8 +12,8 @@ from starlette.types import Receive, Scope, Send
 
 from tutorsim.errors import UsageError
 from tutorsim.replay.recorded_call import STANDIN_HEADER
+from tutorsim.standin.http_responses_and_faults import Fault, Response, error_response, parse_fault
 from tutorsim.standin.messages_api import BATCHES_PATH, LARGEST_BATCH, STANDIN_VERSION, Endpoint
-from tutorsim.standin.responses_and_faults import Fault, Response, error_response, parse_fault
 
 if TYPE_CHECKING:
     from uvicorn.server import ServerState
@@ -148,7 +148,7 @@ class StandIn:
     Args:
         seed: Another seed is another model.
         faults: What shall go wrong; as `Fault` or as its text (see
-        `tutorsim.standin.responses_and_faults`).
+        `tutorsim.standin.http_responses_and_faults`).
         steady: As for `Endpoint`.
     """
 

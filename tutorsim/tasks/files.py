@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 from tutorsim.errors import TaskFileError
-from tutorsim.files_given_by_user import open_named, read_named
+from tutorsim.regular_files_and_digests import open_named, read_named
 from tutorsim.tasks.task import (
     CODE_FIELDS,
     DISTRACTORS,

@@ -16,7 +16,10 @@ from tutorsim.analysis.runs.run_tables import (
 )
 from tutorsim.analysis.systems.debate.episode_messages import trace
 from tutorsim.analysis.systems.debate.page import document
-from tutorsim.analysis.systems.debate.protocols import outcomes_under, recount_document
+from tutorsim.analysis.systems.debate.protocols_and_settings_compared import (
+    outcomes_under,
+    recount_document,
+)
 from tutorsim.analysis.systems.system_view import Use, View
 from tutorsim.records import RunRecord
 from tutorsim.records.debate import DebateRecord, DebateTurn

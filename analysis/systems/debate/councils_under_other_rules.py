@@ -16,7 +16,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import Approvals, approvals_asked
-from tutorsim.analysis.pages.cells import bounds_of, estimate, part_of, plain
+from tutorsim.analysis.pages.cells_and_tables import bounds_of, estimate, part_of, plain
 from tutorsim.analysis.pages.declared_tables_and_charts import (
     Row,
     figure,
@@ -25,7 +25,7 @@ from tutorsim.analysis.pages.declared_tables_and_charts import (
     table,
 )
 from tutorsim.analysis.pages.document import Answer, Document
-from tutorsim.analysis.pages.words import counted, listed
+from tutorsim.analysis.pages.words_and_safe_text import counted, listed
 from tutorsim.analysis.recount import NOBODY_NAME, recount
 from tutorsim.analysis.recount.result_models import ElectorateRow, RecountResult
 from tutorsim.analysis.runs.run_tables import Parts
@@ -47,7 +47,10 @@ from tutorsim.records.debate import CouncilVote, DebateRecord
 from tutorsim.vocabularies import CUMULATIVE_BUDGET
 
 if TYPE_CHECKING:
-    from tutorsim.analysis.charts.figure import Drawing, Figure  # which loads a library that draws
+    from tutorsim.analysis.charts.chart_forms_and_look import (  # which loads a library that draws
+        Drawing,
+        Figure,
+    )
 
 Rows = Iterator[Row]
 _RULE: Final = {"members": "mean_position", "answers": "simple"}
@@ -302,7 +305,7 @@ def _kept_finding(frame: pl.DataFrame, of: Councils) -> str:
 
 
 def _draw_kept(frame: pl.DataFrame, of: Councils) -> "Drawing":
-    from tutorsim.analysis.charts.figure import stacked  # the library loads slowly
+    from tutorsim.analysis.charts.chart_forms_and_look import stacked  # the library loads slowly
 
     placed = frame.with_columns(place=pl.col("part").replace_strict(_PARTS, range(len(_PARTS))))
     parts = [part for part in _PARTS if part in frame["part"]]

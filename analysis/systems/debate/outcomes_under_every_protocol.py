@@ -25,6 +25,13 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_over_tasks,
     share_over_tasks,
 )
+from tutorsim.ballots_and_decisions import (
+    AgreementReading,
+    Majority,
+    leaders,
+    read_agreement,
+    tally,
+)
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import (
     DebateRecord,
@@ -37,7 +44,6 @@ from tutorsim.records.debate import (
 )
 from tutorsim.systems.debate.end_of_debate import End, Moment, consensus_rule, end_of, moments
 from tutorsim.vocabularies import PROTOCOLS, PublishedProtocol, Scoring
-from tutorsim.voting import AgreementReading, Majority, leaders, read_agreement, tally
 
 Rule = Literal[
     "simple",

@@ -5,7 +5,7 @@ from functools import partial
 from statistics import mean
 from typing import Any, Final
 
-from tutorsim.analysis.pages.cells import Written, estimate
+from tutorsim.analysis.pages.cells_and_tables import Written, estimate
 from tutorsim.analysis.pages.declared_tables_and_charts import (
     DeclaredSection,
     Row,
@@ -15,8 +15,8 @@ from tutorsim.analysis.pages.declared_tables_and_charts import (
     table,
 )
 from tutorsim.analysis.pages.document import Document
-from tutorsim.analysis.pages.published_figures import printed, printed_in
-from tutorsim.analysis.pages.words import counted
+from tutorsim.analysis.pages.numbers_printed_in_studies import printed, printed_in
+from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.analysis.statistics.text_similarity import embedded_similarities, text_similarities
@@ -36,7 +36,7 @@ from tutorsim.analysis.systems.debate.page_data import (
     percent_estimate,
     slim,
 )
-from tutorsim.analysis.systems.debate.protocols import (
+from tutorsim.analysis.systems.debate.protocols_and_settings_compared import (
     OF_VARIANTS,
     best_protocol,
     deciding,

@@ -5,11 +5,11 @@ from functools import cached_property, wraps
 from textwrap import shorten
 from typing import Final
 
-from tutorsim.analysis.pages.cells import Written
-from tutorsim.analysis.pages.cells import number as written_number
+from tutorsim.analysis.pages.cells_and_tables import Written
+from tutorsim.analysis.pages.cells_and_tables import number as written_number
 from tutorsim.analysis.pages.declared_tables_and_charts import Row
-from tutorsim.analysis.pages.published_figures import Printed
-from tutorsim.analysis.pages.words import counted, listed
+from tutorsim.analysis.pages.numbers_printed_in_studies import Printed
+from tutorsim.analysis.pages.words_and_safe_text import counted, listed
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.statistics.text_similarity import Embedding

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from tutorsim.analysis.pages.cells import Table, Written, number, p_value, present
+from tutorsim.analysis.pages.cells_and_tables import Table, Written, number, p_value, present
 from tutorsim.analysis.pages.declared_tables_and_charts import (
     DeclaredSection,
     Row,
@@ -18,8 +18,8 @@ from tutorsim.analysis.pages.declared_tables_and_charts import (
     table,
 )
 from tutorsim.analysis.pages.document import Answer, Document, Section
-from tutorsim.analysis.pages.published_figures import printed_in
-from tutorsim.analysis.pages.words import counted
+from tutorsim.analysis.pages.numbers_printed_in_studies import printed_in
+from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.statistics.intervals_and_tests import (
     ALPHA,
     FEWEST_TASKS,
@@ -559,7 +559,7 @@ def _answers(of: Evidence) -> Iterator[Answer]:
         yield best_system(of)
 
 
-_chart = partial(chart, "tutorsim.analysis.systems.group.charts")
+_chart = partial(chart, "tutorsim.analysis.systems.group.charts_of_speakers_thresholds_and_acts")
 
 
 _LESSONS: Final = ("lessons", "Lessons", "As logged; the lesson is the unit.")

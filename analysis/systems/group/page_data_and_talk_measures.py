@@ -12,7 +12,7 @@ from importlib.resources import files
 from math import fsum, sqrt
 from typing import Final, Literal, NamedTuple
 
-from tutorsim.analysis.pages.published_figures import printed
+from tutorsim.analysis.pages.numbers_printed_in_studies import printed
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.systems.group.speakers_under_other_settings import Cycles, cycles_in
 from tutorsim.records import RunRecord

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from tutorsim.analysis.pages.cells import estimate, present
+from tutorsim.analysis.pages.cells_and_tables import estimate, present
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Answer, Section
 from tutorsim.analysis.runs.run_tables import CountedTable, Parts, counted_of, text, whole

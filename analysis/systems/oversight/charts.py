@@ -6,7 +6,7 @@ from typing import Any, Final
 import altair as alt
 import polars as pl
 
-from tutorsim.analysis.charts.figure import (
+from tutorsim.analysis.charts.chart_forms_and_look import (
     ACCENT,
     CASCADE,
     GRID,
@@ -29,7 +29,7 @@ from tutorsim.analysis.charts.figure import (
     unchecked,
 )
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
-from tutorsim.analysis.pages.words import counted, extremes, percent
+from tutorsim.analysis.pages.words_and_safe_text import counted, extremes, percent
 from tutorsim.analysis.systems.oversight.calibration_and_other_aggregations import (
     AdaptiveCurve,
     AdaptivePoint,

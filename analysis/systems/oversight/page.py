@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any, Final, get_args
 
 from tutorsim.analysis.counting.rule_definitions import TARGETS, conventions_of
-from tutorsim.analysis.pages.cells import Written, bounds, estimate, p_value
-from tutorsim.analysis.pages.cells import number as plain_number
+from tutorsim.analysis.pages.cells_and_tables import Written, bounds, estimate, p_value
+from tutorsim.analysis.pages.cells_and_tables import number as plain_number
 from tutorsim.analysis.pages.declared_tables_and_charts import (
     DeclaredSection,
     Row,
@@ -18,8 +18,8 @@ from tutorsim.analysis.pages.declared_tables_and_charts import (
     table,
 )
 from tutorsim.analysis.pages.document import Answer, Document, Fact
-from tutorsim.analysis.pages.published_figures import printed_in
-from tutorsim.analysis.pages.words import counted, listed
+from tutorsim.analysis.pages.numbers_printed_in_studies import printed_in
+from tutorsim.analysis.pages.words_and_safe_text import counted, listed
 from tutorsim.analysis.runs.run_tables import Parts, real, table_of, text, whole, yes
 from tutorsim.analysis.runs.run_tables import Table as RunTable
 from tutorsim.analysis.statistics.intervals_and_tests import (

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Final, TypeVar
 
-from tutorsim.analysis.pages.published_figures import printed
+from tutorsim.analysis.pages.numbers_printed_in_studies import printed
 from tutorsim.analysis.systems.oversight.calibration_and_other_aggregations import (
     AdaptiveCurve,
     Calibration,
@@ -35,6 +35,7 @@ from tutorsim.analysis.systems.oversight.label_accuracy import (
     judged,
 )
 from tutorsim.analysis.systems.system_view import SystemRun
+from tutorsim.ballots_and_decisions import decide
 from tutorsim.records import SystemSettings
 from tutorsim.records.oversight import (
     CANDIDATES,
@@ -54,7 +55,6 @@ from tutorsim.systems.oversight.reply_reading import (
     salvage_thesis,
 )
 from tutorsim.vocabularies import Reading
-from tutorsim.voting import decide
 
 PUBLISHED: Final = "tutorsim.analysis:data/oversight.toml"
 

@@ -12,10 +12,18 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import turn_table
-from tutorsim.analysis.pages.cells import Written, absent, bounds, estimate, number, plain, present
+from tutorsim.analysis.pages.cells_and_tables import (
+    Written,
+    absent,
+    bounds,
+    estimate,
+    number,
+    plain,
+    present,
+)
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
-from tutorsim.analysis.pages.words import counted
+from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.recount.same_voter_in_two_formats import (
     FormatInvariance,
     format_invariance_of_two,

@@ -8,7 +8,7 @@ from typing import Any, Final
 import altair as alt
 import polars as pl
 
-from tutorsim.analysis.charts.figure import (
+from tutorsim.analysis.charts.chart_forms_and_look import (
     ACCENT,
     CASCADE,
     DEEPEST,
@@ -34,7 +34,7 @@ from tutorsim.analysis.charts.figure import (
 )
 from tutorsim.analysis.counting.rule_definitions import TARGETS, conventions_of
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
-from tutorsim.analysis.pages.words import (
+from tutorsim.analysis.pages.words_and_safe_text import (
     counted,
     extremes,
     listed,

@@ -7,7 +7,7 @@ from typing import Any, Final
 import altair as alt
 import polars as pl
 
-from tutorsim.analysis.charts.figure import (
+from tutorsim.analysis.charts.chart_forms_and_look import (
     ACCENT,
     INK,
     NAMES,
@@ -24,7 +24,13 @@ from tutorsim.analysis.charts.figure import (
     unchecked,
 )
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
-from tutorsim.analysis.pages.words import SMALL, counted, extremes, listed, percent
+from tutorsim.analysis.pages.words_and_safe_text import (
+    SMALL,
+    counted,
+    extremes,
+    listed,
+    percent,
+)
 from tutorsim.analysis.statistics.intervals_and_tests import FEWEST_TASKS
 from tutorsim.analysis.systems.paired_comparison import contrast_headline, rows_about_zero
 from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES

@@ -6,7 +6,7 @@ from typing import Any, Final
 import altair as alt
 import polars as pl
 
-from tutorsim.analysis.charts.figure import (
+from tutorsim.analysis.charts.chart_forms_and_look import (
     ACCENT,
     DEEPEST,
     INK,
@@ -30,7 +30,14 @@ from tutorsim.analysis.charts.figure import (
     with_middles,
 )
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
-from tutorsim.analysis.pages.words import SMALL, counted, extremes, listed, percent, share
+from tutorsim.analysis.pages.words_and_safe_text import (
+    SMALL,
+    counted,
+    extremes,
+    listed,
+    percent,
+    share,
+)
 from tutorsim.analysis.statistics.intervals_and_tests import ALPHA, Estimate, NotEstimable
 from tutorsim.analysis.systems.panel.page_data import Evidence
 from tutorsim.analysis.systems.panel.self_support_labels_and_power import label_positions, margins

@@ -15,10 +15,18 @@ from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import (
     places_of,
     turn_table,
 )
-from tutorsim.analysis.pages.cells import Table, absent, estimate, number, p_value, plain, present
+from tutorsim.analysis.pages.cells_and_tables import (
+    Table,
+    absent,
+    estimate,
+    number,
+    p_value,
+    plain,
+    present,
+)
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
-from tutorsim.analysis.pages.words import counted
+from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.recount.same_voter_in_two_formats import (
     FormatInvariance,
     format_invariance_of_two,

@@ -10,15 +10,15 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import first_of
-from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns, only
 from tutorsim.analysis.counting.rule_definitions import Target, conventions_of
+from tutorsim.analysis.counting.turn_winners_in_arrays import DecidedTurns, only
 from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import (
     TurnTable,
     places_of,
     turn_table,
 )
-from tutorsim.analysis.pages import cells
-from tutorsim.analysis.pages.cells import Table, Written, bounds, plain
+from tutorsim.analysis.pages import cells_and_tables
+from tutorsim.analysis.pages.cells_and_tables import Table, Written, bounds, plain
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.recount import make_plan, recount
 from tutorsim.analysis.recount.recount_plan_and_own_rules import (
@@ -310,7 +310,7 @@ def alternatives_table(found: Sequence[Divergence], logged: str | None) -> Table
         success = [] if logged is None else [_pooled([c.bounds["success"] for c in of.coverage])]
         if paths:
             rows.append((of.question, len(paths), *counts, *success))
-    return cells.table(
+    return cells_and_tables.table(
         "divergence",
         "How far the recording speaks for another rule",
         f"Episodes with a panel. {_COVERAGE} Success is the share of all these episodes; {_BOUNDS}",

@@ -13,7 +13,11 @@ from tutorsim.analysis.pages.shown_episodes import (
     Telling,
     usual_marks,
 )
-from tutorsim.analysis.pages.words import counted, odd_replies, step_sentence
+from tutorsim.analysis.pages.words_and_safe_text import (
+    counted,
+    odd_replies,
+    step_sentence,
+)
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import turn_diagnostics
 from tutorsim.records import (

@@ -10,7 +10,7 @@ from typing import Any, Final
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.pages.cells import DASH, Table, Written, number, present
+from tutorsim.analysis.pages.cells_and_tables import DASH, Table, Written, number, present
 from tutorsim.analysis.pages.declared_tables_and_charts import (
     DeclaredSection,
     Row,
@@ -21,7 +21,14 @@ from tutorsim.analysis.pages.declared_tables_and_charts import (
 )
 from tutorsim.analysis.pages.document import Answer, Document, Fact, Section
 from tutorsim.analysis.pages.shown_episodes import NO_EPISODES, Episodes
-from tutorsim.analysis.pages.words import WARNINGS, counted, listed, share, top, warning_of
+from tutorsim.analysis.pages.words_and_safe_text import (
+    WARNINGS,
+    counted,
+    listed,
+    share,
+    top,
+    warning_of,
+)
 from tutorsim.analysis.recount import RuleRow
 from tutorsim.analysis.recount.first_screen import verdict_table
 from tutorsim.analysis.recount.other_student_score_thresholds import threshold_table
@@ -76,7 +83,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
 )
 from tutorsim.analysis.systems.system_view import Opened
 from tutorsim.records import Provenance, RunRecord, stop_counts
-from tutorsim.records.run import makeup_words, panels_of, sizes_of
+from tutorsim.records.run_folder_records_and_retests import makeup_words, panels_of, sizes_of
 from tutorsim.vocabularies import PROTOCOLS
 
 # --- First screen answers ------------------------------------------------------------------------

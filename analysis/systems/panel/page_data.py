@@ -12,10 +12,10 @@ from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import turn_table
 from tutorsim.analysis.identify import TieReading
-from tutorsim.analysis.pages.cells import Table, estimate, number, plain, sum_of
+from tutorsim.analysis.pages.cells_and_tables import Table, estimate, number, plain, sum_of
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
-from tutorsim.analysis.pages.published_figures import Printed, by_language_model, printed
-from tutorsim.analysis.pages.words import WARNINGS
+from tutorsim.analysis.pages.numbers_printed_in_studies import Printed, by_language_model, printed
+from tutorsim.analysis.pages.words_and_safe_text import WARNINGS
 from tutorsim.analysis.recount import OrderTable, RecountResult, RecountTable, RuleRow, recount
 from tutorsim.analysis.recount.other_student_score_thresholds import AtThreshold, at_threshold
 from tutorsim.analysis.recount.same_voter_in_two_formats import FormatInvariance, format_invariance

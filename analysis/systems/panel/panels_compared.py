@@ -12,7 +12,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS, BallotForm
 from tutorsim.analysis.ballots.recount_source import Source, of_panel
-from tutorsim.analysis.pages.cells import Table, estimate, part_of, plain, table
+from tutorsim.analysis.pages.cells_and_tables import Table, estimate, part_of, plain, table
 from tutorsim.analysis.statistics.array_types import Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
     SEED,
@@ -45,7 +45,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     units_of,
 )
 from tutorsim.records import EpisodeRecord
-from tutorsim.records.run import makeup_words, panels_of
+from tutorsim.records.run_folder_records_and_retests import makeup_words, panels_of
 from tutorsim.vocabularies import BALLOT_FORMATS, CUMULATIVE_BUDGET, PROTOCOLS, TOP_SCORE, Protocol
 
 # --- Ties under random ballots -------------------------------------------------------------------

@@ -42,9 +42,9 @@ from tutorsim.analysis.ballots.vote_arrays import (
     sorted_rows,
     summed,
 )
-from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns
+from tutorsim.analysis.counting.turn_winners_in_arrays import DecidedTurns
 from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import turn_table
-from tutorsim.analysis.pages.cells import estimate, number, p_value, plain
+from tutorsim.analysis.pages.cells_and_tables import estimate, number, p_value, plain
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (

@@ -11,12 +11,19 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Rounds, count
-from tutorsim.analysis.counting.decisions_in_arrays import DecidedTurns, largest, leaders_of
+from tutorsim.analysis.counting.turn_winners_in_arrays import DecidedTurns, largest, leaders_of
 from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import (
     TurnTable,
     turn_table,
 )
-from tutorsim.analysis.pages.cells import Table, Written, absent, estimate, part_of, plain
+from tutorsim.analysis.pages.cells_and_tables import (
+    Table,
+    Written,
+    absent,
+    estimate,
+    part_of,
+    plain,
+)
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (

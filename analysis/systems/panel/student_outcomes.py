@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.pages.cells import (
+from tutorsim.analysis.pages.cells_and_tables import (
     BENCHMARKS,
     Share,
     Table,
@@ -22,7 +22,7 @@ from tutorsim.analysis.pages.cells import (
     present,
 )
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
-from tutorsim.analysis.pages.words import counted
+from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import by_origin
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tutorsim.analysis.ballots import ballot_checks
 from tutorsim.analysis.ballots.table_to_arrays import plain_budget
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
+from tutorsim.ballots_and_decisions import leaders, tally
 from tutorsim.errors import BallotFileError
 from tutorsim.vocabularies import PROTOCOLS
-from tutorsim.voting import leaders, tally
 
 pytestmark = pytest.mark.costly
 

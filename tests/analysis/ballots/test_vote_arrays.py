@@ -27,7 +27,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
     summed,
 )
 from tutorsim.analysis.counting import winners_and_vote_shift_by_turn
-from tutorsim.analysis.counting.decisions_in_arrays import leaders_of
+from tutorsim.analysis.counting.turn_winners_in_arrays import leaders_of
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
     effective_votes,

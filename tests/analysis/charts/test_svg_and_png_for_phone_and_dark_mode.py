@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 import pytest
 
-from tutorsim.analysis.charts.figure import ACCENT, INK, Figure, inline, spec
+from tutorsim.analysis.charts.chart_forms_and_look import ACCENT, INK, Figure, inline, spec
 from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import (
     drawn,
     narrowed,
@@ -15,7 +15,7 @@ from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import (
     to_png,
     to_svg,
 )
-from tutorsim.analysis.pages.words import shown
+from tutorsim.analysis.pages.words_and_safe_text import shown
 
 HOSTILE = '<script>alert("1")</script> {{ 7*7 }} ]]> </style> "quoted" & \u202eback'
 

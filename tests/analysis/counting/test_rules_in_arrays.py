@@ -8,7 +8,7 @@ import pytest
 from tests.reference.completions import tied_winners
 from tests.reference.projection import project
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
-from tutorsim.analysis.counting.format_conversion import projected_winners
+from tutorsim.analysis.counting.ballot_format_conversion import projected_winners
 from tutorsim.analysis.counting.rule_definitions import TARGETS, ballot_format
 from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels, RankedElections
 

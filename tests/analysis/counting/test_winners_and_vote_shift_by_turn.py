@@ -23,8 +23,8 @@ from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
     pivotality,
 )
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import chance_baselines
+from tutorsim.ballots_and_decisions import leaders, tally
 from tutorsim.vocabularies import DECIDED_BY, PROTOCOLS
-from tutorsim.voting import leaders, tally
 
 NAMES = ("ann", "bob", "cid", "dee", "eve")
 

@@ -13,7 +13,7 @@ from tests.analysis.identify.conftest import searched_alone
 from tests.reference import scores as plain
 from tests.reference.projection import project
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
-from tutorsim.analysis.counting.format_conversion import projected_winners
+from tutorsim.analysis.counting.ballot_format_conversion import projected_winners
 from tutorsim.analysis.counting.rule_definitions import RankVector
 from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels
 from tutorsim.analysis.identify import NEVER, READINGS_OF_TIES, Identifier

@@ -11,7 +11,7 @@ from tutorsim.analysis.counting.rules_in_arrays import MOST_RANKED
 from tutorsim.analysis.identify import NOT_SETTLED, READINGS_OF_TIES, Identifier, breakdown_point
 from tutorsim.analysis.identify import possible_winners as panel_search
 from tutorsim.analysis.identify.possible_winners import PanelSearch, query_of
-from tutorsim.analysis.identify.search_for_vote_sums import WORK_LIMIT, WorkBudget
+from tutorsim.analysis.identify.search_for_votes_whose_sum_fits import WORK_LIMIT, WorkBudget
 from tutorsim.vocabularies import PROTOCOLS
 
 pytestmark = pytest.mark.costly

@@ -9,7 +9,14 @@ import polars as pl
 import pytest
 
 from tutorsim.analysis.claims.claims_of_printed_numbers import NAMES, claims_in
-from tutorsim.analysis.pages.cells import Table, bounds, estimate, p_value, part_of, table
+from tutorsim.analysis.pages.cells_and_tables import (
+    Table,
+    bounds,
+    estimate,
+    p_value,
+    part_of,
+    table,
+)
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.document_as_json import document_parts, table_parts
 from tutorsim.analysis.pages.html import to_html

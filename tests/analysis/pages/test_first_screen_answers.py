@@ -13,7 +13,7 @@ from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, v
 from tests.guards import systems
 from tests.guards.items import said
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.charts.figure import spec
+from tutorsim.analysis.charts.chart_forms_and_look import spec
 from tutorsim.analysis.claims.claims_of_printed_numbers import numbers_in
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.pages.markdown import to_markdown

@@ -18,7 +18,7 @@ from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.pages import html
 from tutorsim.analysis.pages.html import to_html
-from tutorsim.analysis.pages.words import shown
+from tutorsim.analysis.pages.words_and_safe_text import shown
 
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(2)> {{ 7*7 }} {% raw %} ]]> </style>"

@@ -8,7 +8,7 @@ import pytest
 from tests.analysis.made import report_of
 from tests.analysis.pages.test_html import HOSTILE, with_hostile_text
 from tutorsim.analysis.pages.html import to_html
-from tutorsim.analysis.pages.words import shown
+from tutorsim.analysis.pages.words_and_safe_text import shown
 
 pytestmark = [pytest.mark.costly, pytest.mark.loopback]
 

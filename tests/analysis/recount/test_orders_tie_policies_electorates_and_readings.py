@@ -18,9 +18,9 @@ from tutorsim.analysis.recount.orders_tie_policies_electorates_and_readings impo
     sweep_orders,
 )
 from tutorsim.analysis.recount.turn_groups import TiedSet, TiedSets
+from tutorsim.ballots_and_decisions import first_in_order
 from tutorsim.records import BallotRecord
 from tutorsim.vocabularies import DEFAULT_ROLES
-from tutorsim.voting import first_in_order
 
 ABC = ("a", "b", "c")
 

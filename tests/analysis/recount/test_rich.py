@@ -10,10 +10,10 @@ from tutorsim.analysis.counting.rule_definitions import TARGETS, RankScores
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.analysis.runs.write_tables import export
+from tutorsim.ballots_and_decisions import RichBallot, cast_as, decide, masses_of
 from tutorsim.errors import BallotFileError
 from tutorsim.records import BallotRecord
 from tutorsim.vocabularies import DEFAULT_ROLES
-from tutorsim.voting import RichBallot, cast_as, decide, masses_of
 
 S, M, V, C = DEFAULT_ROLES
 

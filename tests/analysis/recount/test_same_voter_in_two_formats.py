@@ -26,12 +26,12 @@ from tutorsim.analysis.systems.panel.page_data import (
     beside_floor_table,
     noise_told,
 )
-from tutorsim.kernel.flow import drive, scripted
+from tutorsim.ballots_and_decisions import RichBallot
+from tutorsim.kernel.flow_and_drivers import drive, scripted
 from tutorsim.kernel.system import Chance
 from tutorsim.standin.messages_api import think
 from tutorsim.systems.panel.study import episode
 from tutorsim.vocabularies import DEFAULT_ROLES, PROTOCOLS
-from tutorsim.voting import RichBallot
 
 S, MI, *_ = DEFAULT_ROLES
 

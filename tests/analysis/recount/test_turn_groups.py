@@ -7,8 +7,8 @@ import polars as pl
 from tutorsim.analysis.ballots.table_to_arrays import read_votes
 from tutorsim.analysis.recount.orders_tie_policies_electorates_and_readings import policy_counts
 from tutorsim.analysis.recount.turn_groups import TiedSet, TiedSets, all_votes, turn_groups
+from tutorsim.ballots_and_decisions import decide
 from tutorsim.vocabularies import PROTOCOLS
-from tutorsim.voting import decide
 
 ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")
 COLUMNS = ["episode_id", "turn", "stage", "protocol", "voter", "candidate", "mass"]

@@ -10,7 +10,7 @@ from tutorsim.analysis.runs.run_tables import (
     text,
     whole,
 )
-from tutorsim.voting import RichBallot
+from tutorsim.ballots_and_decisions import RichBallot
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
 ROLES = (S, MI, MO, ME)

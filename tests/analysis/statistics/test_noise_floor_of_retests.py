@@ -24,9 +24,9 @@ from tutorsim.analysis.statistics.noise_floor_of_retests import (
     stability_of,
     top_of,
 )
+from tutorsim.ballots_and_decisions import RichBallot
 from tutorsim.errors import LogError
 from tutorsim.records import BallotRecord, Failure
-from tutorsim.voting import RichBallot
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
 ROLES = (S, MI, MO, ME)

@@ -5,6 +5,7 @@ import pytest
 from tests.tutorsim.systems.greeting import GREETERS, GreetingRecord
 from tutorsim.analysis.systems.summary_and_report import noise_section
 from tutorsim.analysis.systems.system_view import SystemRun
+from tutorsim.ballots_and_decisions import decide, masses_of
 from tutorsim.errors import LogError
 from tutorsim.records import (
     BallotRecord,
@@ -19,7 +20,6 @@ from tutorsim.records import (
     VotedTurn,
     VotingSettings,
 )
-from tutorsim.voting import decide, masses_of
 
 STATED = Provenance(kind="relay", name="script")
 

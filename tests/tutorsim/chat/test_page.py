@@ -10,7 +10,7 @@ import time
 import pytest
 
 from tests.guards.items import unpacked
-from tutorsim.analysis.pages.words import shown
+from tutorsim.analysis.pages.words_and_safe_text import shown
 
 pytestmark = pytest.mark.loopback
 

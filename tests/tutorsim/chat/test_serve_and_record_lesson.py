@@ -14,9 +14,9 @@ from tutorsim.errors import TutorsimError
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.records.group import CycleRecord, ThoughtRecord
 from tutorsim.systems.group import GROUP
+from tutorsim.systems.group.lesson_events_and_prompts import Group, Progress, Timeline
 from tutorsim.systems.group.lesson_flow import Board
 from tutorsim.systems.group.person_in_lesson import LessonPage
-from tutorsim.systems.group.scene import Group, Progress, Timeline
 from tutorsim.systems.group.tasks import builtin_lessons
 
 # --- Page server ---------------------------------------------------------------------------------

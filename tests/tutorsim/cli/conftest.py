@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from tutorsim.errors import CallFailed
-from tutorsim.kernel.flow import CodeResult, drive, scripted
+from tutorsim.kernel.flow_and_drivers import CodeResult, drive, scripted
 from tutorsim.kernel.load_study_file import load_study
-from tutorsim.kernel.study import EpisodeSpec
+from tutorsim.kernel.study_file_head import EpisodeSpec
 from tutorsim.model import Call
 from tutorsim.records import (
     EPISODES_FILE,

@@ -13,7 +13,7 @@ from tutorsim.analysis.pages.document_as_json import document_parts
 from tutorsim.analysis.systems.summary_and_report import document_of
 from tutorsim.analysis.systems.system_view import Asked, opened
 from tutorsim.cli.check_and_write_claims import Options, page_claims
-from tutorsim.cli.console import console_for
+from tutorsim.cli.console_progress_and_safe_text import console_for
 from tutorsim.cli.output_elements import print_all
 from tutorsim.cli.terminal_documents import document_shown
 from tutorsim.kernel.cost_plan import load_prices

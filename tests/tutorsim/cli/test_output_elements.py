@@ -6,7 +6,7 @@ import shutil
 import pytest
 from rich.console import Console
 
-from tutorsim.analysis.pages.cells import table
+from tutorsim.analysis.pages.cells_and_tables import table
 from tutorsim.cli.options import plain
 from tutorsim.cli.output_elements import print_all
 from tutorsim.cli.terminal_documents import parts_shown, table_shown

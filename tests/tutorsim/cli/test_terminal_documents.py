@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from tutorsim.analysis.pages.cells import Table
+from tutorsim.analysis.pages.cells_and_tables import Table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.cli.terminal_documents import document_shown
 from tutorsim.errors import UsageError

@@ -18,7 +18,7 @@ from vcr.serializers import jsonserializer, yamlserializer
 from tests.reference.replay_through_sdk import SdkReader
 from tests.tutorsim.replay.made import EPISODE, call, interaction, message, write
 from tutorsim.errors import ChangedCallError, MissingCallError, RecordingError, UnusedCallError
-from tutorsim.kernel.flow import at_once
+from tutorsim.kernel.flow_and_drivers import at_once
 from tutorsim.model import Call, CallKey, Reply, Request
 from tutorsim.replay import Cassette, FastReader, check_all_used, read_cassette
 from tutorsim.replay.cassette_file import (

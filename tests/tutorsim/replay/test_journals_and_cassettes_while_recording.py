@@ -20,7 +20,7 @@ from tutorsim.errors import (
     RecordingRefused,
     UsageError,
 )
-from tutorsim.kernel.flow import at_once
+from tutorsim.kernel.flow_and_drivers import at_once
 from tutorsim.model import CallKey, Reply
 from tutorsim.model.sdk import HttpTransport, SdkModel
 from tutorsim.replay import FastReader

@@ -9,10 +9,10 @@ import pytest
 
 from tests.tutorsim.conftest import files
 from tutorsim.kernel.load_study_file import load_recorded_study
-from tutorsim.kernel.study import BaseStudy
+from tutorsim.kernel.study_file_head import BaseStudy
 from tutorsim.runner.verify import Reworded, reworded
 from tutorsim.systems.panel import PANEL
-from tutorsim.systems.panel.settings import load_panel_catalog
+from tutorsim.systems.panel.settings_and_compared_panels import load_panel_catalog
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 EDITS = ("judge_reminder", "student_science", "vote_reminder")

@@ -15,8 +15,8 @@ from tests.tutorsim.conftest import files, on_disk
 from tutorsim.model.batch_api import call_digest
 from tutorsim.runner.batches import BATCHES_FILE
 from tutorsim.standin import Endpoint, StandIn
+from tutorsim.standin.http_responses_and_faults import Response
 from tutorsim.standin.messages_api import Batches, entry_error
-from tutorsim.standin.responses_and_faults import Response
 
 pytestmark = pytest.mark.loopback
 

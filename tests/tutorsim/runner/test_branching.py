@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from tutorsim.errors import ChangedCallError, FolderError, RecordingError, RecordingRefused
-from tutorsim.kernel.flow import Round, drive
+from tutorsim.kernel.flow_and_drivers import Round, drive
 from tutorsim.model import CALL_HEADER, Call, CallKey
 from tutorsim.records import Branch, BranchedEpisode
 from tutorsim.replay import read_cassette

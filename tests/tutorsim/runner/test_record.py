@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from tests.tutorsim.conftest import files, on_disk
-from tutorsim.kernel.flow import CodeResult
+from tutorsim.kernel.flow_and_drivers import CodeResult
 from tutorsim.records import VerdictRecord
 from tutorsim.replay import FolderLock
 from tutorsim.sandbox import Sandbox
@@ -488,7 +488,7 @@ def test_a_full_disk_is_told_and_the_same_command_goes_on(
 def test_a_log_that_cannot_be_written_stops_the_recording_with_a_message(
     endpoint, write_grid, record, recorded_once, monkeypatch, tmp_path
 ):
-    from tutorsim.runner.write_run_folder import LogWriter
+    from tutorsim.runner.write_run_folder_and_import_logs import LogWriter
 
     class Full:
         def write(self, data):

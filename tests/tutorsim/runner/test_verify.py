@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tutorsim.records import to_line
-from tutorsim.runner import play_episodes_and_retests as piece_playback
+from tutorsim.runner import play_recorded_episodes_and_retests as piece_playback
 from tutorsim.runner.verify import _xml_safe
 
 EPISODE = "sciq.ice.help_avoidant.simple"

@@ -9,8 +9,8 @@ from tutorsim.kernel.system import Chance
 from tutorsim.model import Reply
 from tutorsim.model.batch_api import CustomId
 from tutorsim.standin import StandIn
+from tutorsim.standin.http_responses_and_faults import Fault
 from tutorsim.standin.messages_api import Endpoint, read_request, think, tokens
-from tutorsim.standin.responses_and_faults import Fault
 
 # --- Mind ----------------------------------------------------------------------------------------
 

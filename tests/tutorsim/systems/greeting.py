@@ -11,7 +11,7 @@ import altair as alt
 import polars as pl
 from pydantic import Field
 
-from tutorsim.analysis.charts.figure import ACCENT, Drawing, inline
+from tutorsim.analysis.charts.chart_forms_and_look import ACCENT, Drawing, inline
 from tutorsim.analysis.pages.declared_tables_and_charts import (
     Row,
     figure,
@@ -23,17 +23,17 @@ from tutorsim.analysis.pages.document import Answer, Document
 from tutorsim.analysis.pages.shown_episodes import Episode, Message
 from tutorsim.analysis.runs.run_tables import SHARED_TABLES, table_of, text, whole
 from tutorsim.analysis.systems.system_view import SystemRun, View, episodes_of, framed
+from tutorsim.ballots_and_decisions import Choice, decide
 from tutorsim.catalog import BaseCatalog
-from tutorsim.kernel.ask_and_vote import Scene, draw_labels, vote
-from tutorsim.kernel.flow import CallLog, Flow, ask, run_to_failure
+from tutorsim.kernel.flow_and_drivers import CallLog, Flow, ask, run_to_failure
 from tutorsim.kernel.retest_flow import BallotReading
-from tutorsim.kernel.study import BaseModels, BaseStudy, EpisodeSpec, Settings
+from tutorsim.kernel.scene_asks_and_votes import Scene, draw_labels, vote
+from tutorsim.kernel.study_file_head import BaseModels, BaseStudy, EpisodeSpec, Settings
 from tutorsim.kernel.system import Asking, Chance, LoadedStudy, System
 from tutorsim.model import Call, Question
 from tutorsim.records import BaseRecord, VotedTurn, VotingSettings
 from tutorsim.tasks import TaskFormat
 from tutorsim.vocabularies import BallotFormat
-from tutorsim.voting import Choice, decide
 
 GREETERS = ("anna", "ben", "cleo")
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from tutorsim.kernel.flow import PersonInput, Round, drive, scripted
+from tutorsim.kernel.flow_and_drivers import PersonInput, Round, drive, scripted
 from tutorsim.kernel.load_study_file import load_study, system_named
-from tutorsim.kernel.study import shipped_studies
+from tutorsim.kernel.study_file_head import shipped_studies
 from tutorsim.kernel.system import CUT_OFF_REMINDER, Chance
 from tutorsim.model import CALL_HEADER
 from tutorsim.standin import StandIn

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.reference.programs import verdicts
-from tutorsim.cli.tasks_and_judge import tasks as tasks_command
+from tutorsim.cli.tasks_and_program_judge import tasks as tasks_command
 from tutorsim.errors import FolderError, TaskFileError, UsageError
 from tutorsim.tasks import (
     CodeTask,

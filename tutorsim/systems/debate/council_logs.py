@@ -21,8 +21,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, Literal, NamedTuple
 
+from tutorsim.ballots_and_decisions import masses_of
 from tutorsim.errors import LogError
-from tutorsim.files_given_by_user import read_named
 from tutorsim.kernel.system import Imported, LogReading
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import (
@@ -33,8 +33,8 @@ from tutorsim.records.debate import (
     DebateTurn,
     Message,
 )
+from tutorsim.regular_files_and_digests import read_named
 from tutorsim.tasks import safe_id
-from tutorsim.voting import masses_of
 
 REPEATED: Final = "a ranking names an answer twice; the first place counts"
 UNKNOWN: Final = "a ranking names a label that no answer has; it is left out"

@@ -12,8 +12,9 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
-from tutorsim.kernel.ask_and_vote import MakeCall, Scene, Wordings, draw_labels, indented
-from tutorsim.kernel.flow import Flow, ask
+from tutorsim.ballots_and_decisions import read_agreement
+from tutorsim.kernel.flow_and_drivers import Flow, ask
+from tutorsim.kernel.scene_asks_and_votes import MakeCall, Scene, Wordings, draw_labels, indented
 from tutorsim.model import Answer, Question
 from tutorsim.records.debate import (
     ChallengeRecord,
@@ -27,7 +28,6 @@ from tutorsim.records.debate import (
 from tutorsim.systems.debate.end_of_debate import End, Moment, consensus_rule, end_of, moments
 from tutorsim.systems.debate.question_sets import DebateTask
 from tutorsim.systems.debate.settings import DebateSettings
-from tutorsim.voting import read_agreement
 
 # --- Reply reading -------------------------------------------------------------------------------
 

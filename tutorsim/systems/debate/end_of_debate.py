@@ -9,8 +9,13 @@ Both ask `end_of` at every moment of `moments`, and once more with the vote of a
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from tutorsim.ballots_and_decisions import (
+    CONSENSUS_RULES,
+    ConsensusRule,
+    agreed,
+    newest_proposal,
+)
 from tutorsim.records.debate import DebateSetup, EndedBy, MessageKind
-from tutorsim.voting import CONSENSUS_RULES, ConsensusRule, agreed, newest_proposal
 
 
 class Moment(NamedTuple):

@@ -14,8 +14,15 @@ from typing import Any, Final
 
 import orjson
 
+from tutorsim.ballots_and_decisions import (
+    Choice,
+    Decision,
+    decide,
+    leaders,
+    masses_of,
+    tally,
+)
 from tutorsim.errors import LogError
-from tutorsim.files_given_by_user import read_named
 from tutorsim.kernel.system import Imported, LogReading
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import (
@@ -29,11 +36,11 @@ from tutorsim.records.debate import (
     Paradigm,
     PersonaRecord,
 )
+from tutorsim.regular_files_and_digests import read_named
 from tutorsim.systems.debate.discussion_and_challenges import agent_names
 from tutorsim.tasks import safe_id
 from tutorsim.tasks.task import LETTERS, chosen_letter
 from tutorsim.vocabularies import AnswerKind, Protocol
-from tutorsim.voting import Choice, Decision, decide, leaders, masses_of, tally
 
 _PARADIGMS: Final[Mapping[str, Paradigm]] = {
     "memory": "memory",

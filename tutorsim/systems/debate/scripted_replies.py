@@ -13,10 +13,10 @@ from functools import cache, cached_property, lru_cache
 from importlib import resources
 from typing import Any, Final
 
+from tutorsim.ballots_and_decisions import RULES
 from tutorsim.kernel.system import Asking, Chance
 from tutorsim.systems.debate.question_sets import BENCHMARKS, BUILTIN, DebateTask, builtin_tasks
 from tutorsim.tasks.task import LETTERS
-from tutorsim.voting import RULES
 
 _PARAGRAPH: Final = r"(.*(?:\n  .*)*)"
 _QUESTION: Final = re.compile(

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from tutorsim.ballots_and_decisions import AgreementReading, Majority
 from tutorsim.records.debate import DebateSetup, Drafting, Paradigm, Undecided
 from tutorsim.systems.debate.end_of_debate import consensus_rule
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS, Protocol
-from tutorsim.voting import AgreementReading, Majority
 
 MAX_AGENTS: Final = 10
 

@@ -12,12 +12,13 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
+from tutorsim.ballots_and_decisions import Choice, Decision, decide
 from tutorsim.catalog import BaseCatalog, WordingNames, templates_of
 from tutorsim.errors import StudyError
-from tutorsim.kernel.ask_and_vote import indented, vote
-from tutorsim.kernel.flow import CallLog, Flow, ask, run_to_failure
+from tutorsim.kernel.flow_and_drivers import CallLog, Flow, ask, run_to_failure
 from tutorsim.kernel.retest_flow import BallotReading
-from tutorsim.kernel.study import BaseModels, BaseStudy, BenchmarkSettings, EpisodeSpec
+from tutorsim.kernel.scene_asks_and_votes import indented, vote
+from tutorsim.kernel.study_file_head import BaseModels, BaseStudy, BenchmarkSettings, EpisodeSpec
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Answer, Call, Question
 from tutorsim.records import BallotRecord, EpisodeLine, Failure, VotingSettings
@@ -64,7 +65,6 @@ from tutorsim.systems.debate.settings import (
 )
 from tutorsim.tasks import Task, safe_id
 from tutorsim.vocabularies import PROTOCOLS, Protocol
-from tutorsim.voting import Choice, Decision, decide
 
 # --- The end of a turn: final answers, and ballots over them --------------------------------------
 

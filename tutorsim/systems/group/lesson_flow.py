@@ -1,8 +1,8 @@
 """One lesson: events, the cycles that they set off, and the end.
 
-A pure generator over the effects of `tutorsim.kernel.flow`. Every event but a later stage
-and the end starts a cycle; a cycle ends with the next such event. A lesson with a person listens
-at two places: before a cycle, and when an utterance is ready.
+A pure generator over the effects of `tutorsim.kernel.flow_and_drivers`. Every event but a later
+stage and the end starts a cycle; a cycle ends with the next such event. A lesson with a person
+listens at two places: before a cycle, and when an utterance is ready.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from tutorsim.kernel.flow import Flow, Listen, PersonInput, ask
+from tutorsim.kernel.flow_and_drivers import Flow, Listen, PersonInput, ask
 from tutorsim.model import Question
 from tutorsim.records.group import (
     CodeRecord,
@@ -24,7 +24,7 @@ from tutorsim.records.group import (
     StepRecord,
     UtteranceRecord,
 )
-from tutorsim.systems.group.scene import (
+from tutorsim.systems.group.lesson_events_and_prompts import (
     LEARNER,
     Conversation,
     Event,
@@ -33,7 +33,7 @@ from tutorsim.systems.group.scene import (
     Timeline,
 )
 from tutorsim.systems.group.settings import PERSON
-from tutorsim.systems.group.speaking_cycle import (
+from tutorsim.systems.group.speaking_cycle_and_reply_reading import (
     Contribution,
     predicted_speaker,
     read_category,

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from tutorsim.errors import TutorsimError
-from tutorsim.kernel.flow import Listen, PersonInput
-from tutorsim.kernel.study import EpisodeSpec
+from tutorsim.kernel.flow_and_drivers import Listen, PersonInput
+from tutorsim.kernel.study_file_head import EpisodeSpec
 from tutorsim.kernel.system import Chat, LoadedStudy
 from tutorsim.model import Call
 from tutorsim.records.group import CycleRecord, LessonRecord
 from tutorsim.replay.program_verdicts_and_person_inputs import InputStore
-from tutorsim.runner.job import RefusedMessage
+from tutorsim.runner.job_pieces_and_event_loop import RefusedMessage
+from tutorsim.systems.group.lesson_events_and_prompts import LEARNER, Event, Group, GroupScene
 from tutorsim.systems.group.lesson_flow import Board
-from tutorsim.systems.group.scene import LEARNER, Event, Group, GroupScene
 from tutorsim.systems.group.speaker_selection import reason
 from tutorsim.systems.group.tasks import Lesson
 
@@ -34,7 +34,9 @@ MAX_WAITING: Final = 20
 
 
 class LessonPage:
-    """A person at the page of a lesson: a `tutorsim.runner.job.Person`, and what the server asks.
+    """A person at the page of a lesson, and what the server asks.
+
+    The person is a `tutorsim.runner.job_pieces_and_event_loop.Person`.
 
     `shows_thoughts`: whether thoughts may be read `after` the end, `during` it or `never`. `taken`:
     names of messages that an earlier command heard.

@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tutorsim.errors import TaskFileError
-from tutorsim.files_given_by_user import read_named
+from tutorsim.regular_files_and_digests import read_named
 from tutorsim.tasks import Task
 
 ScenarioKind = Literal[

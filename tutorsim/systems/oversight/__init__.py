@@ -6,9 +6,9 @@ from typing import Any, Final
 from tutorsim.catalog import BaseCatalog, read_catalog
 from tutorsim.kernel.system import System
 from tutorsim.records.oversight import OversightRecord
+from tutorsim.systems.oversight.conditions_as_acts_and_study_file import FIRST_TEXTS, Study
+from tutorsim.systems.oversight.debate_that_labels_a_reply import FORMATS, OversightStudy
 from tutorsim.systems.oversight.scripted_replies import recognise
-from tutorsim.systems.oversight.settings import FIRST_TEXTS, Study
-from tutorsim.systems.oversight.study import FORMATS, OversightStudy
 
 __all__ = ["OVERSIGHT", "STAGES", "outcome"]
 

@@ -15,9 +15,9 @@ from tutorsim.systems.oversight.audited_replies import (
     drawn_turns,
     lesson_items,
 )
+from tutorsim.systems.oversight.conditions_as_acts_and_study_file import CONDITIONS, Study
+from tutorsim.systems.oversight.debate_that_labels_a_reply import OversightStudy
 from tutorsim.systems.oversight.replies_to_label import Item
-from tutorsim.systems.oversight.settings import CONDITIONS, Study
-from tutorsim.systems.oversight.study import OversightStudy
 
 _NEXT: Final = "Record a study with `tutorsim run`, or write its log with `tutorsim replay REC`."
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from tutorsim.kernel.system import Asking, Chance, System
 from tutorsim.records import EpisodeRecord
-from tutorsim.systems.panel.settings import (
+from tutorsim.systems.panel.settings_and_compared_panels import (
     FIRST_TEXTS,
     PANEL_STAGES,
     TIE_STAGES,
@@ -57,7 +57,7 @@ PANEL: Final = System(
     view="tutorsim.analysis.systems.panel:VIEW",
     standin=(_mind,),
     commands=frozenset({"branch", "compare", "diverge", "retest"}),
-    branching="tutorsim.systems.panel.branch_study:BRANCHING",
+    branching="tutorsim.systems.panel.branch_study_and_plan:BRANCHING",
     before_decision=PANEL_STAGES,
     demo="demo",
     example="published",

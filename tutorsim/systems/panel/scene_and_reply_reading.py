@@ -1,4 +1,7 @@
-"""The scene of a panel's episode, and how its replies are read (ballots: `tutorsim.voting`)."""
+"""The scene of a panel's episode, and how its replies are read.
+
+Ballots: `tutorsim.ballots_and_decisions`.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,12 +9,17 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import NamedTuple
 
-from tutorsim.kernel import ask_and_vote as kernel
-from tutorsim.kernel.ask_and_vote import draw_labels, indented
-from tutorsim.kernel.study import EpisodeSpec
+from tutorsim.kernel import scene_asks_and_votes as kernel
+from tutorsim.kernel.scene_asks_and_votes import draw_labels, indented
+from tutorsim.kernel.study_file_head import EpisodeSpec
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.records import Branch, Note
-from tutorsim.systems.panel.settings import PanelCatalog, Persona, Study, role_of_copies
+from tutorsim.systems.panel.settings_and_compared_panels import (
+    PanelCatalog,
+    Persona,
+    Study,
+    role_of_copies,
+)
 from tutorsim.tasks import CodeTask, ScienceTask
 
 

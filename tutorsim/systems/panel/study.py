@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 
 from tutorsim.catalog import WordingNames, overlaid, templates_of
 from tutorsim.errors import StudyError
-from tutorsim.kernel.ask_and_vote import indented
-from tutorsim.kernel.flow import CallLog, CodeResult, CodeRun, Flow, ask, run_to_failure
+from tutorsim.kernel.flow_and_drivers import CallLog, CodeResult, CodeRun, Flow, ask, run_to_failure
 from tutorsim.kernel.retest_flow import BallotReading
-from tutorsim.kernel.study import EpisodeSpec, nearest
+from tutorsim.kernel.scene_asks_and_votes import indented
+from tutorsim.kernel.study_file_head import EpisodeSpec, nearest
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Call, Question
 from tutorsim.records import (
@@ -38,7 +38,7 @@ from tutorsim.systems.panel.scene_and_reply_reading import (
     read_score,
     scene_of,
 )
-from tutorsim.systems.panel.settings import (
+from tutorsim.systems.panel.settings_and_compared_panels import (
     FIRST_FORM_PROMPTS,
     FIRST_MODEL_SETTINGS,
     FIRST_TEXTS,

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
-from tutorsim.kernel.ask_and_vote import counted_as, indented, vote
-from tutorsim.kernel.flow import Flow, ask
+from tutorsim.ballots_and_decisions import Choice, decide
+from tutorsim.kernel.flow_and_drivers import Flow, ask
+from tutorsim.kernel.scene_asks_and_votes import counted_as, indented, vote
 from tutorsim.model import Question
 from tutorsim.records import BallotRecord, Note, Proposal, ReviewRecord, TieRound, Turn
 from tutorsim.systems.panel.scene_and_reply_reading import (
@@ -21,9 +22,8 @@ from tutorsim.systems.panel.scene_and_reply_reading import (
     read_reviews,
     salvage_proposal,
 )
-from tutorsim.systems.panel.settings import PanelCatalog
+from tutorsim.systems.panel.settings_and_compared_panels import PanelCatalog
 from tutorsim.vocabularies import BALLOT_FORMATS, BallotFormat, Protocol
-from tutorsim.voting import Choice, decide
 
 # --- Relabelled notes ----------------------------------------------------------------------------
 

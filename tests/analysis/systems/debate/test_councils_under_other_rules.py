@@ -17,7 +17,7 @@ from tutorsim.analysis.systems.debate.councils_under_other_rules import (
 )
 from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.errors import UsageError
-from tutorsim.runner.write_run_folder import import_logs, log_files
+from tutorsim.runner.write_run_folder_and_import_logs import import_logs, log_files
 from tutorsim.systems.debate import DEBATE
 
 BUNDLED = Path(__file__).parents[4] / "cassettes" / "council"

@@ -14,8 +14,8 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     Debate,
     possible_outcomes,
 )
+from tutorsim.ballots_and_decisions import CONSENSUS_RULES
 from tutorsim.vocabularies import PROTOCOLS
-from tutorsim.voting import CONSENSUS_RULES
 
 DEBATES = 200
 

@@ -14,7 +14,7 @@ from tests.analysis.made import answered_by, tables_of
 from tests.analysis.systems.debate.conftest import make_run
 from tutorsim.analysis.pages.html import to_html
 from tutorsim.analysis.pages.markdown import to_markdown
-from tutorsim.analysis.pages.published_figures import figures_in
+from tutorsim.analysis.pages.numbers_printed_in_studies import figures_in
 from tutorsim.analysis.runs.run_tables import ballots_table
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
@@ -34,7 +34,7 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
 )
 from tutorsim.analysis.systems.debate.page import PUBLISHED, challenge, document
 from tutorsim.analysis.systems.debate.page_data import Evidence, Variant, as_printed
-from tutorsim.analysis.systems.debate.protocols import (
+from tutorsim.analysis.systems.debate.protocols_and_settings_compared import (
     best_protocol,
     differing,
     protocol_chance,

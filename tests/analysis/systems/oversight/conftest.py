@@ -3,7 +3,7 @@
 import pytest
 
 from tutorsim.analysis.systems.system_view import SystemRun
-from tutorsim.kernel.flow import drive, scripted
+from tutorsim.kernel.flow_and_drivers import drive, scripted
 from tutorsim.kernel.system import Asking, Chance
 from tutorsim.records import Provenance, RunRecord
 from tutorsim.records.oversight import (
@@ -15,9 +15,9 @@ from tutorsim.records.oversight import (
     StressTest,
 )
 from tutorsim.systems.oversight import OVERSIGHT
+from tutorsim.systems.oversight.conditions_as_acts_and_study_file import CONDITIONS, Study
+from tutorsim.systems.oversight.debate_that_labels_a_reply import OversightStudy, builtin_items
 from tutorsim.systems.oversight.scripted_replies import recognise
-from tutorsim.systems.oversight.settings import CONDITIONS, Study
-from tutorsim.systems.oversight.study import OversightStudy, builtin_items
 
 
 def labels(pair):

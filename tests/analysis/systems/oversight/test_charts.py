@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import altair as alt
 import pytest
 
-from tutorsim.analysis.charts.figure import spec
+from tutorsim.analysis.charts.chart_forms_and_look import spec
 from tutorsim.analysis.systems.oversight import charts
 from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import Predicted
 from tutorsim.analysis.systems.oversight.page import document

@@ -5,8 +5,8 @@ import pytest
 
 from tutorsim.analysis.systems.oversight import TABLES, split_of
 from tutorsim.records.oversight import LABELS
+from tutorsim.systems.oversight.conditions_as_acts_and_study_file import VOTING_CONDITIONS
 from tutorsim.systems.oversight.reply_reading import read_lead
-from tutorsim.systems.oversight.settings import VOTING_CONDITIONS
 
 
 @pytest.fixture(scope="module")

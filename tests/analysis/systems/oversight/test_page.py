@@ -20,8 +20,8 @@ from tutorsim.analysis.systems.oversight.page import aggregation, below_trivial,
 from tutorsim.analysis.systems.oversight.page_data_and_replies_read_again import Evidence
 from tutorsim.errors import UsageError
 from tutorsim.records import to_line
+from tutorsim.systems.oversight.conditions_as_acts_and_study_file import CONDITIONS
 from tutorsim.systems.oversight.replies_to_label import read_mrbench_text
-from tutorsim.systems.oversight.settings import CONDITIONS
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ import pytest
 from tutorsim.analysis.systems.oversight import split_of
 from tutorsim.analysis.systems.oversight.label_accuracy import Judged, baselines, by_text, evaluate
 from tutorsim.records.oversight import OversightRecord, gold_labels
+from tutorsim.systems.oversight.debate_that_labels_a_reply import sampled
 from tutorsim.systems.oversight.replies_to_label import read_mrbench, read_mrbench_text
-from tutorsim.systems.oversight.study import sampled
 
 SHARED = Path(os.environ.get("TUTORSIM_PUBLISHED_DATA", "nowhere"))
 TUTORS = ["Sonnet", "Llama318B", "Llama31405B", "GPT4", "Mistral", "Expert", "Gemini", "Phi3"]

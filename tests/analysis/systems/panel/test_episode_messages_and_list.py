@@ -2,7 +2,7 @@ import pytest
 
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, votes
 from tutorsim.analysis.pages.shown_episodes import Episodes, Grid, Group, Message
-from tutorsim.analysis.pages.words import step_sentence
+from tutorsim.analysis.pages.words_and_safe_text import step_sentence
 from tutorsim.analysis.systems.panel.episode_messages_and_list import (
     ballots_grid,
     episode_rows,

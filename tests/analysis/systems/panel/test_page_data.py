@@ -8,7 +8,7 @@ from rich.console import Console
 
 from tests.analysis.made import answered_by
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
-from tutorsim.analysis.pages.published_figures import Printed
+from tutorsim.analysis.pages.numbers_printed_in_studies import Printed
 from tutorsim.analysis.systems.panel.page_data import Evidence
 from tutorsim.analysis.systems.system_view import Asked
 from tutorsim.cli.terminal_documents import table_shown

@@ -26,9 +26,9 @@ from tutorsim.analysis.systems.panel.panels_compared import (
     panel_votes,
     uniform_chance,
 )
+from tutorsim.ballots_and_decisions import decide
 from tutorsim.errors import UsageError
 from tutorsim.vocabularies import PROTOCOLS, TOP_SCORE
-from tutorsim.voting import decide
 
 THREE = ("scaffolding", "misconception", "motivation")
 COPIES = ("motivation-2", "motivation-1", "motivation-3")

@@ -10,8 +10,8 @@ from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
     margins,
     pivotality,
 )
+from tutorsim.ballots_and_decisions import decide, masses_of
 from tutorsim.vocabularies import PROTOCOLS
-from tutorsim.voting import decide, masses_of
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
 ROLES = (S, MI, MO, ME)

@@ -9,7 +9,7 @@ import pytest
 
 from tutorsim.errors import LogError
 from tutorsim.kernel.system import LogReading
-from tutorsim.runner.write_run_folder import import_logs, log_files
+from tutorsim.runner.write_run_folder_and_import_logs import import_logs, log_files
 from tutorsim.systems.debate import DEBATE
 from tutorsim.systems.debate.council_logs import (
     BAD_SCORES,

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.reference.debates import make_context, play
+from tutorsim.ballots_and_decisions import read_agreement
 from tutorsim.systems.debate.discussion_and_challenges import (
     PARADIGMS,
     Place,
@@ -14,7 +15,6 @@ from tutorsim.systems.debate.discussion_and_challenges import (
     read_text,
     visible,
 )
-from tutorsim.voting import read_agreement
 
 A, B, C = "agent_1", "agent_2", "agent_3"
 RING = Ring((A, B, C))

@@ -16,7 +16,7 @@ from tests.tutorsim.systems.group.conftest import (
     study_of,
     thought,
 )  # fmt: skip
-from tutorsim.kernel.flow import PersonInput, Round, drive, scripted
+from tutorsim.kernel.flow_and_drivers import PersonInput, Round, drive, scripted
 from tutorsim.systems.group.tasks import builtin_lessons
 
 

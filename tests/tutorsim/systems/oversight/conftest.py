@@ -7,16 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from tutorsim.kernel.flow import drive, scripted
-from tutorsim.kernel.study import EpisodeSpec
+from tutorsim.kernel.flow_and_drivers import drive, scripted
+from tutorsim.kernel.study_file_head import EpisodeSpec
 from tutorsim.kernel.system import Asking, Chance
 from tutorsim.model import Request
 from tutorsim.records.oversight import OversightRecord
 from tutorsim.systems.oversight import OVERSIGHT
-from tutorsim.systems.oversight.judgment import ItemScene
+from tutorsim.systems.oversight.conditions_as_acts_and_study_file import CONDITIONS, Study
+from tutorsim.systems.oversight.debate_that_labels_a_reply import (
+    OversightStudy,
+    builtin_items,
+    item_flow,
+)
+from tutorsim.systems.oversight.judge_lead_and_labels_without_debate import ItemScene
 from tutorsim.systems.oversight.scripted_replies import recognise
-from tutorsim.systems.oversight.settings import CONDITIONS, Study
-from tutorsim.systems.oversight.study import OversightStudy, builtin_items, item_flow
 
 SHARED = Path(os.environ.get("TUTORSIM_PUBLISHED_DATA", "nowhere"))
 

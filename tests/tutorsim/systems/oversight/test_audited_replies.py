@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from tutorsim.ballots_and_decisions import decide
 from tutorsim.errors import TaskFileError
 from tutorsim.records import Attempt, EpisodeRecord, Proposal, Turn
 from tutorsim.records.group import EventRecord, LessonRecord
@@ -12,7 +13,6 @@ from tutorsim.systems.oversight.audited_replies import (
     read_audited,
     written_audited,
 )
-from tutorsim.voting import decide
 
 ROLES = ("first", "second", "third")
 

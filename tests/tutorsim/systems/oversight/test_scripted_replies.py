@@ -4,9 +4,9 @@ import pytest
 
 from tests.tutorsim.systems.oversight.conftest import play
 from tutorsim.kernel.system import Asking, Chance
+from tutorsim.systems.oversight.conditions_as_acts_and_study_file import CONDITIONS
+from tutorsim.systems.oversight.debate_that_labels_a_reply import builtin_items
 from tutorsim.systems.oversight.scripted_replies import recognise
-from tutorsim.systems.oversight.settings import CONDITIONS
-from tutorsim.systems.oversight.study import builtin_items
 
 N = len(builtin_items())
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorsim.kernel.flow import Round, drive, scripted
+from tutorsim.kernel.flow_and_drivers import Round, drive, scripted
 from tutorsim.systems.panel.study import episode
 from tutorsim.vocabularies import BALLOT_FORMATS, CONDITIONS, DEFAULT_ROLES, PROTOCOLS
 

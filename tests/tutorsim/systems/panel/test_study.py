@@ -7,10 +7,14 @@ from typing import Any
 import pytest
 
 from tutorsim.errors import CallFailed, StudyError
-from tutorsim.kernel.flow import CodeResult, CodeRun, drive, scripted
+from tutorsim.kernel.flow_and_drivers import CodeResult, CodeRun, drive, scripted
 from tutorsim.kernel.load_study_file import load_recorded_study, write_study
 from tutorsim.records import Branch, VerdictRecord
-from tutorsim.systems.panel.settings import FIRST_FORM_PROMPTS, PanelCatalog, load_panel_catalog
+from tutorsim.systems.panel.settings_and_compared_panels import (
+    FIRST_FORM_PROMPTS,
+    PanelCatalog,
+    load_panel_catalog,
+)
 from tutorsim.systems.panel.study import PanelStudy, episode
 from tutorsim.vocabularies import DEFAULT_ROLES
 

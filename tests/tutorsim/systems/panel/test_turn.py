@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.kernel.ask_and_vote import labelled
+from tutorsim.kernel.scene_asks_and_votes import labelled
 from tutorsim.records import Note, ReviewRecord
 from tutorsim.systems.panel import turn as relabelled_notes
-from tutorsim.systems.panel.settings import load_panel_catalog
+from tutorsim.systems.panel.settings_and_compared_panels import load_panel_catalog
 from tutorsim.systems.panel.turn import Notes, relabel
 from tutorsim.vocabularies import DEFAULT_ROLES, LABELS
 

@@ -1,0 +1,602 @@
+"""What people said of a run, for its summary and its report.
+
+Outcomes by people's scores are of the items that were drawn and rated; how many that are stands
+beside each figure.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import fsum
+from typing import Final
+
+import polars as pl
+
+from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.pages.cells_and_tables import (
+    DASH,
+    Written,
+    absent,
+    bounds,
+    estimate,
+    number,
+    part_of,
+)
+from tutorsim.analysis.pages.declared_tables_and_charts import (
+    DeclaredSection,
+    Row,
+    section,
+    table,
+)
+from tutorsim.analysis.pages.document import Answer, Document, with_section
+from tutorsim.analysis.ratings.agreement import (
+    METRICS,
+    Agreement,
+    Alpha,
+    BesideJudge,
+    Gathered,
+    Kind,
+    agreement,
+    beside_judge,
+    gathered,
+)
+from tutorsim.analysis.ratings.items import Place
+from tutorsim.analysis.recount import HELD_FIXED, possible_winners
+from tutorsim.analysis.recount.other_student_score_thresholds import episode_at_threshold
+from tutorsim.analysis.runs.branch_origins_and_shared_turns import by_origin
+from tutorsim.analysis.statistics import by_key
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Bounds,
+    Estimate,
+    Interval,
+    NotEstimable,
+    mean_over_tasks,
+    share_over_tasks,
+)
+from tutorsim.analysis.systems.system_view import SystemRun
+from tutorsim.records import EpisodeRecord, StudySettings
+from tutorsim.records.ratings import RatedBy
+
+# --- Outcomes by people's scores ------------------------------------------------------------------
+
+Possible = Mapping[tuple[str, int], Mapping[str, tuple[str, ...]]]
+"""Episode and turn → rule → candidates that could have won."""
+
+
+@dataclass(frozen=True)
+class DeliveredScore:
+    """People's scores of what one condition delivered, or its students answered."""
+
+    kind: Kind
+    rubric: str
+    by: RatedBy
+    condition: str
+    texts: int
+    """Delivered replies, or answers, of the condition."""
+    rated: int
+    score: Estimate | NotEstimable
+    good: Estimate | NotEstimable
+    """Share with at least the rubric's threshold."""
+
+
+@dataclass(frozen=True)
+class PeoplesSuccess:
+    """Success under people's scores of the answers, beside the logged one."""
+
+    rubric: str
+    by: RatedBy
+    benchmark: str
+    condition: str
+    episodes: int
+    answers: int
+    rated: int
+    """Answers that people rated."""
+    logged: float
+    """Share of the episodes that the model judge, and tests, let succeed."""
+    success: Bounds
+    """Share under people's scores: an answer that nobody rated could be either, and so could
+    what would have followed an answer that only the judge let pass."""
+
+
+@dataclass(frozen=True)
+class OtherRule:
+    """People's scores of what another rule would have delivered, turn by turn."""
+
+    rubric: str
+    by: RatedBy
+    logged_protocol: str
+    rule: str
+    turns: int
+    """With every final proposal rated, and the rule's possible winners settled."""
+    identified: int
+    """With one possible winner."""
+    delivered: float
+    """Mean score of what was delivered there."""
+    score: Bounds
+    """Mean score of what the rule would have delivered."""
+    delivered_good: float | None
+    """Share of the delivered replies with at least the threshold; `None` without one."""
+    good: Bounds | NotEstimable
+
+
+def delivered_scores(found: Gathered) -> list[DeliveredScore]:
+    """By condition: people's scores of delivered replies, or of answers."""
+    means = found.means
+    cells = by_key(
+        (place.condition, (means.get(name), place.task))
+        for name, item in found.items.items()
+        for place in item.places
+        if place.delivered
+    )
+    rows = []
+    for condition, texts in cells.items():
+        rated = [(mean, task) for mean, task in texts if mean is not None]
+        tasks = [task for _, task in rated]
+        good: Estimate | NotEstimable = NotEstimable("the rubric has no threshold")
+        if found.rubric.threshold is not None:
+            passed = [float(found.is_good(mean) or False) for mean, _ in rated]
+            good = share_over_tasks(passed, tasks)
+        score = mean_over_tasks([mean for mean, _ in rated], tasks)
+        if rated:
+            told = (found.kind, found.rubric.name, found.by, condition, len(texts), len(rated))
+            rows.append(DeliveredScore(*told, score, good))
+    return rows
+
+
+def peoples_success(
+    found: Gathered, episodes: Sequence[EpisodeRecord], *, max_turns: int
+) -> list[PeoplesSuccess]:
+    """Success by benchmark and condition, if people's scores had decided who succeeds.
+
+    An episode ends at its first answer that people let pass, on the logged path. One that the log
+    ended, and that people let not pass, may have gone on to anything.
+    """
+    passes = {
+        (place.episode, place.turn): good
+        for name, mean in found.means.items()
+        for place in found.items[name].places
+        if (good := found.is_good(mean)) is not None
+    }
+    cells = by_key(((e.benchmark, e.condition), e) for e in episodes if e.status == "complete")
+    return [
+        _success_row(found, cell, group, passes, max_turns)
+        for cell, group in cells.items()
+        if any(_rated(episode, passes) for episode in group)
+    ]
+
+
+Passes = Mapping[tuple[str, int], bool]
+"""Episode and turn → whether people let the answer pass; answers that were rated."""
+
+
+def _rated(episode: EpisodeRecord, passes: Passes) -> int:
+    return sum((episode.episode_id, attempt.turn) in passes for attempt in episode.attempts)
+
+
+def _success_row(
+    found: Gathered,
+    cell: tuple[str, str],
+    group: Sequence[EpisodeRecord],
+    passes: Passes,
+    max_turns: int,
+) -> PeoplesSuccess:
+    units = [
+        (
+            [float(e.success or False) for e in draws],
+            [_success(e, passes, max_turns) for e in draws],
+        )
+        for draws in by_origin(group)
+    ]
+    n = len(units)
+    low, high = (fsum(_mean([b[end] for b in bounds]) for _, bounds in units) for end in (0, 1))
+    return PeoplesSuccess(
+        rubric=found.rubric.name,
+        by=found.by,
+        benchmark=cell[0],
+        condition=cell[1],
+        episodes=n,
+        answers=sum(len(episode.attempts) for episode in group),
+        rated=sum(_rated(episode, passes) for episode in group),
+        logged=fsum(_mean(logged) for logged, _ in units) / n,
+        success=Bounds(low / n, high / n, n),
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return fsum(values) / len(values)
+
+
+def _success(episode: EpisodeRecord, passes: Passes, max_turns: int) -> tuple[float, float]:
+    """Least and greatest success: answers that nobody rated fail, and pass."""
+    found = [
+        episode_at_threshold(_scored(episode, passes, unrated), 0.5, max_turns=max_turns).success
+        for unrated in (0.0, 1.0)
+    ]
+    return found[0].low, max(one.high for one in found)
+
+
+def _scored(episode: EpisodeRecord, passes: Passes, unrated: float) -> EpisodeRecord:
+    """The episode with 1 for the score of an answer that people let pass, and 0 otherwise."""
+    attempts = tuple(
+        attempt.model_copy(
+            update={"score": float(passes.get((episode.episode_id, attempt.turn), unrated))}
+        )
+        for attempt in episode.attempts
+    )
+    return episode.model_copy(update={"attempts": attempts})
+
+
+def other_rules(found: Gathered, possible: Possible) -> list[OtherRule]:
+    """People's scores of what each rule would have delivered, over turns rated as a whole.
+
+    Each turn is looked at alone, and the logged dialogue is held fixed.
+
+    `possible`: who could have won each turn.
+    """
+    cells = by_key(
+        ((place.condition, rule), _Turn(scores[place.role], [scores[role] for role in winners]))
+        for turn, (place, scores) in whole_turns(found).items()
+        for rule, winners in possible.get(turn, {}).items()
+    )
+    return [_rule_row(found, cell, turns) for cell, turns in cells.items()]
+
+
+@dataclass(frozen=True)
+class _Turn:
+    delivered: float
+    possible: list[float]
+    """Scores of the proposals that could have won."""
+
+
+def whole_turns(found: Gathered) -> dict[tuple[str, int], tuple[Place, dict[str, float]]]:
+    """Turns with several proposals, all of them rated.
+
+    Returns episode and turn → the delivered reply's place, and the score of every role's proposal.
+    """
+    means = found.means
+    delivered: dict[tuple[str, int], Place] = {}
+    scores: dict[tuple[str, int], dict[str, float | None]] = {}
+    for name, item in found.items.items():
+        for place in item.places:
+            turn = (place.episode, place.turn)
+            scores.setdefault(turn, {})[place.role] = means.get(name)
+            if place.delivered:
+                delivered[turn] = place
+    known = {
+        turn: {role: score for role, score in of_turn.items() if score is not None}
+        for turn, of_turn in scores.items()
+    }
+    return {
+        turn: (place, known[turn])
+        for turn, place in delivered.items()
+        if len(scores[turn]) > 1 and len(known[turn]) == len(scores[turn])
+    }
+
+
+def _rule_row(found: Gathered, cell: tuple[str, str], turns: Sequence[_Turn]) -> OtherRule:
+    n = len(turns)
+    delivered_good: float | None = None
+    good: Bounds | NotEstimable = NotEstimable("the rubric has no threshold")
+    if found.rubric.threshold is not None:
+        delivered_good = sum(bool(found.is_good(t.delivered)) for t in turns) / n
+        low, high = (
+            sum(bool(found.is_good(end(t.possible))) for t in turns) / n for end in (min, max)
+        )
+        good = Bounds(low, high, n)
+    return OtherRule(
+        rubric=found.rubric.name,
+        by=found.by,
+        logged_protocol=cell[0],
+        rule=cell[1],
+        turns=n,
+        identified=sum(len(t.possible) == 1 for t in turns),
+        delivered=_mean([t.delivered for t in turns]),
+        score=Bounds(
+            _mean([min(t.possible) for t in turns]), _mean([max(t.possible) for t in turns]), n
+        ),
+        delivered_good=delivered_good,
+        good=good,
+    )
+
+
+# --- What people said -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """What people said of a run."""
+
+    by: tuple[RatedBy, ...]
+    agreement: tuple[Agreement, ...]
+    judge: tuple[BesideJudge, ...]
+    delivered: tuple[DeliveredScore, ...]
+    success: tuple[PeoplesSuccess, ...]
+    other_rules: tuple[OtherRule, ...]
+
+
+def ratings_of(run: SystemRun) -> Ratings | None:
+    """What people said of a run of any system; `None` where nobody was asked."""
+    if not run.ratings:
+        return None
+    every = gathered(run, run.ratings)
+    judged = (beside_judge(one) for one in every)
+    source = run.source if isinstance(run.head.study, StudySettings) else None
+    return Ratings(
+        by=tuple(dict.fromkeys(one.by for one in every)),
+        agreement=tuple(agreement(one) for one in every),
+        judge=tuple(one for one in judged if one is not None),
+        delivered=tuple(row for one in every for row in delivered_scores(one)),
+        success=() if source is None else tuple(_success_by_people(every, source)),
+        other_rules=() if source is None else tuple(_other_rules(every, source)),
+    )
+
+
+def _success_by_people(every: Iterable[Gathered], source: Source) -> Iterator[PeoplesSuccess]:
+    assert source.run is not None
+    most = source.run.panel.max_turns
+    for one in every:
+        if one.kind == "answers":
+            yield from peoples_success(one, source.episodes, max_turns=most)
+
+
+def _other_rules(every: Iterable[Gathered], source: Source) -> Iterator[OtherRule]:
+    """Only turns that were rated as a whole are recounted."""
+    for one in every:
+        turns = whole_turns(one) if one.kind == "replies" else {}
+        ballots = _of_turns(source.ballots, turns)
+        if ballots.height:
+            asked = replace(source, rows=ballots, episodes=())
+            yield from other_rules(one, possible_winners(asked))
+
+
+def _of_turns(ballots: pl.DataFrame, turns: Iterable[tuple[str, int]]) -> pl.DataFrame:
+    key = {name: ballots.schema[name] for name in ("episode_id", "turn")}
+    wanted = pl.DataFrame(list(turns), schema=key, orient="row")
+    return ballots.join(wanted, on=list(key), how="semi", maintain_order="left")
+
+
+# --- For readers ----------------------------------------------------------------------------------
+
+_SCRIPTED: Final = (
+    "A script filled in sheets in the place of people. The figures show what the methods do; they "
+    "say nothing of what people would say."
+)
+
+
+_WHO: Final[Mapping[tuple[RatedBy, ...], str]] = {
+    ("people",): "people",
+    ("script",): "a script in the place of people",
+}
+_JUDGE: Final[Mapping[Kind, str]] = {
+    "answers": "The model judge's scores",
+    "replies": "The run's labels of guidance",
+}
+_QUESTION: Final = "Who rated the texts, and how do they judge?"
+_BOTH: Final = "people, and a script in the place of people"
+
+
+def ratings_verdict(found: Ratings) -> Iterator[str]:
+    """One sentence for each kind of text that was rated."""
+    for one in found.agreement:
+        alpha = one.ordinal
+        said = (
+            f"not estimable ({alpha.reason})"
+            if isinstance(alpha, NotEstimable)
+            else f"{alpha.value:.2f}{_bracketed(alpha)}".replace("-", "−")
+        )
+        yield (
+            f"{one.items} {one.kind} were rated by {_raters(one)} on the rubric {one.rubric!r}. "
+            f"On the {one.shared} that several rated, Krippendorff's alpha (ordinal) is {said}."
+        )
+    for judged in found.judge:
+        if isinstance(judged.bias, Estimate) and isinstance(judged.distance, Estimate):
+            side = "above" if judged.bias.value > 0 else "below"
+            yield (
+                f"{_JUDGE[judged.kind]} of {judged.items} {judged.kind} lie "
+                f"{abs(judged.bias.value):.2f} {side} theirs on average. The distance to theirs is "
+                f"{judged.distance.value:.2f}."
+            )
+    if "script" in found.by:
+        yield _SCRIPTED
+
+
+def _raters(one: Agreement) -> str:
+    if one.by == "script":
+        return f"a script in the place of {one.raters} raters"
+    return "one person" if one.raters == 1 else f"{one.raters} people"
+
+
+def _bracketed(alpha: Alpha) -> str:
+    for found, unit in ((alpha.over_tasks, "tasks"), (alpha.over_items, "items")):
+        if isinstance(found, Interval):
+            return f" [{found.low:.2f}, {found.high:.2f}] over {unit}"
+    return ""
+
+
+def with_ratings(document: Document, run: SystemRun) -> Document:
+    """A summary or report with what people said of its run, where anybody was asked."""
+    found = ratings_of(run)
+    if found is None:
+        return document
+    said = tuple(ratings_verdict(found))
+    answer = Answer(_QUESTION, _WHO.get(found.by, _BOTH).capitalize(), " ".join(said), "ratings")
+
+    def values() -> Mapping[str, object]:
+        return {**document.values(), "ratings": found}
+
+    more = replace(document, answers=(*document.answers, answer), values=values)
+    return with_section(more, "ratings", partial(_SECTION, found))
+
+
+# --- Tables ---------------------------------------------------------------------------------------
+
+Rows = Iterator[Row]
+
+
+def _of_texts(one: Agreement | BesideJudge | DeliveredScore) -> Row:
+    return {"texts": one.kind, "rubric": one.rubric, "by": one.by}
+
+
+def _alpha_cells(alpha: Alpha | NotEstimable, n: int) -> dict[str, Written]:
+    """Alpha, and its ends over tasks and over items."""
+    if isinstance(alpha, NotEstimable):
+        return dict.fromkeys(("alpha", "over_tasks", "over_items"), Written(DASH, alpha))
+    return {
+        "alpha": number(alpha.value, digits=2),
+        "over_tasks": _ends(alpha.over_tasks, n),
+        "over_items": _ends(alpha.over_items, n),
+    }
+
+
+def _ends(found: Interval | NotEstimable, n: int) -> Written:
+    if isinstance(found, NotEstimable):
+        return Written(DASH, found)
+    text = f"{found.low:.2f} to {found.high:.2f}".replace("-", "−")
+    return Written(text, Bounds(found.low, found.high, n))
+
+
+def _why_no_alpha(of: Ratings) -> str:
+    alphas = [getattr(one, metric) for one in of.agreement for metric in METRICS]
+    return absent(
+        part
+        for one in alphas
+        for part in ((one.over_tasks, one.over_items) if isinstance(one, Alpha) else (one,))
+    )
+
+
+@table("rater-agreement", "How far raters agree", why=_why_no_alpha)
+def rater_agreement(of: Ratings) -> Rows:
+    """Krippendorff's alpha over items that two or more rated (shared): 1 is agreement, 0 what
+    chance would give. 95 % intervals are over tasks with all their items, and over items one by one
+    as if independent.{why}"""
+    for one in of.agreement:
+        for metric in METRICS:
+            yield {
+                **_of_texts(one),
+                "metric": metric,
+                **_alpha_cells(getattr(one, metric), one.shared),
+                "raters": one.raters,
+                "items": one.items,
+                "shared": one.shared,
+            }
+
+
+@table(
+    "judge-beside-people",
+    "The model judge beside people",
+    why=lambda of: absent(
+        f for one in of.judge for f in (one.bias, one.distance, one.pearson, one.spearman)
+    ),
+)
+def judge_beside_people(of: Ratings) -> Rows:
+    """The judge scored the student's answers; beside people's scores of replies stands its score of
+    the answer that followed or, in a run that labels replies, the label of guidance (mean over
+    conditions). Bias: mean of judge − people; distance: of its size. 95 % intervals are over
+    tasks.{why}"""
+    for one in of.judge:
+        yield {
+            **_of_texts(one),
+            "bias": estimate(one.bias, signed=True),
+            "distance": estimate(one.distance),
+            "pearson": estimate(one.pearson),
+            "spearman": estimate(one.spearman),
+            "items": one.items,
+        }
+
+
+@table("judge-calibration", "Calibration of the model judge")
+def judge_calibration(of: Ratings) -> Rows:
+    """Items by the judge's score, and what people gave them on average, on the rubric's scale. A
+    calibrated judge has the same mean as people in every band."""
+    for one in of.judge:
+        for band in one.bands:
+            last = band.high == one.most
+            yield {
+                "judge_score": f"{band.low:.1f} to {'' if last else 'below '}{band.high:.1f}",
+                **_of_texts(one),
+                "items": band.items,
+                "mean_judge": band.judge,
+                "mean_people": band.people,
+            }
+
+
+@table(
+    "people-by-condition",
+    "People's scores by condition",
+    why=lambda of: absent(f for one in of.delivered for f in (one.score, one.good)),
+)
+def people_by_condition(of: Ratings) -> Rows:
+    """Delivered replies, and answers of students. Good: at least the rubric's threshold. 95 %
+    intervals are over tasks.{why}"""
+    for one in of.delivered:
+        yield {
+            "condition": one.condition,
+            **_of_texts(one),
+            "rated": part_of(one.rated, one.texts),
+            "score": estimate(one.score),
+            "good": estimate(one.good),
+        }
+
+
+@table("success-by-people", "Success if people had scored the answers")
+def success_by_people(of: Ratings) -> Rows:
+    """An episode ends at its first answer that people let pass. “a to b” are bounds: an answer that
+    nobody rated could be either, and so could what would have followed an answer that only the
+    judge let pass. Programs must pass their tests, as logged."""
+    for one in of.success:
+        yield {
+            "benchmark": one.benchmark,
+            "condition": one.condition,
+            "rubric": one.rubric,
+            "by": one.by,
+            "rated": part_of(one.rated, one.answers),
+            "judge": number(one.logged, digits=2),
+            "people": bounds(one.success),
+            "episodes": one.episodes,
+        }
+
+
+@table(
+    "people-other-rules",
+    "People's scores of what other rules would have delivered",
+    held=HELD_FIXED,
+)
+def people_other_rules(of: Ratings) -> Rows:
+    """Over turns whose every final proposal was rated. “a to b” are bounds over the winners that
+    the ballots leave possible; in `identified` turns there is one. Good: at least the rubric's
+    threshold. {held}"""
+    for one in of.other_rules:
+        good, delivered = one.good, one.delivered_good
+        yield {
+            "logged": one.logged_protocol,
+            "rule": one.rule,
+            "rubric": one.rubric,
+            "by": one.by,
+            "delivered": number(one.delivered, digits=2),
+            "under_rule": bounds(one.score),
+            "identified": part_of(one.identified, one.turns),
+            "delivered_good": Written(DASH, None)
+            if delivered is None
+            else number(delivered, digits=2),
+            "good_under_rule": Written(DASH, good)
+            if isinstance(good, NotEstimable)
+            else bounds(good),
+        }
+
+
+_SECTION: Final[DeclaredSection[Ratings]] = section(
+    "ratings",
+    "What people say",
+    lambda found: (
+        f"Rated by {_WHO.get(found.by, _BOTH)}, blind to roles, rules and conditions. An item's "
+        "score is the mean over its raters; what nobody rated is in no figure."
+        + f" {_SCRIPTED}"
+        * ("script" in found.by)
+    ),
+    rater_agreement,
+    judge_beside_people,
+    judge_calibration,
+    people_by_condition,
+    success_by_people,
+    people_other_rules,
+)

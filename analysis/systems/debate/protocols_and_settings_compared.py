@@ -1,0 +1,456 @@
+"""Every protocol on the same debates: tables, their section, and the recount of whole debates."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any, Final
+
+from tutorsim.analysis.pages.cells_and_tables import Written, bounds, p_value
+from tutorsim.analysis.pages.declared_tables_and_charts import DeclaredTable, table
+from tutorsim.analysis.pages.document import Answer, Document, Section
+from tutorsim.analysis.pages.words_and_safe_text import counted, listed
+from tutorsim.analysis.runs.run_tables import (
+    CountedTable,
+    Parts,
+    counted_of,
+    real,
+    several,
+    text,
+    whole,
+    yes,
+)
+from tutorsim.analysis.statistics.intervals_and_tests import Bounds, Estimate, PermutationTest
+from tutorsim.analysis.systems.debate.councils_under_other_rules import (
+    council_outcomes,
+    council_recount,
+    is_council,
+)
+from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
+    RULES,
+    Changes,
+    Contrast,
+    Debate,
+    Outcome,
+    ProtocolRow,
+    Rule,
+    Told,
+    accounts,
+    possible_outcomes,
+    score_bounds,
+    told,
+)
+from tutorsim.analysis.systems.debate.page_data import (
+    STUDY_RULES,
+    Evidence,
+    Overview,
+    Rows,
+    Variant,
+    number,
+    percent,
+    percent_estimate,
+    short_answer,
+    slim,
+)
+from tutorsim.analysis.systems.debate.scores_by_condition_rounds_and_agents import grouped
+from tutorsim.analysis.systems.paired_comparison import chance_words, leads, not_shown
+from tutorsim.analysis.systems.system_view import SystemRun, framed
+from tutorsim.ballots_and_decisions import MAJORITIES
+from tutorsim.errors import UsageError
+from tutorsim.records import RunRecord
+from tutorsim.records.debate import DebateRecord
+from tutorsim.vocabularies import PROTOCOLS, SCORINGS, Scoring
+
+# --- What other protocols decide --------------------------------------------------------------
+
+
+def _range(row: ProtocolRow) -> Written:
+    """A score, with its interval, or its least and largest value."""
+    if isinstance(row.score, Estimate):
+        return percent_estimate(row.score)
+    if row.low is None or row.high is None:
+        return Written("–", None)
+    return bounds(Bounds(row.low, row.high, row.debates), digits=1)
+
+
+@table("protocols", "every protocol")
+def protocols(of: Variant) -> Rows:
+    """n: debates that the protocol applies to; solution counting takes questions with options
+    only. Score: percent right, with a 95 % interval over tasks where every outcome is exact,
+    otherwise its least and largest value. Decided: debates that the protocol ended, and not the
+    limit of turns. Turns: the turn in which the debate ends, on average. Ties: votes on the way
+    that had no single winner. The last three are of exact outcomes."""
+    exact = _exact(of.rows)
+    for row in of.rows:
+        if row.debates:
+            known = {"exact": row.exact, "open": row.open, "beyond": row.beyond}
+            yield {
+                "protocol": row.rule.replace("_", " "),
+                "n": row.debates,
+                **({} if exact else known),
+                "score": _range(row),
+                "decided": percent(row.decided),
+                "turns": number(row.turns, digits=2),
+                "ties": row.ties,
+            }
+
+
+def _exact(rows: Iterable[ProtocolRow]) -> bool:
+    return all(row.exact == row.debates for row in rows)
+
+
+_MOST_DIFFERING: Final = 20
+"""Debates that are shown one by one."""
+
+
+def _differing_words(of: Variant) -> str:
+    differ, unknown = of.differing
+    left = f"; {unknown} leave some outcome open" if unknown else ""
+    shown = min(len(differ), _MOST_DIFFERING)
+    more = "" if shown == len(differ) else f" The first {shown} of {len(differ)} stand here."
+    same = len(of.debates) - len(differ) - unknown
+    return (
+        f"Of {len(of.debates)} debates, {same} end with the same answer under all that apply"
+        f"{left}.{more}"
+    )
+
+
+@table("differing", "debates on which the protocols differ", counts=_differing_words)
+def differing(of: Variant) -> Rows:
+    """What each protocol delivers and, in brackets, in which turn; a star: undecided at the limit
+    of turns. {counts}"""
+    for debate in of.differing[0][:_MOST_DIFFERING]:
+        record = debate.record
+        yield {
+            "task": record.task_id,
+            "right": ", ".join(record.gold[:1]) or "no answer",
+            **{rule: _delivered(debate, debate.recounted(rule)) for rule in STUDY_RULES},
+        }
+
+
+def _delivered(debate: Debate, outcome: Outcome) -> str:
+    if outcome.certainty != "exact":
+        return "–"
+    text = outcome.answers[0]
+    said = "nothing" if text is None else short_answer(debate, text)
+    return f"{said} ({outcome.turn}{'' if outcome.decided else '*'})"
+
+
+def protocol_chance(of: Variant) -> str:
+    """Which differences between protocols are beyond chance."""
+    return chance_words(of.contrasts, _told, lambda row: "points", between="protocols", largest=100)
+
+
+def _told(row: Contrast) -> str:
+    value = row.test.difference if isinstance(row.test, PermutationTest) else 0.0
+    return f"{row.first} − {row.second} {value:+.1f} points".replace("-", "−")
+
+
+@table("contrasts", "paired differences", chance=protocol_chance)
+def differences(of: Variant) -> Rows:
+    """In points, on debates whose outcome is exact under both, with 95 % intervals over tasks.
+    p by flipping the signs of tasks, all debates of a task together, then Holm's correction over
+    all pairs of the table. {chance}"""
+    for one in of.contrasts:
+        if isinstance(one.test, PermutationTest) and one.p_holm is not None:
+            yield {
+                "pair": f"{one.first} − {one.second}",
+                "difference": percent_estimate(one.difference, signed=True),
+                "p (Holm)": p_value(one.p_holm),
+                "p": p_value(one.test.p_value),
+                "tasks": one.test.tasks,
+            }
+
+
+_OTHER_SETTINGS: Final[tuple[tuple[str, Changes, Sequence[Rule]], ...]] = (
+    *(
+        (f"undecided = {name}", Changes(undecided=name), PROTOCOLS)
+        for name in ("first_agent", "leader", "none")
+    ),
+    ("merge_identical = true", Changes(merge_identical=True), PROTOCOLS),
+    *((f"majority = {name}", Changes(majority=name), ("majority",)) for name in MAJORITIES),
+)
+
+
+@table("settings", "other settings of the same protocols")
+def other_settings(of: Variant) -> Rows:
+    """From the same recording. Exact, but for merged answers where some agents of a debate gave
+    equal answers and others did not: a vote over fewer candidates would have had other ballots, so
+    that the score is a range."""
+    never_stopped = all(debate.record.ended_by == "full" for debate in of.debates)
+    for words, changes, rules in _OTHER_SETTINGS if never_stopped else ():
+        for row in accounts(of.debates, changes=changes, rules=rules):
+            if row.debates:
+                yield {
+                    "setting": words,
+                    "protocol": row.rule,
+                    "debates": row.debates,
+                    "score": _range(row),
+                    "decided": percent(row.decided),
+                    "turns": number(row.turns, digits=2),
+                }
+
+
+@table("deciding", "Winners of deciding votes")
+@slim
+def deciding(of: Evidence) -> Rows:
+    """Same: no other winner is possible. Open: the ballots also fit another one. Other: the
+    delivered answer cannot win."""
+    for (benchmark, variant, condition), group in grouped(of.complete).items():
+        votes = [
+            (turn, turn.decision.winner, record.setup.cumulative_budget)
+            for record in group
+            for turn in record.turns
+            if turn.decision is not None and turn.ballots_final
+        ]
+        for rule in PROTOCOLS if votes else ():
+            if rule == condition:
+                continue
+            found = [
+                (
+                    winner,
+                    possible_outcomes(turn.ballots_final, turn.candidates, rule, budget=points),
+                )
+                for turn, winner, points in votes
+            ]
+            yield {
+                "benchmark": benchmark,
+                "variant": variant,
+                "logged": condition,
+                "counted as": rule,
+                "votes": len(votes),
+                "same": sum(winners == (winner,) for winner, winners in found),
+                "open": sum(winner in all_ and len(all_) > 1 for winner, all_ in found),
+                "other": sum(winner not in winners for winner, winners in found),
+            }
+
+
+OF_VARIANTS: Final = (differences, protocols, differing, other_settings)
+"""Tables of each variant; a summary and a recount have `protocols` alone."""
+
+
+def protocols_section(
+    variants: Sequence[Variant],
+    declared: Sequence[DeclaredTable[Any]] = (protocols,),
+    figures: tuple[Any, ...] = (),
+) -> Section:
+    """What every protocol would have decided on the debates of each variant."""
+    exact = _exact(row for one in variants for row in one.rows)
+    made = [
+        replace(one, name=f"{one.name}_{of.name}", title=f"Variant {of.name}: {one.title}")(of)
+        for of in variants
+        for one in declared
+    ]
+    return Section(
+        "protocols",
+        "Every protocol on the same debates",
+        "What each protocol would have decided on the same messages, answers and ballots. Until "
+        "it ends, a debate does not depend on its protocol: no prompt names it, and no agent sees "
+        "a vote. So each is applied afterwards, without a call: a vote ends the debate at the "
+        "first turn with a single winner, a consensus rule as soon as enough agents agree. "
+        + (
+            "These debates went on to their last turn and voted in every format after each, so "
+            "every line is exact."
+            if exact
+            else "Not every line is exact: these debates stopped where their own protocol stopped "
+            "them, or no vote was held over merged answers. Open: the ballots leave several "
+            "answers. Beyond: not decided by the logged end, so that any score is possible. The "
+            "range is an outer bound, never narrower than the truth."
+        ),
+        figures=figures,
+        tables=tuple(one for one in made if one is not None),
+    )
+
+
+def best_protocol(of: Variant, under: str = "") -> Answer:
+    """Which protocol answers best on the debates of a variant.
+
+    `under`: the changed settings in words; empty for those of the log.
+    """
+    debates = len(of.told)
+    rows = [row for row in of.rows if row.debates == debates and row.rule in STUDY_RULES]
+    least = max(row.low or 0.0 for row in rows)
+    best = [row for row in rows if row.high is not None and row.high >= least]
+    worse = [row for row in rows if row not in best]
+    exact = all(row.low == row.high for row in rows)
+    if exact and not worse:
+        headline, scores = f"None, all {least:.1f} percent", ""
+    elif not exact and len(best) > 1:
+        headline = "Not known: the recording leaves it open"
+        scores = f"It may be {_named(best, 'or')}. "
+    else:
+        last = min(worse, key=lambda row: row.low or 0.0)
+        fewest = [row for row in worse if (row.low, row.high) == (last.low, last.high)]
+        scores = (
+            f"Most are right under {_named(best)} ({_score(best[0])}), fewest under "
+            f"{_named(fewest)} ({_score(last)}). "
+        )
+        led = leads(of.contrasts, [row.rule for row in best], [row.rule for row in worse])
+        headline = f"{_named(best)}, {_score(best[0])}" if led else not_shown(of.contrasts)
+    same = f"{counted(debates, 'debate')} of {counted(rows[0].tasks, 'task')}"
+    return Answer(
+        f"Which protocol answers best on the same debates{under and f', with {under}'}?",
+        headline,
+        f"{scores}All were applied to the same {same}, variant {of.name}, after the "
+        f"recording. {protocol_chance(of)}",
+        "protocols",
+    )
+
+
+def _named(rows: Sequence[ProtocolRow], last: str = "and") -> str:
+    return listed([row.rule.replace("_", " ") for row in rows]).replace(" and ", f" {last} ")
+
+
+def _score(row: ProtocolRow) -> str:
+    """The mean score, or where it lies whatever the recording leaves open."""
+    low, high = row.low or 0.0, row.high or 0.0
+    return f"{low:.1f} percent" if low == high else f"{low:.1f} to {high:.1f} percent"
+
+
+# --- Recount ----------------------------------------------------------------------------------
+
+
+def recount_document(run: SystemRun, settings: Mapping[str, Sequence[str]]) -> Document:
+    """Whole debates under other protocols and settings.
+
+    `settings`: from `--set KEY=VALUE,…`: `vote_from`, `majority`, `undecided`, `merge_identical`,
+    `agreement_reading`, `scoring`. Each combination has an answer, and a section for each condition
+    of the recording, debates that never stopped first. Raises `UsageError` if a key or value is
+    unknown.
+    """
+    combinations = _combinations(settings)
+    if is_council(run.episodes):
+        if settings:
+            raise UsageError(
+                "--set does not apply to councils.",
+                why="They hold one vote each, without a protocol's settings.",
+                hint="Leave --set out.",
+            )
+        return council_recount(run)
+    of = Overview()
+    debates: dict[str, dict[str, list[tuple[tuple[Told, ...], ...]]]] = {}
+    for record in run.episodes:  # one at a time: of a debate only what each protocol makes of it
+        of.note(record)
+        if record.status == "complete" and record.turns:
+            debate = Debate(record)
+            made = tuple(
+                told(debate, changes=changes, scoring=scoring)
+                for _, changes, scoring in combinations
+            )
+            debates.setdefault(record.condition, {}).setdefault(record.variant, []).append(made)
+    answers: list[Answer] = []
+    sections: list[Section] = []
+    for place, (words, _, _) in enumerate(combinations):
+        for condition in sorted(debates, key=lambda name: name != "full"):
+            found = [
+                Variant(name, [one[place] for one in part], seed=run.head.study.seed)
+                for name, part in debates[condition].items()
+            ]
+            title = f"Recorded as {condition}{words and f', with {words}'}"
+            name = f"{condition}{words and f':{words}'}".replace(" ", "")
+            sections.append(replace(protocols_section(found), id=name, title=title))
+            if len(answers) == place:  # of the first condition
+                answers.append(replace(best_protocol(found[0], words), section=name))
+    return framed(
+        run,
+        summary=of.summary(),
+        answers=tuple(answers[:_MOST_ANSWERS]),
+        sections=tuple(sections),
+        facts=of.facts(),
+    )
+
+
+_MOST_ANSWERS: Final = 5
+"""Combinations of settings that are answered in words; every one has its section."""
+
+
+def outcomes_under(settings: Mapping[str, Sequence[str]]) -> CountedTable:
+    """The table of each debate's outcome under each protocol.
+
+    Of a council, each vote's winners under each rule.
+
+    `settings`: as `recount_document` takes them. Raises `UsageError` if a key or value is unknown.
+    """
+    combinations = _combinations(settings)
+
+    def came(records: Sequence[DebateRecord], run: RunRecord) -> Iterator[Parts]:
+        if is_council(records):
+            yield from council_outcomes(records, run)
+            return
+        debates = (Debate(one) for one in records if one.status == "complete" and one.turns)
+        for debate, (words, changes, scoring), rule in product(debates, combinations, RULES):
+            record, found = debate.record, debate.recounted(rule, changes)
+            applies = found.certainty != "not_applicable"
+            ends = [end / 100 for end in score_bounds(debate, found, scoring)]
+            yield record, words, rule, ends if applies else (None, None), found
+
+    return counted_of(
+        came,
+        ("record", "setting", "rule", "ends", "outcome"),
+        repeat=whole("record.repeat"),
+        setting=text(lambda _, words, *__: words or None),  # what was changed; null as logged
+        protocol=text("rule"),
+        certainty=text(),  # exact, open, beyond the logged end, or not_applicable
+        answers=several(text()),  # delivered; several if open
+        author=text(),  # null where several are possible
+        turn=whole(),  # in which it ends; null where that is not known; so the next
+        decided=yes(),  # by the protocol, and not by the limit of turns
+        ties=whole(),  # votes that tied on the way
+        messages=whole(),  # said until the end
+        score_least=real(lambda _, __, ___, ends, ____: ends[0]),  # in [0, 1]; null without a score
+        score_most=real(lambda _, __, ___, ends, ____: ends[1]),
+    )
+
+
+_SETTINGS: Final = ("vote_from", "majority", "undecided", "merge_identical", "agreement_reading")
+
+
+def _combinations(settings: Mapping[str, Sequence[str]]) -> list[tuple[str, Changes, Scoring]]:
+    """Every combination of values, with its words."""
+    found: list[tuple[str, Changes, Scoring]] = [("", Changes(), "standard")]
+    for key, values in settings.items():
+        found = [
+            (
+                ", ".join(filter(None, (words, f"{key} = {value}"))),
+                changes if key == "scoring" else _changed(changes, key, value),
+                _scoring(value) if key == "scoring" else scoring,
+            )
+            for words, changes, scoring in found
+            for value in values
+        ]
+    return found
+
+
+def _scoring(value: str) -> Scoring:
+    found = next((name for name in SCORINGS if name == value), None)
+    if found is None:
+        raise _refused("scoring", value, SCORINGS)
+    return found
+
+
+def _changed(changes: Changes, key: str, value: str) -> Changes:
+    allowed: dict[str, Iterable[str]] = {
+        "majority": MAJORITIES,
+        "undecided": ("first_agent", "leader", "none"),
+        "merge_identical": ("true", "false"),
+        "agreement_reading": ("tag", "lenient"),
+    }
+    if key == "vote_from":
+        if not value.isdigit() or int(value) < 1:
+            raise _refused(key, value, ("a turn from 1",))
+        return changes._replace(vote_from=int(value))
+    if key not in allowed:
+        raise UsageError(
+            f"A recount of debates has no setting {key!r}.",
+            why=f"It can change {', '.join((*_SETTINGS, 'scoring'))}.",
+            hint="For example: --set vote_from=1,2,3.",
+        )
+    if value not in allowed[key]:
+        raise _refused(key, value, allowed[key])
+    given: Any = value == "true" if key == "merge_identical" else value
+    return changes._replace(**{key: given})
+
+
+def _refused(key: str, value: str, allowed: Iterable[str]) -> UsageError:
+    return UsageError(
+        f"--set {key}={value}: {value!r} is no value of it.", hint=f"Give {', '.join(allowed)}."
+    )

@@ -1,0 +1,251 @@
+"""The head of a study file: what every system's studies have, and how a file is read.
+
+A study file is TOML. Its `system` says which system it is of, and that system's model checks the
+rest. Paths in it are relative to the file.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tutorsim.errors import StudyError
+from tutorsim.regular_files_and_digests import read_named
+from tutorsim.system_registry import DEFAULT_SYSTEM
+from tutorsim.tasks import Task
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
+"""A name that can stand in an episode id."""
+
+
+class Settings(BaseModel):
+    """A table of a study file; keys that it does not know are refused."""
+
+    model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid")
+
+
+class BenchmarkSettings(Settings):
+    """`[benchmarks.NAME]`: which tasks."""
+
+    tasks: str = "builtin"
+    """`builtin`, or a file in the published format, relative to the study file."""
+    format: str | None = None
+    """The benchmark in whose format the file is; the table's own name when left out."""
+    limit: int | None = Field(default=None, ge=1, strict=True)
+    """Use the first so many tasks; all when left out."""
+
+
+class BaseModels(Settings):
+    """`[models]`: what is sent with every call. Systems add the models of their agents."""
+
+    max_tokens: int = Field(default=1024, ge=1, strict=True)
+    """Upper limit of one reply, in tokens."""
+    temperature: float | None = Field(default=None, ge=0, le=2, strict=True)
+    """Sent with every call where set; models decide whether they take it."""
+
+
+class BaseStudy(Settings):
+    """What every study file has; a system's study adds its own settings and tables."""
+
+    later: ClassVar[Mapping[str, Any]] = {"ask_cut_off_again": False}
+    """Settings that came after the first recordings, as nested tables, with what held before there
+    were any. The study file of a recording that lacks one means that, and no digest covers it."""
+
+    name: Name
+    seed: int = Field(default=0, strict=True)
+    system: str = DEFAULT_SYSTEM
+    conditions: tuple[str, ...]
+    """The conditions that the grid compares."""
+    repeats: int = Field(default=1, ge=1, le=99, strict=True)
+    ask_cut_off_again: bool = Field(default=True, strict=True)
+    """Whether a reply that reached `max_tokens` is asked for once more."""
+    benchmarks: Mapping[str, BenchmarkSettings]
+    models: BaseModels = BaseModels()
+    catalog: dict[str, Any] = Field(default_factory=dict)
+    """`[catalog.PART.NAME]`: own entries of the system's catalog."""
+
+    @classmethod
+    def recorded(cls, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The tables of a recording's study file, with what held before later settings."""
+        return _merged(cls.later, data)
+
+    def with_earlier_settings(self) -> Self:
+        """The study with later settings that its file does not name as they were before."""
+        return _earlier(self, self.later)
+
+    def chosen(self) -> dict[str, Any]:
+        """The settings that are not their default; of later ones, not what held before."""
+        own = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        return _without_earlier(own, self.model_dump(mode="json", by_alias=True), self.later)
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def _earlier(model: M, before: Mapping[str, Any]) -> M:
+    changed = {}
+    for name, value in before.items():
+        if isinstance(value, Mapping):
+            changed[name] = _earlier(getattr(model, name), value)
+        elif name not in model.model_fields_set:
+            changed[name] = value
+    return model.model_copy(update=changed)
+
+
+def _without_earlier(
+    own: Mapping[str, Any], whole: Mapping[str, Any], before: Mapping[str, Any]
+) -> dict[str, Any]:
+    """`own`, with those later settings of `whole` alone that are not what held before."""
+    made = dict(own)
+    for name, value in before.items():
+        now = whole[name]
+        if isinstance(value, Mapping):
+            now, value = _without_earlier(own.get(name, {}), now, value), {}
+        if now != value:
+            made[name] = now
+        else:
+            made.pop(name, None)
+    return made
+
+
+@dataclass(frozen=True)
+class EpisodeSpec:
+    """One cell of the grid."""
+
+    benchmark: str
+    task: Task
+    variant: str
+    """What stands between task and condition in the id: a kind of student, or settings' name."""
+    condition: str
+    repeat: int
+    """From 1."""
+    episode_id: str
+    """`benchmark.task.variant.condition`, `.factor` where the system has a further factor, `.rNN`
+    where the study repeats episodes, and `.cNN` for a continuation in a branch."""
+    parent_id: str
+    """The episode that a continuation continues; otherwise its own id. Labels are drawn by it."""
+    continuation: int = 0
+    """From 1 in a branch; 0 for an episode of its own."""
+    factor: str | None = None
+    """Value of a further factor of the system's grid; `None` where it has none."""
+
+
+def shipped_studies() -> dict[str, Path]:
+    """Study files that come with the package: name → path."""
+    folder = Path(str(resources.files("tutorsim.catalog") / "studies"))
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def read_study(path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """The tables of a study file, with overrides put in their places.
+
+    `overrides`: settings that take the file's place, as nested tables. Raises `StudyError` if the
+    file cannot be read or is no TOML.
+    """
+    return _merged(_read_toml(path), overrides)
+
+
+S = TypeVar("S", bound=BaseStudy)
+
+
+def validated_study(data: Mapping[str, Any], model: type[S], path: Path, *, example: str) -> S:
+    """Check the tables of a study file.
+
+    `example`: name of a shipped study of the system, to start from; may be empty. Raises
+    `StudyError` on an unknown key, with the nearest known one, or a wrong value.
+    """
+    _refuse_unknown_keys(data, model, str(path))
+    try:
+        return model.model_validate(data)
+    except StudyError as error:
+        raise StudyError(f"{path}: {error.what}", why=error.why, hint=error.hint) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        message = re.sub(r"^Value error, ", "", first["msg"])
+        given = "" if first["type"] in ("missing", "value_error") else f" (got {first['input']!r})"
+        start = shipped_studies().get(example)
+        raise StudyError(
+            f"{path}: {place + ': ' if place else ''}{message}{given}.",
+            hint=f"A complete study file to start from: {start}." if start else "",
+        ) from error
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """What a mistyped name may have meant, or every known one."""
+    import difflib  # of refusals alone
+
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"Did you mean {close[0]!r}?" if close else "Known are " + ", ".join(known) + "."
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(read_named(path).decode("utf-8-sig"))
+    except OSError as error:
+        shipped = ", ".join(shipped_studies())
+        raise StudyError(
+            f"The study file {path} cannot be read.",
+            why=str(error.strerror or error),
+            hint=f"Name a TOML file, or a shipped study: {shipped}.",
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise StudyError(
+            f"{path} is no TOML file.", why=str(error), hint="Correct the file at that place."
+        ) from error
+
+
+def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in over.items():
+        inner = merged.get(key)
+        both = isinstance(value, Mapping) and isinstance(inner, Mapping)
+        merged[key] = _merged(inner, value) if both and isinstance(inner, Mapping) else value
+    return merged
+
+
+def _refuse_unknown_keys(data: Mapping[str, Any], model: type[BaseModel], where: str) -> None:
+    """Refuse keys that no setting has, in the tables that are models and in tables of them."""
+    fields = {field.alias or name: field for name, field in model.model_fields.items()}
+    _refuse(data, tuple(fields), where)
+    for name, field in fields.items():
+        table = data.get(name)
+        if not isinstance(table, Mapping):
+            continue
+        inner = _model_of(field.annotation)
+        if inner is not None:
+            _refuse_unknown_keys(table, inner, f"{where.split(', ')[0]}, [{name}]")
+        entries = _entries_of(field.annotation)
+        if entries is not None:
+            names, entry = entries
+            if names:
+                _refuse(table, names, f"{where}, [{name}]")
+            for key, value in table.items():
+                if isinstance(value, Mapping):
+                    _refuse_unknown_keys(value, entry, f"{where}, [{name}.{key}]")
+
+
+def _model_of(annotation: Any) -> type[BaseModel] | None:
+    is_model = isinstance(annotation, type) and issubclass(annotation, BaseModel)
+    return annotation if is_model else None
+
+
+def _entries_of(annotation: Any) -> tuple[tuple[str, ...], type[BaseModel]] | None:
+    """Of a table of tables: the names that it can have (none: any), and what each holds."""
+    arguments = get_args(annotation)
+    if len(arguments) != 2 or get_origin(annotation) not in (dict, Mapping):
+        return None
+    entry = _model_of(arguments[1])
+    names = get_args(arguments[0]) if get_origin(arguments[0]) is Literal else ()
+    return None if entry is None else (names, entry)
+
+
+def _refuse(table: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    for key in table:
+        if key not in known:
+            raise StudyError(f"{where}: there is no setting {key!r}.", hint=nearest(key, known))

@@ -210,7 +210,7 @@ CHANGING = {
     ),
     *(
         "systems.group.study_of_lessons_and_duels.DuelState",
-        "systems.oversight.judge_lead_and_labels_without_debate.Progress",
+        "systems.oversight.judge_and_lead_evaluator_or_labels_alone.Progress",
     ),
     "systems.panel.study._Progress",
 }

@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple, get_args
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ratings.items import Item, items_of
+from tutorsim.analysis.ratings.texts_to_rate_with_context import Item, items_of
 from tutorsim.analysis.runs.run_tables import run_id
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.array_types import Floats, Ints

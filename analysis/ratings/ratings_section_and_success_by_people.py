@@ -40,7 +40,7 @@ from tutorsim.analysis.ratings.agreement import (
     beside_judge,
     gathered,
 )
-from tutorsim.analysis.ratings.items import Place
+from tutorsim.analysis.ratings.texts_to_rate_with_context import Place
 from tutorsim.analysis.recount import HELD_FIXED, possible_winners
 from tutorsim.analysis.recount.other_student_score_thresholds import episode_at_threshold
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import by_origin

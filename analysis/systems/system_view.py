@@ -26,7 +26,7 @@ from tutorsim.analysis.pages.words_and_safe_text import (
     odd_replies,
     warning_of_run,
 )
-from tutorsim.analysis.ratings.items import Passage
+from tutorsim.analysis.ratings.texts_to_rate_with_context import Passage
 from tutorsim.analysis.runs.run_tables import (
     SHARED_TABLES,
     CountedTable,

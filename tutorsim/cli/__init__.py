@@ -86,7 +86,7 @@ _MODULES = {
     **{name: module for module in _OF_TWO for name in module.split("_and_")},
     "audit": "audit_labels_delivered_replies",
     "cassette": "list_show_and_convert_recordings",
-    "check": "check_how_ballots_are_read",
+    "check": "check_how_ballot_file_is_read",
     "compare": "compare_runs_and_divergence_under_rule",
     "diverge": "compare_runs_and_divergence_under_rule",
     "judge": "tasks_and_program_judge",

@@ -18,8 +18,8 @@ from tutorsim.records.ratings import RATINGS_FILE
 from tutorsim.regular_files_and_digests import read_named
 
 if TYPE_CHECKING:
-    from tutorsim.analysis.ratings.items import Item
     from tutorsim.analysis.ratings.sheet import Sheet
+    from tutorsim.analysis.ratings.texts_to_rate_with_context import Item
     from tutorsim.analysis.systems.system_view import SystemRun
     from tutorsim.records.ratings import RatedBy, RatedSheet, Rubric, Subject
 
@@ -160,7 +160,7 @@ def _opened(run: Path, source: Path) -> SystemRun:
 
 def _items(run: SystemRun, subject: Subject) -> tuple[Item, ...]:
     """What of a run can be rated; refused if there is nothing."""
-    from tutorsim.analysis.ratings.items import items_of
+    from tutorsim.analysis.ratings.texts_to_rate_with_context import items_of
     from tutorsim.analysis.systems.system_view import view_of
 
     passages = view_of(run.head.system).passages
@@ -287,8 +287,8 @@ def _show_written(
 def _join(
     run: SystemRun, source: Path, files: Sequence[Path], *, scripted: bool, as_json: bool
 ) -> None:
-    from tutorsim.analysis.ratings.items import items_of
     from tutorsim.analysis.ratings.sheet import joined
+    from tutorsim.analysis.ratings.texts_to_rate_with_context import items_of
     from tutorsim.analysis.systems.system_view import view_of
     from tutorsim.replay import write_atomic
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from tutorsim.analysis.ratings.items import Block, Passage, Place
+from tutorsim.analysis.ratings.texts_to_rate_with_context import Block, Passage, Place
 from tutorsim.analysis.runs.run_tables import (
     SHARED_TABLES,
     Column,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from tutorsim.analysis.ratings.items import Block, Passage, Place
+from tutorsim.analysis.ratings.texts_to_rate_with_context import Block, Passage, Place
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,

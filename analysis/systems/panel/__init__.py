@@ -9,7 +9,7 @@ from typing import Any, Final
 import polars as pl
 
 from tutorsim.analysis.pages.document import Document
-from tutorsim.analysis.ratings.items import Block, Passage, Place
+from tutorsim.analysis.ratings.texts_to_rate_with_context import Block, Passage, Place
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import shared_turns
 from tutorsim.analysis.runs.run_tables import TABLES
 from tutorsim.analysis.systems.panel.episode_messages_and_list import trace

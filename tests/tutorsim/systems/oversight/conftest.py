@@ -19,7 +19,7 @@ from tutorsim.systems.oversight.debate_that_labels_a_reply import (
     builtin_items,
     item_flow,
 )
-from tutorsim.systems.oversight.judge_lead_and_labels_without_debate import ItemScene
+from tutorsim.systems.oversight.judge_and_lead_evaluator_or_labels_alone import ItemScene
 from tutorsim.systems.oversight.scripted_replies import recognise
 
 SHARED = Path(os.environ.get("TUTORSIM_PUBLISHED_DATA", "nowhere"))

@@ -26,10 +26,14 @@ from unittest.mock import patch
 
 import polars as pl
 
+from tests.analysis.ballots import test_convert_to_long_format as shapes
 from tests.guards import sources, systems
+from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.claims.claims_file import ClaimsFile
 from tutorsim.analysis.recount.result_models import RecountResult
 from tutorsim.cli import main
+from tutorsim.errors import BallotFileError, UsageError
 from tutorsim.kernel.cost_plan import PriceTable
 from tutorsim.records import RetestHead, RetestRecord, RunRecord
 from tutorsim.records.ratings import RatedSheet
@@ -76,7 +80,7 @@ _OF_BALLOTS: Final = (
 _OF_RUNS: Final = (
     *_OF_BALLOTS,
     "recount {} --threshold 0.5 --section outcomes --json",
-    "diverge {} --rule ranked",
+    "diverge {} --claims {out}/claims.json --rule ranked",
     "diverge {} --rule ranked --json",
     "diverge {} --rule condorcet --ties fallback --exempt 1 --episodes {out}/episodes.csv",
     "diverge {} --tie-policy random --json",
@@ -109,12 +113,17 @@ _OF_SYSTEMS: Final = (
     "retest {} --repeats 2 --plan",
     "run {}/study.toml --dry-run",
     "run {}/study.toml --dry-run --json",
+    "cassette list {} --json",
+    "cassette show {}",
+    "cassette show {} --json",
+    "cassette verify {}",
+    "cassette verify {} --json",
 )
 _OF_PLAYED: Final = (
     *_SCREENS,
     "summary {} --full",
     "summary {} --json",
-    "recount {} --full",
+    "recount {} --claims {out}/claims.json --full",
     "recount {} --json",
     "report {} -o {out}/page.html",
     "export {} -o {out}/tables",
@@ -124,7 +133,20 @@ _OF_PLAYED: Final = (
     "branch {} --rule ranked --plan",
     "audit {} -o {out}/audit --dry-run",
 )
-_OF_TWO: Final = ("compare {} {}", "compare {} {} --full", "compare {} {} --json")
+_OF_IMPORTED: Final = (
+    "summary {}",
+    "summary {} --claims {out}/claims.json --full",
+    "recount {}",
+    "recount {} --claims {out}/claims.json --full",
+    "recount {} --json",
+    "report {} -o {out}/page.html",
+    "export {} -o {out}/tables --format csv",
+)
+_OF_TWO: Final = (
+    "compare {} {}",
+    "compare {} {} --claims {out}/claims.json --full",
+    "compare {} {} --json",
+)
 _OF_RETESTS: Final = ("summary {}", "summary {} --full", "summary {} --json", _SCREENS[2])
 _OF_RATED: Final = (
     *_SCREENS,
@@ -133,6 +155,7 @@ _OF_RATED: Final = (
     "rate {} --export {out}/sheet.html --items 3 --raters 1",
     "rate {} --export {out}/sheet.txt",
 )
+_CHECKED: Final = ("check {}", "check {} --json")
 _FEW: Final = ("--targets simple,cumulative,approval,condorcet", "--exempt 0,1")
 
 
@@ -171,20 +194,27 @@ def _two(study):
 
 GUARDED: Final[Mapping[str, Guarded]] = {
     "demo": Guarded(
-        lambda folder: _replayed(folder, "demo"), (*_OF_RUNS, "report {} -o {out}/page.html")
+        lambda folder: _replayed(folder, "demo"),
+        (
+            *_OF_RUNS,
+            "report {} -o {out}/page.html",
+            "rate {} --export {out}/sheet.csv --of answers --items 4 --raters 1",
+        ),
     ),
     "branch": Guarded(sources.branched, _OF_RUNS),
     "parent and branch": Guarded(sources.parent_and_branch, _OF_TWO),
     "retest": Guarded(sources.retested, _OF_RUNS),
     "several formats": Guarded(sources.several_formats, _OF_RUNS),
     "rated": Guarded(lambda folder: systems.rated(folder, said), _OF_RATED),
-    "120 turns": Guarded(lambda folder: sources.generated(folder, 120), _OF_BALLOTS),
-    "three roles": Guarded(lambda folder: sources.drawn(folder, 3, 3, 24), _OF_BALLOTS),
+    "120 turns": Guarded(lambda folder: sources.generated(folder, 120), (*_OF_BALLOTS, *_CHECKED)),
+    "three roles": Guarded(
+        lambda folder: sources.drawn(folder, 3, 3, 24), (*_OF_BALLOTS, *_CHECKED)
+    ),
     "five candidates": Guarded(lambda folder: sources.drawn(folder, 5, 2, 12), _some()),
     "six roles": Guarded(lambda folder: sources.drawn(folder, 6, 6, 8), _some(*_FEW)),
     "eight roles": Guarded(lambda folder: sources.drawn(folder, 8, 8, 4), _some(*_FEW)),
-    "rich ballots": Guarded(sources.rich, _OF_BALLOTS),
-    "PrefLib": Guarded(sources.preflib, _OF_BALLOTS),
+    "rich ballots": Guarded(sources.rich, (*_OF_BALLOTS, *_CHECKED)),
+    "PrefLib": Guarded(sources.preflib, (*_OF_BALLOTS, *_CHECKED)),
     "three lines": Guarded(sources.three_lines, (*_SCREENS, "check {}", "summary {} --json")),
     "recording": Guarded(lambda folder: _recording(folder, "demo"), _OF_RECORDINGS),
     **{
@@ -192,8 +222,21 @@ GUARDED: Final[Mapping[str, Guarded]] = {
         for name in ("debate", "group", "oversight", "oversight-audit")
     },
     "council": Guarded(
-        lambda folder: _council(folder), (*_OF_PLAYED, *_show("truthfulqa.rankings-3"))
+        lambda folder: _council(folder), (*_OF_PLAYED, *_show("truthfulqa.rankings-3"), *_CHECKED)
     ),
+    **{
+        f"logs of {program}": Guarded(
+            lambda folder, make=make: make(folder / "made", said),
+            (
+                f"import {program} {{}}/logs -o {{out}}/run",
+                *(command.replace("{}", "{}/run") for command in _OF_IMPORTED),
+            ),
+        )
+        for program, make in (
+            ("council", systems.council_logs),
+            ("mallm", systems.mallm_logs),
+        )
+    },
     "debates": Guarded(
         lambda folder: systems.played(folder / "run", systems.DEBATE),
         (
@@ -204,6 +247,7 @@ GUARDED: Final[Mapping[str, Guarded]] = {
                 "undecided=leader,none", "merge_identical=true", "agreement_reading=lenient"
             ),
             *_show(*(f"strategyqa.strategyqa-0001.default.{c}.r01" for c in ("simple", "full"))),
+            *_CHECKED,
         ),
     ),
     "lessons": Guarded(
@@ -231,7 +275,9 @@ GUARDED: Final[Mapping[str, Guarded]] = {
             *_show(*(f"mrbench.cookies-1-Hammer.none.{c}" for c in ("hpo", "self_consistency"))),
         ),
     ),
-    "panels": Guarded(lambda folder: systems.played(folder / "run", systems.PANELS), _OF_PLAYED),
+    "panels": Guarded(
+        lambda folder: systems.played(folder / "run", systems.PANELS), (*_OF_PLAYED, *_CHECKED)
+    ),
     "audit": Guarded(
         lambda folder: _replayed(folder, "oversight-audit"),
         (*_OF_PLAYED, "rate {} --export {out}/sheet.csv --items 6 --raters 1"),
@@ -252,6 +298,7 @@ GUARDED: Final[Mapping[str, Guarded]] = {
         )
     },
     "refused files": Guarded(lambda folder: folder, ()),
+    "read files": Guarded(lambda folder: folder, ()),
     "fields": Guarded(lambda folder: folder, ()),
 }
 WRITTEN: Final = {
@@ -265,6 +312,7 @@ WRITTEN: Final = {
 COSTLY: Final = (
     *("demo", "branch", "retest", "several formats", "120 turns", "three roles"),
     *("five candidates", "six roles", "eight roles", "rich ballots", "recording"),
+    *("logs of council", "logs of mallm", "read files"),
 )
 """What CI holds with the other costly tests."""
 
@@ -317,12 +365,15 @@ def changes(known, found):
 def items_of(name, folder):
     """Item → text to keep, of one source.
 
-    `refused files` are all bad ballot files; `fields` are what study files, records, tasks and
-    tables have: each field's type, bounds and default.
+    `refused files` are all bad ballot files, and `read files` are ballots in the many shapes that
+    people write them in, each kept as a hash of what it is read as; `fields` are what study files,
+    records, tasks and tables have: each field's type, bounds and default.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if name == "refused files":
         found = _refusals(folder)
+    elif name == "read files":
+        found = _readings(folder)
     elif name == "fields":
         found = iter(_fields().items())
     else:
@@ -360,6 +411,37 @@ def _refusals(folder):
             text = said(f"{command.format(out=folder / f'tables{i}')} {file}")
             by_text.setdefault(text, []).append(command.split()[0])
         yield from ((f"{wrong}: {', '.join(names)}", text) for text, names in by_text.items())
+
+
+def _readings(folder):
+    cases = {
+        "without hints": [(name, text, Hints()) for name, text, _ in shapes.FOUND],
+        "natural": [case[:3] for case in shapes.NATURAL.values()],
+        "of people": [
+            (name, text, Hints(**hints)) for name, text, hints, *_ in shapes.PEOPLES.values()
+        ],
+        "refused": [("b.csv", text, hints) for text, hints, _ in shapes.REFUSED.values()],
+    }
+    for what, files in cases.items():
+        lines = []
+        for i, (name, text, hints) in enumerate(files):
+            (folder / f"{what} {i}").mkdir()
+            file = folder / f"{what} {i}" / name
+            file.write_text(text, encoding="utf-8")
+            told = said(f"check '{file}' --json") + _reading(file, hints)
+            digest = hashlib.sha256(told.replace(str(folder), "FOLDER").encode()).hexdigest()[:10]
+            lines.append(f"{i} {digest}")
+        yield what, "\n".join(lines)
+
+
+def _reading(file, hints):
+    """The rows that a file is read as, and what was assumed; or the refusal."""
+    try:
+        source = open_source(file, hints=hints)
+    except (BallotFileError, UsageError) as asked:
+        return f"{asked.what} {asked.why} {asked.hint}"
+    assumed = (source.budget, source.top, source.fallback_order, *source.notes)
+    return source.ballots.write_ndjson() + "\n".join(map(str, assumed))
 
 
 def _fields():

@@ -2,9 +2,11 @@
 
 import csv
 import json
+from random import Random
 from typing import Any, Final
 
 from tests.tutorsim.cli.conftest import draw, usual_reply, write_records, write_run
+from tests.tutorsim.systems.debate import test_mallm_logs as mallm
 from tutorsim.kernel.flow_and_drivers import PersonInput, drive, scripted
 from tutorsim.kernel.load_study_file import load_study
 from tutorsim.kernel.retest_flow import askings, retest_flow
@@ -129,6 +131,78 @@ def asked_again(folder, study):
     (run / RETEST_FILE).write_text("\n".join([*lines, ""]), encoding="utf-8")
     (run / RETEST_HEAD_FILE).write_text(to_line(head) + "\n", encoding="utf-8")
     return run
+
+
+def council_logs(folder, said):
+    """Votes of four members, drawn, and the run that they are imported as; some rank few answers,
+    or nobody."""
+    random, members = Random("council"), ("alpha", "beta", "gamma", "delta")
+    trials = [
+        {
+            "benchmark": f"sums{number % 2}",
+            "question_id": f"q{number}",
+            "structure": "Independent → Rank → Synthesize",
+            "stage1_responses": {
+                one: f"FINAL ANSWER: {random.choice('7789')}" + " so" * random.randint(0, 4)
+                for one in members
+            },
+            "stage2_data": {
+                "rankings": {
+                    one: random.sample("ABCD", random.choice((4, 4, 4, 4, 3, 2, 0)))
+                    for one in members
+                },
+                "label_to_model": dict(zip("ABCD", random.sample(members, 4), strict=True)),
+            },
+            "stage3_data": {},
+            "expected": "7",
+            "is_correct": number % 3 == 0,
+        }
+        for number in range(16)
+    ]
+    return _imported(folder, said, "council", trials)
+
+
+def mallm_logs(folder, said):
+    """Discussions of three agents over two turns, drawn, a few under each rule, and their run."""
+    random = Random("mallm")
+    logs = [_discussion(random, number) for number in range(12)]
+    return _imported(folder, said, "mallm", logs)
+
+
+def _discussion(random, number):
+    said = [
+        mallm.said(n, n // 3 + 1, n % 3, agrees=random.random() < 0.7, solution=random.choice("AB"))
+        for n in range(6)
+    ]
+    answers = [random.choice(("A) Yes", "B) No", "so")) for _ in mallm.NAMES]
+    changes = {"exampleId": f"x-{number}", "turns": 2, "globalMemory": said}
+    if number % 4 == 0:
+        return mallm.log(**changes, decisionSuccess=all(one["agreement"] for one in said[-2:]))
+    places = [random.sample(range(3), 3) for _ in mallm.NAMES]
+    approved = [[mallm.NAMES[i] for i in order[: 1 + order[0]]] for order in places]
+    kind, process, votes = (
+        ("simple_voting", "", [order[0] for order in places]),
+        ("ranked_voting", "", places),
+        (
+            "approval_voting",
+            "".join(
+                f"{name} approved answers from {of}\n"
+                for name, of in zip(mallm.NAMES, approved, strict=True)
+            ),
+            [place for order in places for place in order],
+        ),
+    )[number % 4 - 1]
+    vote = mallm.voted(kind, answers, process, votes)["1"]
+    return mallm.log(votes={"2": vote}, finalAnswer=random.choice(answers), **changes)
+
+
+def _imported(folder, said, program, logs):
+    (folder / "logs").mkdir(parents=True)
+    for number, one in enumerate((logs[:5], logs[5:])):
+        place = folder / "logs" / f"{number}.json"
+        place.write_text(json.dumps(one), encoding="utf-8")
+    said(f"import {program} {folder / 'logs'} -o {folder / 'run'}")
+    return folder
 
 
 def rated(folder, said):

@@ -346,7 +346,7 @@ class _Gathering:
                 name=name,
                 system=system.name,
                 conditions=tuple(self._conditions),
-                repeats=max(self._names.values(), default=1),
+                repeats=max(self._names.values()),
                 benchmarks=tuple(self._benchmarks),
                 voting=self._voting(form),
             ),

@@ -796,7 +796,7 @@ FOUND = [
     ("b.csv", "voter,choice,,\nv,a,,\nw,b,,\n", "simple b v a=1 b=0"),
     (
         "b.csv",
-        'id,a,b\nid,a?,b?\n"{""ImportId"":""x""}","{""ImportId"":""y""}",\n1,1,2\n2,2,1\n',
+        'id,a,b\nid,a?,b?\n"{""ImportId"":""x""}","{""ImportId"":""y""}",\n1,1,2\n',
         "two more rows of headings",
     ),
     ("b.csv", "id,a,b\n1,Strongly agree,Agree\n2,Agree,Strongly agree\n", "words of a scale"),

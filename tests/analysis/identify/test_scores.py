@@ -20,6 +20,7 @@ from tutorsim.analysis.identify import NEVER, READINGS_OF_TIES, Identifier
 from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, rank_options
 from tutorsim.analysis.identify.possible_winners import answer_panels, table_ends
 from tutorsim.analysis.identify.small_panel_winners import outcomes
+from tutorsim.analysis.identify.win_conditions import _scored_options
 
 EXEMPT = (0, 1, 2)
 
@@ -159,7 +160,8 @@ def test_options_left_out_lie_within_the_bounds(scores):
         for c in range(5):
             every = rank_options(domain, c, 5, scores)
             some = rank_options(domain, c, 5, scores, many=1)
-            assert every.whole
+            kept = [_scored_options(np.int32, domain, c, 5, scores, many).whole for many in (1, 99)]
+            assert (every.whole, kept) == (True, [some.whole, True])
             assert set(map(tuple, some.rows)) <= set(map(tuple, every.rows))
             assert (some.low <= every.low).all()
             assert (some.high >= every.high).all()

@@ -7,13 +7,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import orjson
 import pytest
 
 from tests.tutorsim.conftest import files, on_disk
 from tutorsim.model.batch_api import call_digest
-from tutorsim.runner.batches import BATCHES_FILE
+from tutorsim.runner.batches import BATCHES_FILE, _by_episodes
 from tutorsim.standin import Endpoint, StandIn
 from tutorsim.standin.http_responses_and_faults import Response
 from tutorsim.standin.messages_api import Batches, entry_error
@@ -131,6 +132,13 @@ def test_a_batch_is_split_where_the_endpoint_has_its_limits(
     assert "sent 4 calls" in said.err
     assert "sent 5 calls" not in said.err
     assert hook.sent > 20
+
+
+def test_a_group_of_calls_is_so_many_whole_episodes(monkeypatch):
+    monkeypatch.setattr("tutorsim.runner.batches.SIDE_BY_SIDE", 2)
+    calls = [SimpleNamespace(name=f"{episode}/{n}") for episode in "abcde" for n in (1, 2)]
+    groups = ["".join(call.name[0] for call in group) for group in _by_episodes(calls)]
+    assert groups == ["aabb", "ccdd", "ee"]
 
 
 ONCE_MORE = ("--max-retries", 1, "--max-outage", 0)

@@ -332,7 +332,10 @@ def test_the_report_says_what_holds_and_is_plain_data(bench):
     assert LEVELS[report["level"]] <= on
     assert len(report["probes"]) == 12
     assert all(result.startswith("denied") for result in report["probes"].values())
-    assert report["fixed_loop_seconds"] > 0
+    assert report["fixed_loop_seconds"] == round(report["fixed_loop_seconds"], 4) > 0
+    [zygote] = [one._process.pid for one in bench.sandbox._slots.queue if one is not None][:1]
+    score = int(Path("/proc/self/oom_score_adj").read_text())
+    assert Path(f"/proc/{zygote}/oom_score_adj").read_text() == f"{max(500, score)}\n"
 
 
 def test_the_fingerprint_names_limits_and_interpreter_and_nothing_of_the_machine():

@@ -3,14 +3,17 @@ import json
 import socket
 import threading
 import time
+from unittest.mock import AsyncMock
 
 import anthropic
 import pytest
+from uvicorn.server import ServerState
 
 from tests.tutorsim.standin.conftest import body
 from tutorsim.errors import UsageError
 from tutorsim.standin import STANDIN_VERSION, Endpoint, StandIn, serve
 from tutorsim.standin import server as server_module
+from tutorsim.standin.http_responses_and_faults import parse_fault
 
 pytestmark = pytest.mark.loopback
 
@@ -236,6 +239,22 @@ def test_a_slow_reply_holds_up_later_ones_of_its_own_connection_only():
             waiting.recv(1)
         waiting.settimeout(60)
         assert receive(waiting)[0] == 200
+
+
+def test_nothing_is_sent_to_a_client_that_went_away_while_it_waited():
+    scope = {"type": "http", "method": "POST", "raw_path": b"/v1/messages", "query_string": b""}
+
+    async def sent_after(seconds):
+        asked = {"type": "http.request", "body": json.dumps(body()).encode()}
+        receive = AsyncMock(side_effect=[asked, {"type": "http.disconnect"}])
+        send = AsyncMock()
+        endpoint = Endpoint(seed=1, faults=[parse_fault(f"slow:1:{seconds}")])
+        application = server_module._application(endpoint, ServerState())
+        await application({**scope, "headers": []}, receive, send)
+        return [call.args[0]["type"] for call in send.await_args_list]
+
+    assert asyncio.run(sent_after(0)) == ["http.response.start", "http.response.body"]
+    assert asyncio.run(sent_after(60)) == []
 
 
 def test_a_dropped_connection_brings_nothing_and_a_cut_one_a_part():

@@ -9,7 +9,6 @@ all of them.
 
 import mmap
 import os
-import signal
 import socket
 import threading
 from collections.abc import Callable, Iterable
@@ -81,7 +80,6 @@ def tried(change: Callable[[], object], targets: Targets, names: Iterable[str] =
     pid = os.fork()
     if pid == 0:
         try:
-            signal.pthread_sigmask(signal.SIG_SETMASK, [])
             os.close(ours)
             failure = _failure(change)
             _say(theirs, "", failure)

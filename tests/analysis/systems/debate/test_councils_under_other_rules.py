@@ -151,6 +151,13 @@ def test_11_of_12_bundled_winners_are_single_and_no_rule_on_rankings_changes_one
     ]
 
 
+def test_another_winner_for_certain_is_a_change(small):
+    """A is first twice and last once, a mean place of 1.67, and those who rank B give it 1.5."""
+    run = small((["A"], ["A", "B"], ["B", "C", "A"]))
+    found = {row["rule"]: row for row in rows(council_recount(run), "rules")}["simple"]
+    assert [found[name] for name in ("votes", "keeps", "changes", "open")] == [1, 0, 1, 0]
+
+
 def test_a_vote_without_a_condorcet_winner_is_no_change(small):
     """A B C and C A B: A has the best mean place, beats B, and ties C."""
     run = small((["A", "B", "C"], ["C", "A", "B"], []))

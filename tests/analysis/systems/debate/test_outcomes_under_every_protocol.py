@@ -12,6 +12,8 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     RULES,
     Changes,
     Debate,
+    Told,
+    contrasts,
     possible_outcomes,
 )
 from tutorsim.ballots_and_decisions import CONSENSUS_RULES
@@ -223,6 +225,19 @@ def test_a_debate_counts_a_vote_once_however_often_it_is_asked(monkeypatch):
     debate = Debate(full)
     assert {(rule, one): debate.recounted(rule, one) for rule, one in alone} == alone
     assert len(counted) <= len(full.turns) * len(PROTOCOLS)
+
+
+def test_protocols_are_compared_on_debates_that_both_know_exactly():
+    """Simple leads ranked by 100 in one debate and by 0 in another; ranked is open in the third."""
+
+    def told(score, certainty="exact"):
+        return Told("b.t", certainty, score, score, True, 1, 0)
+
+    open_ = told(0, "open")
+    kept = {"simple": (told(100), told(50), told(100)), "ranked": (told(0), told(50), open_)}
+    debates = [[kept.get(rule, (open_,) * 3)[place] for rule in RULES] for place in range(3)]
+    [one] = contrasts(debates, ("simple", "ranked"), seed=1)
+    assert (one.difference.value, one.difference.n) == (50, 2)
 
 
 def test_a_question_that_is_too_costly_leaves_every_candidate(monkeypatch):

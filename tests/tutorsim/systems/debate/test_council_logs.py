@@ -9,6 +9,7 @@ import pytest
 
 from tutorsim.errors import LogError
 from tutorsim.kernel.system import LogReading
+from tutorsim.records import read_run
 from tutorsim.runner.write_run_folder_and_import_logs import import_logs, log_files
 from tutorsim.systems.debate import DEBATE
 from tutorsim.systems.debate.council_logs import (
@@ -600,6 +601,7 @@ def test_conversations_of_one_name_in_two_folders_are_two_questions(tmp_path):
     import_logs(DEBATE, DEBATE.logs["council"], log_files([tmp_path]), tmp_path / "run")
     lines = (tmp_path / "run" / "episodes.jsonl").read_text().splitlines()
     assert [json.loads(line)["task_id"] for line in lines] == ["talk-1", "talk-1.r02"]
+    assert read_run(tmp_path / "run").study.repeats == 2
 
 
 def test_if_nothing_can_be_read_every_file_is_told_and_nothing_is_written(tmp_path):

@@ -80,6 +80,8 @@ def test_flags_are_as_logged_and_read_anew_from_the_text(tmp_path):
         said(2, 1, 2, agrees=True),
     ]
     [one] = read(tmp_path, log(globalMemory=messages, decisionSuccess=False))
+    said_and_seen = [(one.number, one.shown) for one in one.record.turns[0].messages]
+    assert said_and_seen == [(1, ()), (2, (1,)), (3, (1, 2))]
     assert Debate(one.record).recounted("unanimity").answers == ("A) Yes",)
     again = Changes(agreement_reading="tag")
     assert Debate(one.record).recounted("unanimity", again).certainty == "beyond"

@@ -39,7 +39,7 @@ FOR_ANALYSIS = {
 
 RULES_FOR_ANALYSIS = {
     "tutorsim.analysis.systems.debate.": "tutorsim.systems.debate.end_of_debate.",
-    "tutorsim.analysis.systems.group.": "tutorsim.systems.group.speaker_selection.",
+    "tutorsim.analysis.systems.group.": "tutorsim.systems.group.speaker_selection_and_its_reasons.",
     "tutorsim.analysis.systems.oversight.": "tutorsim.systems.oversight.reply_reading.",
 }
 """A system's view → the pure rule of that system that its recount asks of logged scores."""
@@ -50,7 +50,11 @@ ASK_ANALYSIS = ("python_api_of_run", "cli")
 ONLY_IN = {
     "anthropic": ("tutorsim.model.",),
     "vcr": ("tutorsim.replay.",),
-    "polars": ("tutorsim.analysis.", "tutorsim.tasks.files.", "tutorsim.python_api_of_run."),
+    "polars": (
+        "tutorsim.analysis.",
+        "tutorsim.tasks.task_files_and_their_formats.",
+        "tutorsim.python_api_of_run.",
+    ),
     "altair": ("tutorsim.analysis.",),
     "distributed": ("tutorsim.dask_cluster.",),
     "click": ("tutorsim.cli.",),
@@ -506,7 +510,7 @@ FORMATS_BY_NAME = {
     # Closed sets.
     "tutorsim.analysis.ballots.vote_arrays": "the four ballots that a rich one holds",
     "tutorsim.analysis.ballots.one_whole_ballot_per_row": "what names candidates",
-    "tutorsim.analysis.systems.panel.panels_compared": "formats counted in closed form",
+    "tutorsim.analysis.systems.panel.panels_compared_and_random_ballots": "counted in closed form",
     "tutorsim.systems.debate.mallm_logs": "the four of the program MALLM",
     # Other things of the same name.
     "tutorsim.analysis.systems.panel.student_outcomes": "a score is what a student's answer gets",

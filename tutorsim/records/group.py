@@ -79,8 +79,9 @@ class StepRecord(Record):
     """A rule of the selection that applied, and who was left after it."""
 
     rule: str
-    """As in `tutorsim.systems.group.speaker_selection`; `after_withdrawal`: the utterance before
-    it was withdrawn, so this one was posted whatever the person had written meanwhile."""
+    """As in `tutorsim.systems.group.speaker_selection_and_its_reasons`; `after_withdrawal`: the
+    utterance before it was withdrawn, so this one was posted whatever the person had written
+    meanwhile."""
     kept: tuple[str, ...]
 
 

@@ -1,6 +1,5 @@
 """Tasks, and readers for the two published task files."""
 
-from tutorsim.tasks.files import FORMATS, builtin, load_tasks, read_humaneval, read_sciq
 from tutorsim.tasks.task import (
     CodeTask,
     ScienceTask,
@@ -9,6 +8,13 @@ from tutorsim.tasks.task import (
     dump_tasks,
     safe_id,
     tasks_digest,
+)
+from tutorsim.tasks.task_files_and_their_formats import (
+    FORMATS,
+    builtin,
+    load_tasks,
+    read_humaneval,
+    read_sciq,
 )
 
 __all__ = [

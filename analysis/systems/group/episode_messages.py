@@ -7,7 +7,7 @@ from typing import Final
 from tutorsim.analysis.pages.shown_episodes import Episode, Message, Telling, usual_marks
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
-from tutorsim.systems.group.speaker_selection import reason
+from tutorsim.systems.group.speaker_selection_and_its_reasons import reason
 
 TELLING: Final[Telling] = {
     "the first lesson with a simulated learner": lambda one: (

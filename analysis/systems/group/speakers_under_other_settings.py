@@ -33,7 +33,7 @@ from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.errors import UsageError
 from tutorsim.records import RetestReply, RunRecord
 from tutorsim.records.group import GroupRecord, LessonRecord
-from tutorsim.systems.group.speaker_selection import (
+from tutorsim.systems.group.speaker_selection_and_its_reasons import (
     CRITERIA,
     EXTERNAL,
     INTERNAL,

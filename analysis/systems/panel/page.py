@@ -64,7 +64,7 @@ from tutorsim.analysis.systems.panel.page_data import (
     askings_table,
     beside_floor_table,
 )
-from tutorsim.analysis.systems.panel.panels_compared import certain_table
+from tutorsim.analysis.systems.panel.panels_compared_and_random_ballots import certain_table
 from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
     panel_table,
     self_support_table,

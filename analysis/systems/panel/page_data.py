@@ -31,7 +31,7 @@ from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
     with_random_ties,
     without_tie_round,
 )
-from tutorsim.analysis.systems.panel.panels_compared import PanelsView
+from tutorsim.analysis.systems.panel.panels_compared_and_random_ballots import PanelsView
 from tutorsim.analysis.systems.panel.self_support_labels_and_power import pivotality
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import (
     ChanceBaseline,

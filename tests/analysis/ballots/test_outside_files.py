@@ -12,7 +12,7 @@ from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError, UsageError
-from tutorsim.tasks.files import read_parquet
+from tutorsim.tasks.task_files_and_their_formats import read_parquet
 
 HEAD = "episode_id,turn,stage,voter,candidate,mass,protocol"
 

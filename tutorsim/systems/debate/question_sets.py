@@ -29,7 +29,8 @@ from typing import Any, Final, Literal, get_args
 
 from tutorsim.errors import TaskFileError
 from tutorsim.tasks import Task
-from tutorsim.tasks.files import (
+from tutorsim.tasks.task import LETTERS, AnswerScore, TaskFormat, score_answer
+from tutorsim.tasks.task_files_and_their_formats import (
     Row,
     check_ids,
     checked_text,
@@ -41,7 +42,6 @@ from tutorsim.tasks.files import (
     refuse,
     text_of,
 )
-from tutorsim.tasks.task import LETTERS, AnswerScore, TaskFormat, score_answer
 from tutorsim.vocabularies import AnswerKind
 
 DebateBenchmark = Literal["mmlu", "mmlu_pro", "gpqa", "strategyqa", "musr", "squad2"]

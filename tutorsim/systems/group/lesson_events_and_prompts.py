@@ -13,7 +13,7 @@ from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Question
 from tutorsim.records.group import EventKind
 from tutorsim.systems.group.settings import GroupCatalog, Study
-from tutorsim.systems.group.speaker_selection import Moment
+from tutorsim.systems.group.speaker_selection_and_its_reasons import Moment
 from tutorsim.systems.group.tasks import Checklist, Lesson, Scenario, StageTask
 
 # --- Timeline ------------------------------------------------------------------------------------

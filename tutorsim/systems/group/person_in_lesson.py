@@ -20,7 +20,7 @@ from tutorsim.replay.program_verdicts_and_person_inputs import InputStore
 from tutorsim.runner.job_pieces_and_event_loop import RefusedMessage
 from tutorsim.systems.group.lesson_events_and_prompts import LEARNER, Event, Group, GroupScene
 from tutorsim.systems.group.lesson_flow import Board
-from tutorsim.systems.group.speaker_selection import reason
+from tutorsim.systems.group.speaker_selection_and_its_reasons import reason
 from tutorsim.systems.group.tasks import Lesson
 
 Phase = Literal["waiting", "running", "ended", "stopped"]

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tutorsim.catalog import BaseCatalog, read_catalog
 from tutorsim.kernel.study_file_head import BaseModels, BaseStudy, BenchmarkSettings, Name, Settings
-from tutorsim.systems.group.speaker_selection import Rule, SelectionRule, Silence
+from tutorsim.systems.group.speaker_selection_and_its_reasons import Rule, SelectionRule, Silence
 
 # --- Settings ------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from tutorsim.systems.group.lesson_events_and_prompts import (
     HeldThought,
     Ruling,
 )
-from tutorsim.systems.group.speaker_selection import (
+from tutorsim.systems.group.speaker_selection_and_its_reasons import (
     CRITERIA,
     Bid,
     Selection,

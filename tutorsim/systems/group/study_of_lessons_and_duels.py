@@ -40,7 +40,7 @@ from tutorsim.systems.group.lesson_events_and_prompts import (
 )
 from tutorsim.systems.group.lesson_flow import NEXT_SPEAKER, SELF_SELECT, LessonState, run_lesson
 from tutorsim.systems.group.settings import DUEL, PERSON, GroupCatalog, GroupSettings, Study
-from tutorsim.systems.group.speaker_selection import CRITERIA
+from tutorsim.systems.group.speaker_selection_and_its_reasons import CRITERIA
 from tutorsim.systems.group.speaking_cycle_and_reply_reading import (
     RATINGS,
     Verdict,

@@ -19,7 +19,7 @@ from tutorsim.records.group import LessonRecord
 from tutorsim.records.oversight import AuditedReply
 from tutorsim.systems.oversight.replies_to_label import Item, SpeakerTurn
 from tutorsim.tasks import Task
-from tutorsim.tasks.files import Row, read_rows, read_text, refuse
+from tutorsim.tasks.task_files_and_their_formats import Row, read_rows, read_text, refuse
 
 Possible = Mapping[tuple[str, int], Mapping[str, tuple[str, ...]]]
 """Episode and turn → rule → roles that could have won."""

@@ -17,7 +17,7 @@ from tutorsim.records.oversight import (
     AuditedReply,
     dialogue_text,
 )
-from tutorsim.tasks.files import kind_of, read_text
+from tutorsim.tasks.task_files_and_their_formats import kind_of, read_text
 
 # --- Labelled item -------------------------------------------------------------------------------
 

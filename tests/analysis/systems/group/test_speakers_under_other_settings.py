@@ -39,7 +39,13 @@ from tutorsim.records import (
     to_line,
 )
 from tutorsim.systems.group.settings import GroupSettings
-from tutorsim.systems.group.speaker_selection import CRITERIA, Bid, Moment, Rule, select_speaker
+from tutorsim.systems.group.speaker_selection_and_its_reasons import (
+    CRITERIA,
+    Bid,
+    Moment,
+    Rule,
+    select_speaker,
+)
 from tutorsim.systems.group.tasks import builtin_lessons
 
 AGENTS = ("alice", "bob", "charlie")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutorsim.systems.group import speaking_cycle_and_reply_reading as reading
-from tutorsim.systems.group.speaker_selection import CRITERIA
+from tutorsim.systems.group.speaker_selection_and_its_reasons import CRITERIA
 
 SIX = dict.fromkeys(CRITERIA, 3.5)
 

@@ -16,9 +16,11 @@ from tutorsim.analysis.ballots.recount_source import of_panel
 from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import turn_table
 from tutorsim.analysis.pages.document import Section
 from tutorsim.analysis.runs.run_tables import TABLES
-from tutorsim.analysis.systems.panel import panels_compared as ties_under_random_ballots
+from tutorsim.analysis.systems.panel import (
+    panels_compared_and_random_ballots as ties_under_random_ballots,
+)
 from tutorsim.analysis.systems.panel.contrasts import compare_runs
-from tutorsim.analysis.systems.panel.panels_compared import (
+from tutorsim.analysis.systems.panel.panels_compared_and_random_ballots import (
     PanelsView,
     leaders_by_chance,
     panel_contrasts,

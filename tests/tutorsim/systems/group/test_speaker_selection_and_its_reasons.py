@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutorsim.records.group import CycleRecord, PredictionRecord, StepRecord, ThoughtRecord
-from tutorsim.systems.group.speaker_selection import (
+from tutorsim.systems.group.speaker_selection_and_its_reasons import (
     CRITERIA,
     Bid,
     Moment,

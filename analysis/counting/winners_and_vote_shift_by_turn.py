@@ -111,16 +111,23 @@ class TurnTable:
     @cached_property
     def task(self) -> Ints:
         """Shape (turns,): a number for each of `clusters_of`, in the order of their names."""
-        every = self.places.select(_CLUSTER)
+        episodes = self.votes.episodes
+        every = episodes.select(_CLUSTER)
         different = every.unique()
-        names = different.rows()
-        by_name = sorted(range(len(names)), key=lambda row: repr(names[row]))
+        names = list(map(repr, different.rows()))
+        by_name = sorted(range(len(names)), key=names.__getitem__)
         numbers = np.empty(len(names), dtype=fitting(len(names)))
         numbers[by_name] = np.arange(len(names))
-        numbered = different.with_columns(number=numbers)
-        found = every.join(
-            numbered, on=every.columns, how="left", nulls_equal=True, maintain_order="left"
+        numbered = every.join(
+            different.with_columns(number=numbers),
+            on=every.columns,
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
         )
+        named = episodes.select("episode_id", numbered.get_column("number"))
+        turns = self.votes.turns.select("episode_id")
+        found = turns.join(named, on="episode_id", how="left", maintain_order="left")
         return np.asarray(found.get_column("number"))
 
     def protocols(self) -> Iterator[tuple[BallotFormat, Bools]]:
@@ -236,15 +243,18 @@ def _shifts(votes: Votes) -> Floats:
     for first in votes.initial:
         for last in votes.final:
             if first.candidates.shape[1] == last.candidates.shape[1]:
-                turns, one, two = np.intersect1d(
-                    first.turn, last.turn, assume_unique=True, return_indices=True
-                )
+                row = np.full(len(shifts), -1)
+                row[last.turn] = np.arange(len(last.turn))
+                one = np.flatnonzero(row[first.turn] >= 0)
+                two = row[first.turn[one]]
                 same = fold(np.logical_and, first.candidates[one] == last.candidates[two], 1)
-                before, after = first.totals[one[same]], last.totals[two[same]]
-                shifts[turns[same]] = _distances(before, after)
-                alike[turns[same]] = True
-    voted = [first.turn for first in votes.initial]
-    others = np.setdiff1d(np.concatenate([*voted, *_NONE]), np.flatnonzero(alike))
+                one, two = one[same], two[same]
+                shifts[first.turn[one]] = _distances(first.totals[one], last.totals[two])
+                alike[first.turn[one]] = True
+    voted = np.zeros(len(shifts), dtype=np.bool_)
+    for first in votes.initial:
+        voted[first.turn] = True
+    others = np.flatnonzero(voted & ~alike)
     if len(others):
         _join_others(shifts, votes, others)
     return shifts

@@ -337,8 +337,7 @@ def noise_figure(of: Evidence) -> Iterator[Row]:
 def _margins(of: Evidence) -> pl.DataFrame:
     found, places = margins(of.source), {d.protocol: i for i, d in enumerate(of.diagnostics)}
     if of.unordered:  # a turn that is left tied has no winner to change
-        decided = of.turns.filter(pl.col("winner").is_not_null())
-        found = found.join(decided, on=["episode_id", "turn"], how="semi")
+        found = found.filter(of.turns.get_column("winner").is_not_null())
     counts = found.group_by("protocol", "margin").agg(turns=pl.len().cast(pl.Int64))
     place = pl.col("protocol").replace_strict(places, return_dtype=pl.Int64)
     return counts.sort(place, "margin", nulls_last=True)

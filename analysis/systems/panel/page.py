@@ -911,6 +911,7 @@ def _without_episodes(source: Source) -> str:
 
 
 def _episodes(evidence: Evidence) -> Episodes:
-    flipped = evidence.turns.filter(pl.col("flip")).get_column("episode_id").to_list()
-    made = Episodes(evidence.source.episodes, partial(trace, None), telling(set(flipped)))
+    episodes, turns = evidence.source.episodes, evidence.turns
+    flipped = turns.filter("flip").get_column("episode_id") if episodes else ()
+    made = Episodes(episodes, partial(trace, None), telling(set(flipped)))
     return made.named(evidence.asked.episodes)

@@ -36,6 +36,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
     count_rows,
     distinct_rows,
     first_of,
+    fitting,
     fold,
     own_candidates,
     rich_rule,
@@ -140,14 +141,15 @@ def _seats(part: Rounds, votes: Votes) -> Ints:
 def _by_label(part: Rounds, rows: Bools, votes: Votes) -> Labelled:
     assert part.labels is not None
     labels, masses = part.labels[rows], part.masses[rows]
-    order = np.argsort(labels, axis=1)
-    shown = np.take_along_axis(labels, order, axis=1)
+    first, number = distinct_rows(labels.T)
+    order = np.argsort(labels[first], axis=1)
+    shown = np.take_along_axis(labels[first], order, axis=1)
     seat = _seats(part, votes)[rows]
-    own = np.where(seat < 0, -1, np.argsort(order, axis=1)[np.arange(len(seat)), seat])
+    own = np.where(seat < 0, -1, np.argsort(order, axis=1)[number, seat])
     same = bool((shown == shown[:1]).all())
     return Labelled(
         turn=np.repeat(part.turn, count(rows, 1)),
-        by_label=np.take_along_axis(masses, order, axis=1),
+        by_label=np.take_along_axis(masses, order[number], axis=1),
         own=own,
         labels=tuple(votes.labels[i] for i in shown[0]) if same else (),
     )
@@ -478,7 +480,8 @@ def pivotality(source: Source) -> pl.DataFrame:
 
 def _by_voter(votes: Ints, names: Sequence[str]) -> list[tuple[str, Ints]]:
     """The columns of each voter, whose number is in the first row, by name."""
-    ordered = votes[:, np.argsort(votes[0], kind="stable")]
+    by_name = np.argsort(votes[0].astype(fitting(len(names))), kind="stable")
+    ordered = votes[:, by_name]
     who, starts = np.unique(ordered[0], return_index=True)
     parts = np.split(ordered, starts[1:], axis=1) if len(who) else []
     return sorted(zip([names[i] for i in who], parts, strict=True), key=lambda found: found[0])

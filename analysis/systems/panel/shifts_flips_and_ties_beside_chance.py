@@ -200,7 +200,7 @@ def _of(protocol: BallotFormat, table: TurnTable, own: Bools) -> Diagnostics:
     return Diagnostics(
         protocol=protocol,
         turns=int(own.sum()),
-        episodes=table.places.filter(own).get_column("episode_id").n_unique(),
+        episodes=table.votes.turns.get_column("episode_id").filter(own).n_unique(),
         shift=mean_of_numbered(table.task[moved], table.shift[moved], ends=(0, 1)),
         flip=_share(table.flip, voted, table),
         flip_set=_share(table.outside, voted, table),

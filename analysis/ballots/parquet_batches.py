@@ -108,8 +108,8 @@ class ParquetBatches:
             with scanned(file) as rows:
                 for frame, piece in _read_ahead(_columns(rows, shown=shown), reader):
                     sound = sound_turns(frame, piece, self.points)
-                    odd = np.append(~sound, True)[piece.turn]  # a row of no turn, -1, is odd too
-                    if odd.any():
+                    if not sound.all() or (piece.turn < 0).any():
+                        odd = np.append(~sound, True)[piece.turn]  # so is a row of no turn, -1
                         rest.append(frame.filter(odd))
                     waiting.append(_only(without_empty(piece.votes), sound))
                     if sum(votes.turns.height for votes in waiting) >= together:

@@ -17,8 +17,8 @@ from tutorsim.analysis.ballots.parquet_batches import (
     batched,
 )
 from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
-from tutorsim.analysis.ballots.table_to_arrays import in_name_order, read_votes
-from tutorsim.analysis.ballots.vote_arrays import RICH, Place, Votes, joined
+from tutorsim.analysis.ballots.table_to_arrays import in_name_order, read_votes, turn_starts
+from tutorsim.analysis.ballots.vote_arrays import RICH, Place, Votes
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import (
     branch_words,
     deciding_order,
@@ -109,15 +109,11 @@ class Source:
         """The votes of files in which every row belongs to a valid ballot; `None` for others."""
         if self.batches is None:
             return None
-        parts = []
-        for part in self.batches.parts(shown=True):
-            if part.looked_at:
-                return None
-            parts.append(part.votes)
-        votes = joined(parts)
-        if votes.turns.is_duplicated().any():
+        part = next(self.batches.parts(together=self.turns + 1, shown=True))
+        if part.looked_at:
             return None
-        return in_name_order(replace(votes, episodes=_places(votes.episodes)))
+        votes = in_name_order(replace(part.votes, episodes=_places(part.votes.episodes)))
+        return votes if turn_starts(votes.turns).all() else None
 
     @property
     def notes(self) -> tuple[str, ...]:

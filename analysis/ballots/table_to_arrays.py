@@ -65,7 +65,9 @@ class Codes:
         found = np.zeros(len(column), dtype=np.int8)
         for number, name in enumerate(self.names, start=1):
             found += (column == name).to_numpy().view(np.int8) * np.int8(number)
-        return found - 1 if found.all() else None
+            if found.all():
+                return found - 1
+        return None
 
     def _of_categories(self, column: pl.Series) -> Ints | None:
         """One look-up for each category that occurs, not for each row."""
@@ -182,7 +184,7 @@ class VoteReader:
         if stage is None or candidate is None or voter is None or (labelled and label is None):
             return None
         rows, starts, known = ballots, turn_starts(ballots), stage < 2 * len(STAGES)
-        episodes = _episodes(ballots.filter(starts))
+        episodes = _episodes(ballots, starts)
         if not known.all():
             stage, candidate, voter = stage[known], candidate[known], voter[known]
             label = None if label is None else label[known]
@@ -267,13 +269,13 @@ def in_name_order(votes: Votes) -> Votes:
     )
 
 
-def _episodes(heads: pl.DataFrame) -> pl.DataFrame:
+def _episodes(ballots: pl.DataFrame, starts: Bools) -> pl.DataFrame:
     """The first row of each episode, with the columns that say where it stands.
 
-    `heads`: the first row of each turn.
+    `starts`: the first rows of turns.
     """
-    places = [name for name in Place._fields if name in heads.columns]
-    found = heads.select("episode_id", *places)
+    places = [name for name in Place._fields if name in ballots.columns]
+    found = ballots.select("episode_id", *places).filter(starts)
     return found.unique("episode_id", keep="first", maintain_order=True)
 
 
@@ -378,6 +380,7 @@ def _stage(cells: _Cells, found: _Found, stage: int, place: Ints) -> tuple[Round
 def _rounds(cells: _Cells, starts: Ints, n: int, size: int, place: Ints) -> Rounds:
     m = size // n
     rows = starts[:, None] + np.arange(size)
+    voters, candidates = cells.voter[rows], cells.candidate[rows]
     absent = cells.absent[rows].reshape(-1, n, m)
     silent = fold(np.logical_and, absent, 2)
     masses = cells.mass[rows].reshape(-1, n, m)
@@ -390,11 +393,11 @@ def _rounds(cells: _Cells, starts: Ints, n: int, size: int, place: Ints) -> Roun
     masses[silent] = 0
     return Rounds(
         turn=place[turns].astype(np.int64),
-        voters=cells.voter[rows[:, ::m]],
-        candidates=cells.candidate[rows[:, :m]],
+        voters=voters[:, ::m].copy(),
+        candidates=candidates[:, :m].copy(),
         masses=masses,
         cast=np.asarray(~silent),
-        whole=_whole(cells.voter[rows], cells.candidate[rows], n) & ~leaves,
+        whole=_whole(voters, candidates, n) & ~leaves,
         labels=None if cells.label is None else cells.label[rows].reshape(-1, n, m),
         left_out=partly if partly.any() else None,
         by_mean=by_mean if by_mean.any() else None,

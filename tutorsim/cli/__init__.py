@@ -192,6 +192,9 @@ longer than they count. It reads this when it is loaded."""
 NO_PLUGINS = ("PYDANTIC_DISABLE_PLUGINS", "__all__")
 """No plugin of pydantic changes how records are checked, and none is looked for, which reads the
 metadata of every installed package."""
+MEMORY_KEPT = ("_RJEM_MALLOC_CONF", "dirty_decay_ms:10000")
+"""Polars keeps memory that it freed for ten seconds, to use it again: by default it gives it back
+at once, and batch after batch has pages cleared anew. Its allocator reads this when it is loaded."""
 
 
 def main() -> None:
@@ -200,6 +203,7 @@ def main() -> None:
     gc.set_threshold(COLLECT_EVERY, 10, 10)
     os.environ.setdefault(*ONE_THREAD)
     os.environ.setdefault(*NO_PLUGINS)
+    os.environ.setdefault(*MEMORY_KEPT)
     try:
         code = cli.main(prog_name="tutorsim", standalone_mode=False)
         sys.stdout.flush()  # here, where a full disk or a closed pipe can still be told

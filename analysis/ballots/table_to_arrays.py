@@ -64,10 +64,10 @@ class Codes:
             return self._looked_up(column)
         found = np.zeros(len(column), dtype=np.int8)
         for number, name in enumerate(self.names, start=1):
-            found += (column == name).to_numpy().view(np.int8) * np.int8(number)
             if found.all():
-                return found - 1
-        return None
+                break
+            found += (column == name).to_numpy().view(np.int8) * np.int8(number)
+        return found - 1 if found.all() else None
 
     def _of_categories(self, column: pl.Series) -> Ints | None:
         """One look-up for each category that occurs, not for each row."""

@@ -193,8 +193,8 @@ NO_PLUGINS = ("PYDANTIC_DISABLE_PLUGINS", "__all__")
 """No plugin of pydantic changes how records are checked, and none is looked for, which reads the
 metadata of every installed package."""
 MEMORY_KEPT = ("_RJEM_MALLOC_CONF", "dirty_decay_ms:10000")
-"""Polars keeps memory that it freed for ten seconds, to use it again: by default it gives it back
-at once, and batch after batch has pages cleared anew. Its allocator reads this when it is loaded."""
+"""Polars keeps memory that it freed for ten seconds, to use it again: given back sooner, it is
+cleared anew for batch after batch. Its allocator reads this when it is loaded."""
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from tutorsim.analysis.ballots.parquet_batches import (
 )
 from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
 from tutorsim.analysis.ballots.table_to_arrays import in_name_order, read_votes, turn_starts
-from tutorsim.analysis.ballots.vote_arrays import RICH, Place, Votes
+from tutorsim.analysis.ballots.vote_arrays import RICH, Place, Votes, statuses_of
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import (
     branch_words,
     deciding_order,
@@ -41,7 +41,7 @@ from tutorsim.records import (
 from tutorsim.records.ratings import RatedSheet, read_ratings
 from tutorsim.records.run_folder_records_and_retests import of_one_panel, panels_of
 from tutorsim.system_registry import load
-from tutorsim.vocabularies import CUMULATIVE_BUDGET, TOP_SCORE, ProvenanceKind
+from tutorsim.vocabularies import BALLOT_STATUSES, CUMULATIVE_BUDGET, TOP_SCORE, ProvenanceKind
 
 if TYPE_CHECKING:
     from tutorsim.analysis.ballots.outside_files import BallotsFound, FileShape
@@ -123,6 +123,17 @@ class Source:
         if self._sound is not None:
             return approving_nobody(self._sound)
         return () if isinstance(self.rows, pl.DataFrame) else self.rows().notes
+
+    @property
+    def statuses(self) -> pl.DataFrame:
+        """Ballots by `protocol` and `stage`, in the table's order: how many have each status."""
+        if self._sound is not None:
+            return statuses_of(self._sound)
+        ballot = ("episode_id", "turn", "stage", "voter")
+        each = self.ballots.unique(ballot, keep="first", maintain_order=True)
+        return each.group_by("protocol", "stage", maintain_order=True).agg(
+            (pl.col("ballot_status") == status).sum().alias(status) for status in BALLOT_STATUSES
+        )
 
     @property
     def rich(self) -> pl.DataFrame | None:

@@ -195,17 +195,18 @@ class VoteReader:
         keys = (turn, stage % len(STAGES), voter, candidate)
         kept = _sorted(keys, (turns.height, len(STAGES), len(names), len(order)))
         column = rows.get_column("mass")
-        absent = column.is_null().to_numpy()
+        absent, repaired = column.is_null().to_numpy(), _repaired(rows)
         mass = _held(column.fill_null(0).cast(pl.Int64).to_numpy(), len(order))
         if kept is not None:
             keys = (keys[0][kept], keys[1][kept], keys[2][kept], keys[3][kept])
             mass, absent = mass[kept], absent[kept]
             label = None if label is None else label[kept]
+            repaired = None if repaired is None else repaired[kept]
         ranked, scored = (
             turns.get_column("protocol").is_in(leaving_out(where)).to_numpy()
             for where in ("last", "anywhere")
         )
-        cells = _Cells(*keys, mass, absent, label, ranked, scored)
+        cells = _Cells(*keys, mass, absent, repaired, label, ranked, scored)
         found = _found(cells)
         place, decided = _places(found, turns.height, kept)
         initial, final, tie = (_stage(cells, found, i, place) for i in range(len(STAGES)))
@@ -269,6 +270,14 @@ def in_name_order(votes: Votes) -> Votes:
     )
 
 
+def _repaired(ballots: pl.DataFrame) -> Bools | None:
+    """Which rows are of repaired ballots; `None` where none is."""
+    if "ballot_status" not in ballots.columns:
+        return None
+    found = (ballots.get_column("ballot_status") == "repaired").fill_null(False)
+    return found.to_numpy() if found.any() else None
+
+
 def _episodes(ballots: pl.DataFrame, starts: Bools) -> pl.DataFrame:
     """The first row of each episode, with the columns that say where it stands.
 
@@ -323,6 +332,7 @@ class _Cells(NamedTuple):
     candidate: Ints
     mass: Ints
     absent: Bools
+    repaired: Bools | None
     label: Ints | None
     ranked: Bools
     """Whether each turn's ballots are rankings."""
@@ -391,16 +401,21 @@ def _rounds(cells: _Cells, starts: Ints, n: int, size: int, place: Ints) -> Roun
     masses[some] = _shared_ranks(masses[some], partly[some])
     by_mean = leaves & cells.scored[turns]
     masses[silent] = 0
+    whole = _whole(voters, candidates, n) & ~leaves
+    repaired = None if cells.repaired is None else cells.repaired[rows].reshape(-1, n, m)
+    if repaired is not None:
+        whole &= (repaired == repaired[:, :, :1]).all(axis=(1, 2))
     return Rounds(
         turn=place[turns].astype(np.int64),
         voters=voters[:, ::m].copy(),
         candidates=candidates[:, :m].copy(),
         masses=masses,
         cast=np.asarray(~silent),
-        whole=_whole(voters, candidates, n) & ~leaves,
+        whole=whole,
         labels=None if cells.label is None else cells.label[rows].reshape(-1, n, m),
         left_out=partly if partly.any() else None,
         by_mean=by_mean if by_mean.any() else None,
+        repaired=None if repaired is None else repaired[:, :, 0] & ~silent,
     )
 
 
@@ -483,8 +498,9 @@ def without_empty(votes: Votes) -> Votes:
     own = votes.turns.get_column("protocol").is_in(MUST_GIVE).to_numpy()
 
     def marked(part: Rounds) -> Rounds:
+        cast = part.cast & ((summed(part.masses, 2) > 0) | ~own[part.turn][:, None])
         return replace(
-            part, cast=part.cast & ((summed(part.masses, 2) > 0) | ~own[part.turn][:, None])
+            part, cast=cast, repaired=None if part.repaired is None else part.repaired & cast
         )
 
     initial, final, tie = (tuple(map(marked, rounds)) for rounds in votes.stages)

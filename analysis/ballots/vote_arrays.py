@@ -16,7 +16,13 @@ import polars as pl
 
 from tutorsim.analysis.ballots.reading_options import EVERY_VOTE
 from tutorsim.analysis.statistics.array_types import Bools, Ints
-from tutorsim.vocabularies import PROTOCOLS, BallotFormat, Protocol, PublishedProtocol
+from tutorsim.vocabularies import (
+    BALLOT_STATUSES,
+    PROTOCOLS,
+    BallotFormat,
+    Protocol,
+    PublishedProtocol,
+)
 
 # --- Turn profiles -------------------------------------------------------------------------------
 
@@ -282,7 +288,8 @@ class Rounds:
     cast: Bools
     """Shape (R, n): false for an abstention."""
     whole: Bools
-    """Shape (R,): every ballot has the round's candidates, each once, all with a mass or none."""
+    """Shape (R,): every ballot has the round's candidates, each once, all with a mass or none, and
+    all of them repaired or none."""
     labels: Ints | None = None
     """Shape (R, n, m): numbers in `Votes.labels`, -1 where a candidate's is not known; `None` where
     no ballot of the table has labels."""
@@ -293,6 +300,8 @@ class Rounds:
     by_mean: Bools | None = None
     """Shape (R,): scores, some left out, so that means count and not sums; `None` if the table has
     none."""
+    repaired: Bools | None = None
+    """Shape (R, n): cast in a reply that is not to the letter; `None` if the table has none."""
 
     @property
     def given(self) -> Bools:
@@ -336,6 +345,7 @@ class Rounds:
             labels=None if self.labels is None else self.labels.take(kept, axis=0),
             left_out=None if self.left_out is None else self.left_out.take(kept, axis=0),
             by_mean=None if self.by_mean is None else self.by_mean.take(kept),
+            repaired=None if self.repaired is None else self.repaired.take(kept, axis=0),
         )
 
 
@@ -362,6 +372,30 @@ class Votes:
     def stages(self) -> tuple[tuple[Rounds, ...], ...]:
         """The rounds of each stage, in the order of `analysis.ballots.turn_profiles.STAGES`."""
         return self.initial, self.final, self.tie
+
+
+def statuses_of(votes: Votes) -> pl.DataFrame:
+    """Ballots by `protocol` and `stage`, those of the first turns first: how many have each status.
+
+    Their columns are `BALLOT_STATUSES`.
+    """
+    protocol, found = votes.turns.get_column("protocol").cast(pl.String), list[pl.DataFrame]()
+    sums, place = (pl.col("turn").min(), pl.col(BALLOT_STATUSES).sum()), ("protocol", "stage")
+    for stage, rounds in zip(STAGES.values(), votes.stages, strict=True):
+        for part in rounds:
+            repaired = np.zeros_like(part.cast) if part.repaired is None else part.repaired
+            each = pl.DataFrame(
+                {
+                    "protocol": protocol.gather(part.turn),
+                    "turn": part.turn,
+                    "valid": count(part.cast & ~repaired, 1),
+                    "repaired": count(repaired, 1),
+                    "abstained": count(~part.cast, 1),
+                }
+            ).with_columns(stage=pl.lit(stage))
+            found.append(each.group_by(place, maintain_order=True).agg(*sums))
+    every = pl.concat(found).group_by(place, maintain_order=True).agg(*sums)
+    return every.sort("turn", maintain_order=True).drop("turn")
 
 
 def own_candidates(
@@ -472,6 +506,7 @@ def _concatenated(parts: Sequence[Rounds]) -> Rounds:
         labels=_joined([(part.masses, part.labels) for part in parts], -1),
         left_out=_joined([(part.masses, part.left_out) for part in parts], False),
         by_mean=_joined([(part.turn, part.by_mean) for part in parts], False),
+        repaired=_joined([(part.voters, part.repaired) for part in parts], False),
     )
 
 

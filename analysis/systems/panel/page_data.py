@@ -54,7 +54,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
 )
 from tutorsim.analysis.systems.system_view import NOTHING_ASKED, Asked, Prices, Spent, spent_by
 from tutorsim.records import EpisodeRecord
-from tutorsim.vocabularies import BALLOT_FORMATS, BALLOT_STATUSES, MAX_ROLES, PROTOCOLS
+from tutorsim.vocabularies import BALLOT_FORMATS, MAX_ROLES, PROTOCOLS
 
 # --- Noise floor ---------------------------------------------------------------------------------
 
@@ -378,20 +378,7 @@ class Evidence:
     @cached_property
     def ballots(self) -> list[dict[str, Any]]:
         """Ballots by protocol, stage and status, in the table's order."""
-        one_each = self.source.ballots.unique(
-            ["episode_id", "turn", "stage", "voter"], keep="first", maintain_order=True
-        )
-        columns = ("protocol", "stage", "ballot_status")
-        groups = one_each.group_by(columns, maintain_order=True).len()
-        counts = Counter({(p, stage, status): n for p, stage, status, n in groups.iter_rows()})
-        return [
-            {
-                "protocol": protocol,
-                "stage": stage,
-                **{status: counts[protocol, stage, status] for status in BALLOT_STATUSES},
-            }
-            for protocol, stage in dict.fromkeys((p, stage) for p, stage, _ in counts)
-        ]
+        return self.source.statuses.to_dicts()
 
     @cached_property
     def gains(self) -> list[Gain]:

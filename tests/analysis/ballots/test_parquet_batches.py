@@ -42,15 +42,22 @@ def turn_rows(random, episode, turn):
     if len(led) > 1 and random.random() < 0.7:
         stages["tie_vote"] = {v: a_ballot(random, protocol, led) for v in NAMES}
     task = f"t{episode % 5}" if episode % 3 else " "
+    cast = "repaired" if turn == 2 else "valid"
     return [
-        (f"e{episode}", task, turn, stage, v, c, f"L{(i + episode) % 3}", mass, protocol)
+        (
+            *(f"e{episode}", task, turn, stage, v, c, f"L{(i + episode) % 3}", mass, protocol),
+            "abstained" if mass is None else cast,
+        )
         for stage, ballots in stages.items()
         for v, ballot in ballots.items()
         for i, (c, mass) in enumerate(ballot.items())
     ]
 
 
-COLUMNS = ("episode_id", "task", "turn", "stage", "voter", "candidate", "label", "mass", "protocol")
+COLUMNS = (
+    *("episode_id", "task", "turn", "stage", "voter", "candidate", "label", "mass", "protocol"),
+    "ballot_status",
+)
 
 
 def a_table(seed, episodes=24):
@@ -145,6 +152,7 @@ def test_sound_ballots_are_opened_without_their_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet_batches, "BATCH", 100)
     found = open_source(file)
     assert same(found.votes, by_rows(file).votes)
+    assert found.statuses.rows() == by_rows(file).statuses.rows()
     assert "ballots" not in vars(found)
     assert found.ballots.height == a_table(3).height
     assert (found.budget, found.name) == (25, "votes.parquet")
@@ -160,14 +168,23 @@ def test_turns_in_several_files_are_one_table(tmp_path, monkeypatch):
     assert same(open_source(tmp_path).votes, by_rows(tmp_path).votes)
 
 
+def first_of(table, status):
+    return table.get_column("ballot_status").index_of(status)
+
+
 @pytest.mark.parametrize(
     "changed",
     [
         lambda t: t.sort("voter", maintain_order=True),
         lambda t: t.filter(pl.int_range(pl.len()) != 30),
         lambda t: pl.concat([t, t.with_columns(episode_id="z" + pl.col("episode_id"))[:9]]),
+        lambda t: t.with_columns(
+            ballot_status=pl.when(pl.int_range(pl.len()) == first_of(t, "valid"))
+            .then(pl.lit("repaired"))
+            .otherwise("ballot_status")
+        ),
     ],
-    ids=["rows apart", "a candidate left out", "more turns"],
+    ids=["rows apart", "a candidate left out", "more turns", "two statuses of a ballot"],
 )
 def test_what_needs_a_look_is_read_row_by_row(changed, tmp_path, monkeypatch):
     """What a file says as Parquet it says as CSV, refusals too."""

@@ -3,11 +3,13 @@
 import io
 from dataclasses import replace
 
+import polars as pl
 import pytest
 from rich.console import Console
 
 from tests.analysis.made import answered_by
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
+from tutorsim.analysis.ballots.recount_source import open_frame
 from tutorsim.analysis.pages.numbers_printed_in_studies import Printed
 from tutorsim.analysis.systems.panel.page_data import Evidence
 from tutorsim.analysis.systems.system_view import Asked
@@ -65,3 +67,23 @@ def test_a_readers_figures_take_their_place():
 def test_figures_of_other_cells_give_no_table():
     other = Printed("flip", 0.5, "Table X", {"condition": "ranked"})
     assert table_of(other) is None
+
+
+def test_ballots_are_counted_by_protocol_stage_and_status():
+    """A repaired ballot that gives nothing where it has to is an abstention."""
+    masses = {"valid": (1, 0), "repaired": (0, 1), "abstained": (None, None), "empty": (0, 0)}
+    stages = {"vote_initial": "valid repaired empty", "vote_final": "repaired valid abstained"}
+    rows = [
+        ("e", "simple", stage, f"v{i}", name, mass, "repaired" if kind == "empty" else kind)
+        for stage, kinds in stages.items()
+        for i, kind in enumerate(kinds.split())
+        for name, mass in zip("ab", masses[kind], strict=True)
+    ]
+    rows += [("d", "approval", "vote_final", "v", name, 1, None) for name in "ab"]
+    columns = ("episode_id", "protocol", "stage", "voter", "candidate", "mass", "ballot_status")
+    source = open_frame(pl.DataFrame(rows, schema=columns, orient="row"))
+    assert [tuple(row.values()) for row in Evidence(source).ballots] == [
+        ("approval", "vote_final", 1, 0, 0),
+        ("simple", "vote_initial", 1, 1, 1),
+        ("simple", "vote_final", 1, 1, 1),
+    ]

@@ -200,10 +200,14 @@ def test_pure_rooms_ask_nothing_of_the_machine():
 CHANGING = {
     *("analysis.ballots.preflib._Head", "sandbox.inner.jail.Jail", "sandbox.inner.zygote._Pair"),
     *("sandbox.zygote_process.Aftermath", "replay.manifest.AnsweredBy", "runner.batches._Waiting"),
-    *("runner.batches.Submission", "runner.early_stops.Attempts", "runner.early_stops.Budget"),
     *(
-        "runner.early_stops.Outage",
-        "runner.early_stops.Stop",
+        "runner.batches.Submission",
+        "runner.cost_cap_outages_and_early_stops.Attempts",
+        "runner.cost_cap_outages_and_early_stops.Budget",
+    ),
+    *(
+        "runner.cost_cap_outages_and_early_stops.Outage",
+        "runner.cost_cap_outages_and_early_stops.Stop",
         "runner.play_recorded_episodes_and_retests._World",
     ),
     *("standin.messages_api._Batch", "systems.debate.council_logs._Vote"),

@@ -17,7 +17,14 @@ from tutorsim.records import Failure
 from tutorsim.replay.durable_files_and_key_leaks import refuse_keys
 from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore, Tape
 from tutorsim.runner.batches import BatchModel, Prepaid, Submissions, WaveBarrier
-from tutorsim.runner.early_stops import Attempts, Budget, Gate, Outage, Stop, stop_on_interrupt
+from tutorsim.runner.cost_cap_outages_and_early_stops import (
+    Attempts,
+    Budget,
+    Gate,
+    Outage,
+    Stop,
+    stop_on_interrupt,
+)
 from tutorsim.runner.job_pieces_and_event_loop import Person, run_in_loop
 
 P = TypeVar("P")

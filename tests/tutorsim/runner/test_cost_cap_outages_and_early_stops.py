@@ -15,9 +15,9 @@ from tests.tutorsim.conftest import files
 from tutorsim.errors import BudgetReached, CallFailed, Interrupted, TutorsimError, UsageError
 from tutorsim.kernel.cost_plan import Price, PriceTable
 from tutorsim.model import Call, CallKey, Reply, Request
-from tutorsim.runner import early_stops as module
-from tutorsim.runner import early_stops as recording_stop
-from tutorsim.runner.early_stops import (
+from tutorsim.runner import cost_cap_outages_and_early_stops as module
+from tutorsim.runner import cost_cap_outages_and_early_stops as recording_stop
+from tutorsim.runner.cost_cap_outages_and_early_stops import (
     ALIKE,
     Attempts,
     Budget,

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterable
-from functools import partial
 from html import escape
 from itertools import count
 from typing import Any, Final
@@ -41,12 +40,17 @@ _FRACTION = re.compile(r"\d+\.\d{3,}")
 _ROOT = re.compile(r'<svg [^>]*?width="([0-9.]+)" height="([0-9.]+)" viewBox="([^"]*)">')
 
 
-def drawn(specs: Iterable[dict[str, Any]], *, run: Run = map) -> list[str]:
+def here(specs: Iterable[dict[str, Any]]) -> list[str]:
+    """The raw drawings of specifications, drawn by this process."""
+    return [svg(spec, version=VEGA_LITE) for spec in specs]
+
+
+def drawn(specs: Iterable[dict[str, Any]], *, run: Run = here) -> list[str]:
     """The raw drawings of specifications.
 
     `specs`: Vega-Lite specifications; each may be drawn before the next one is made.
     """
-    return list(run(partial(svg, version=VEGA_LITE), map(_readable, specs)))
+    return run(map(_readable, specs))
 
 
 def to_svg(spec: dict[str, Any]) -> str:

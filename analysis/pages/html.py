@@ -19,6 +19,7 @@ from markupsafe import Markup
 from tutorsim.analysis.charts.chart_forms_and_look import DARK, TOKENS, Figure, spec
 from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import (
     drawn,
+    here,
     narrowed,
     to_page_svg,
 )
@@ -33,7 +34,7 @@ from tutorsim.analysis.pages.words_and_safe_text import ended, shown
 from tutorsim.analysis.statistics import by_key
 
 
-def to_html(document: Document, *, run: Run = map, printed: bool = False) -> str:
+def to_html(document: Document, *, run: Run = here, printed: bool = False) -> str:
     """The page of a report; the same document gives the same text.
 
     `run`: draws every chart, here or elsewhere. `printed`: episodes are open and on paper too;

@@ -1,9 +1,10 @@
 """Drawings of another process are those of this one."""
 
-from multiprocessing import active_children
+import sys
 
 import pytest
 
+from tutorsim.analysis.charts import svg_worker
 from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import (
     VEGA_LITE,
     drawn,
@@ -28,25 +29,56 @@ def on_a_page(drawings):
     return [to_page_svg(drawing, name="bars", label="Bars") for drawing in drawings]
 
 
+@pytest.fixture
+def started(monkeypatch):
+    """The processes that were started to draw."""
+    processes = []
+    start = svg_worker.Popen
+    monkeypatch.setattr(
+        svg_worker, "Popen", lambda *a, **k: processes.append(start(*a, **k)) or processes[-1]
+    )
+    return processes
+
+
+def drawn_here(monkeypatch):
+    """What this process draws, from now on."""
+    here = []
+    monkeypatch.setattr(svg_worker, "svg", lambda spec, *, version: here.append(spec) or spec["x"])
+    return here
+
+
 @pytest.mark.costly
-def test_a_process_draws_what_this_one_draws_and_in_order():
+def test_a_process_draws_what_this_one_draws_and_in_order(monkeypatch):
+    expected = on_a_page(drawn(SPECS))
+    here = drawn_here(monkeypatch)
     with drawers(version=VEGA_LITE) as run:
-        elsewhere = drawn(SPECS, run=run)
-    assert run is not map
-    assert on_a_page(elsewhere) == on_a_page(drawn(SPECS))
+        assert on_a_page(drawn(iter(SPECS), run=run)) == expected
+    assert not here
 
 
-def test_letters_that_the_renderers_own_fonts_lack_are_drawn_by_this_process():
+def test_letters_that_the_renderers_own_fonts_lack_are_drawn_by_this_process(monkeypatch):
+    here = drawn_here(monkeypatch)
     with drawers(version=VEGA_LITE) as run:
-        here = run(lambda thing: thing["name"], [{"name": "東京"}])  # a lambda cannot be sent
-    assert list(here) == ["東京"]
+        assert run([{"x": "東京"}]) == ["東京"]
+    assert here
 
 
-def test_a_page_is_drawn_here_where_its_process_was_killed():
+def test_a_page_is_drawn_here_where_its_process_was_killed(monkeypatch, started):
+    drawn_here(monkeypatch)
     with drawers(version=VEGA_LITE) as run:
-        children = active_children()
-        for child in children:
-            child.kill()
-            child.join()
-        assert list(run(str.upper, iter("abc"))) == ["A", "B", "C"]
-    assert children
+        started[0].kill()
+        started[0].wait()
+        assert run({"x": letter} for letter in "abc") == ["a", "b", "c"]
+
+
+def test_a_page_is_drawn_here_where_no_process_starts(monkeypatch, tmp_path):
+    drawn_here(monkeypatch)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "none"))
+    with drawers(version=VEGA_LITE) as run:
+        assert run([{"x": "a"}]) == ["a"]
+
+
+def test_no_process_is_left_of_a_page_that_fails(started):
+    with pytest.raises(ZeroDivisionError), drawers(version=VEGA_LITE):
+        _ = 1 / 0
+    assert started[0].poll() is not None

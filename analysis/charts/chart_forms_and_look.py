@@ -311,9 +311,7 @@ def stacked(data: pl.DataFrame, part: str, *, title: str, parts: Sequence[str] =
     names = list(parts) or names_in(data, part)
     data = with_middles(data).with_columns(strong=pl.col(part) == names[0])
     whole = counts_axis(max(data.group_by("protocol").agg(pl.col("turns").sum())["turns"]))
-    base = alt.Chart(inline(data)).encode(
-        y=alt.Y("protocol:N", sort=protocols, title=None, axis=NAMES)
-    )
+    base = alt.Chart().encode(y=alt.Y("protocol:N", sort=protocols, title=None, axis=NAMES))
     bars = base.mark_bar(height=24, stroke=PAPER, strokeWidth=1.5).encode(
         x=alt.X("turns:Q", title="turns", stack="zero", axis=whole),
         order=alt.Order("place:Q"),
@@ -330,7 +328,17 @@ def stacked(data: pl.DataFrame, part: str, *, title: str, parts: Sequence[str] =
         text=alt.Text("turns:Q"),
         color=alt.ColorValue(INK, condition={"test": "datum.strong", "value": PAPER}),
     )
-    return alt.layer(bars, text).properties(height=alt.Step(36))
+    return layered(bars, text, data=inline(data), height=alt.Step(36))
+
+
+def layered(*layers: alt.Chart, **properties: Any) -> alt.LayerChart:
+    """Layers over one another; `alt.layer` gives the same, and copies every part of each twice.
+
+    `properties`: of the whole, such as `data`, `width` and `height`.
+    """
+    whole = alt.LayerChart(**properties)
+    whole.layer = list(layers)
+    return whole
 
 
 def names_in(data: pl.DataFrame, column: str) -> list[str]:
@@ -363,8 +371,11 @@ def faceted(
     sort = alt.Undefined if order is None else list(order) or names_in(data, by)
     facet = alt.Facet(f"{by}:N", sort=sort, title=None)
     high = alt.Step(step) if height is None else height
-    whole = alt.layer(*layers).properties(data=inline(data), width=width, height=high)
-    return whole.facet(facet=facet, columns=columns, spacing=spacing)
+    whole = layered(width=width, height=high).facet(
+        facet=facet, data=inline(data), columns=columns, spacing=spacing
+    )
+    whole.spec.layer = list(layers)
+    return whole
 
 
 @unchecked

@@ -15,6 +15,7 @@ from tutorsim.analysis.charts.chart_forms_and_look import (
     coloured,
     faceted,
     inline,
+    layered,
     names_in,
     shades,
     tips,
@@ -139,9 +140,8 @@ def _draw_rounds(frame: pl.DataFrame, of: Evidence) -> Drawing:
         shape=alt.Shape("protocol:N", sort=names, scale=alt.Scale(domain=names, range=shapes)),
         tooltip=tips("protocol:N", "turn:O", "score:Q"),
     )
-    return alt.layer(base.mark_line(opacity=0.6), dots).properties(
-        data=inline(frame), width=420, height=220
-    )
+    lines = base.mark_line(opacity=0.6)
+    return layered(lines, dots, data=inline(frame), width=420, height=220)
 
 
 @figure(

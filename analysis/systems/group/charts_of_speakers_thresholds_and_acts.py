@@ -13,6 +13,7 @@ from tutorsim.analysis.charts.chart_forms_and_look import (
     Drawing,
     faceted,
     inline,
+    layered,
     tips,
     unchecked,
 )
@@ -32,14 +33,15 @@ _PERCENT = alt.Axis(format=".0%")
 
 @unchecked
 def _lines(rows: pl.DataFrame, x: str, title: str, colour: str) -> Drawing:
-    base = alt.Chart(inline(rows), width=520, height=240).encode(
+    base = alt.Chart().encode(
         x=alt.X(x, title=title),
         y=alt.Y("share:Q", title="Share", axis=_PERCENT, scale=ONE),
         color=alt.Color(colour, title=None, scale=alt.Scale(range=[ACCENT, INK])),
         strokeDash=alt.StrokeDash(colour, title=None),
         shape=alt.Shape(colour, legend=None),
     )
-    return alt.layer(base.mark_line(), base.mark_point(filled=True, size=55))
+    points = base.mark_point(filled=True, size=55)
+    return layered(base.mark_line(), points, data=inline(rows), width=520, height=240)
 
 
 def _most_said(rows: pl.DataFrame, of: Evidence) -> str:

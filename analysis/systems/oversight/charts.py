@@ -24,6 +24,7 @@ from tutorsim.analysis.charts.chart_forms_and_look import (
     counts_axis,
     faceted,
     inline,
+    layered,
     names_in,
     tips,
     unchecked,
@@ -106,7 +107,7 @@ def _dots(data: pl.DataFrame, of: Evidence) -> Drawing:
         x=alt.X("headline:Q", title="headline", scale=ONE),
         tooltip=tips("condition:N", *numbers, "items:Q"),
     )
-    return alt.layer(bar, dot).properties(data=inline(data), width=420, height=alt.Step(22))
+    return layered(bar, dot, data=inline(data), width=420, height=alt.Step(22))
 
 
 @figure(
@@ -186,7 +187,7 @@ def _steps(data: pl.DataFrame, of: Evidence) -> Drawing:
         shape=alt.Shape("series:N", title=None, scale=names),
         tooltip=tips("series:N", "threshold:Q|.2f", "share:Q|.3f"),
     )
-    return alt.layer(lines, marks).properties(data=inline(data), width=480, height=260)
+    return layered(lines, marks, data=inline(data), width=480, height=260)
 
 
 @figure(
@@ -348,14 +349,14 @@ def _says_of_replies(data: pl.DataFrame, of: Evidence) -> str:
 @unchecked
 def _bars_of_replies(data: pl.DataFrame, of: Evidence) -> Drawing:
     most = max(data.group_by("voted").agg(pl.col("replies").sum())["replies"])
-    base = alt.Chart(inline(data)).encode(
+    base = alt.Chart().encode(
         y=alt.Y("voted:N", sort=None, title=None, axis=NAMES),
         x=alt.X("replies:Q", stack="zero", axis=counts_axis(most)),
         order=alt.Order("place:Q"),
         color=coloured("does", list(_DOES), list(_DOES.values()), title=None),
         tooltip=tips("voted:N", "does:N", "replies:Q"),
     )
-    return alt.layer(base.mark_bar(height=22)).properties(height=alt.Step(34))
+    return layered(base.mark_bar(height=22), data=inline(data), height=alt.Step(34))
 
 
 @figure(

@@ -25,6 +25,7 @@ from tutorsim.analysis.charts.chart_forms_and_look import (
     counts_axis,
     faceted,
     inline,
+    layered,
     names_in,
     role_colors,
     shades,
@@ -156,9 +157,8 @@ def _heat(data: pl.DataFrame, of: Evidence) -> Drawing:
             x=alt.XValue(_CELL * len(candidates) + 8),  # type: ignore[no-untyped-call]
         )
     )
-    return alt.layer(cells, numbers, changed).properties(
-        width=_CELL * len(candidates), height=22 * len(rows)
-    )
+    size = {"width": _CELL * len(candidates), "height": 22 * len(rows)}
+    return layered(cells, numbers, changed, **size)
 
 
 @figure(
@@ -233,9 +233,7 @@ def _dumbbells(data: pl.DataFrame, of: Evidence) -> Drawing:
         *("candidate:N", "logged:Q=logged wins", "fewest:Q=fewest", "most:Q=most"),
         *("expected:Q=random order|.4~g", "robust:Q=under every order"),
     )
-    base = alt.Chart(inline(data)).encode(
-        y=alt.Y("candidate:N", sort=names, title=None, axis=_NAMES)
-    )
+    base = alt.Chart().encode(y=alt.Y("candidate:N", sort=names, title=None, axis=_NAMES))
     wins = alt.X(
         "fewest:Q",
         title="wins",
@@ -264,7 +262,8 @@ def _dumbbells(data: pl.DataFrame, of: Evidence) -> Drawing:
         x=alt.X("most:Q"), text=alt.Text("most:Q")
     )
     own = [logged] if of.orders.logged_order else []
-    return alt.layer(bar, *ends, expected, *own, low, high).properties(height=46 * len(names))
+    layers = (bar, *ends, expected, *own, low, high)
+    return layered(*layers, data=inline(data), height=46 * len(names))
 
 
 @figure(

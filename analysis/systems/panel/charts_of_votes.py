@@ -21,6 +21,7 @@ from tutorsim.analysis.charts.chart_forms_and_look import (
     counts_axis,
     faceted,
     inline,
+    layered,
     names_in,
     role_colors,
     shades,
@@ -102,9 +103,7 @@ def _decided(data: pl.DataFrame, of: Evidence) -> Drawing:
         all=pl.col("turns").sum().over("protocol"),
     ).sort("place", maintain_order=True)
     data = with_middles(data)
-    base = alt.Chart(inline(data)).encode(
-        y=alt.Y("protocol:N", sort=protocols, title=None, axis=NAMES)
-    )
+    base = alt.Chart().encode(y=alt.Y("protocol:N", sort=protocols, title=None, axis=NAMES))
     bars = base.mark_bar(height=24, stroke=PAPER, strokeWidth=1.5).encode(
         x=alt.X("turns:Q", title="turns", stack="zero", axis=counts_axis(max(data["all"]))),
         order=alt.Order("place:Q"),
@@ -117,7 +116,7 @@ def _decided(data: pl.DataFrame, of: Evidence) -> Drawing:
         text=alt.Text("turns:Q"),
         color=alt.ColorValue(INK, condition={"test": "datum.place == 0", "value": PAPER}),
     )
-    return alt.layer(bars, text).properties(height=alt.Step(36))
+    return layered(bars, text, data=inline(data), height=alt.Step(36))
 
 
 @figure(

@@ -295,19 +295,12 @@ def _ticker(progress: Progress | None, units: int) -> Callable[[int], None]:
     return tick
 
 
-def _each_turn(
-    source: Source,
-    plan: Plan,
-    targets: tuple[str, ...] | None = None,
-    exempt: tuple[int, ...] | None = None,
-) -> Iterator[pl.DataFrame]:
-    """Frames of the per-turn table, under some targets and numbers of exempt voters."""
-    some = replace(
-        plan,
-        targets=plan.targets if targets is None else targets,
-        exempt=plan.exempt if exempt is None else exempt,
-        tables=("rules",),
-    )
+def _each_turn(source: Source, plan: Plan, only: str | None) -> Iterator[pl.DataFrame]:
+    """Frames of the per-turn table, whole or under one target, nobody exempt, without breakdown
+    points."""
+    some = replace(plan, tables=("rules",))
+    if only is not None:
+        some = replace(plan, targets=(only,), exempt=(0,), tables=())
     yield PER_TURN_SCHEMA.to_frame()
     for part in source.parts(together=_TOLD_TOGETHER):
         yield from per_turn_frames(groups_of(part, plan), part.votes.turns, some)

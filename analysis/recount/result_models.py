@@ -282,17 +282,19 @@ class RecountResult(_Table):
             self._per_turn = pl.concat(self.per_turn_frames())
         return self._per_turn
 
-    def per_turn_frames(self, **only: object) -> Iterator[pl.DataFrame]:
+    def per_turn_frames(self, *, only: str | None = None) -> Iterator[pl.DataFrame]:
         """The same some turns at a time; of files read in batches, nobody holds all of them.
 
-        `only`: `targets` and numbers of `exempt` voters, where not all are wanted.
+        `only`: the one target that is wanted, with nobody exempt and no breakdown point counted.
         """
         assert self._make_each_turn is not None, "only a recount has turns"
-        return self._make_each_turn(**only)
+        return self._make_each_turn(only=only)
 
     def turns_under(self, target: str) -> pl.DataFrame:
-        """The rows of `per_turn` under one target with nobody exempt, made without the others."""
-        return pl.concat(self.per_turn_frames(targets=(target,), exempt=(0,)))
+        """The rows of `per_turn` under one target with nobody exempt, made without the others and
+        without breakdown points."""
+        frames = self.per_turn_frames(only=target)
+        return pl.concat(frames).drop("breakdown", "breakdown_state")
 
     def agreed(self, reading: TieReading) -> tuple[int, int, int]:
         """Turns whose logged winner every other target keeps, some changes; and turns with one."""

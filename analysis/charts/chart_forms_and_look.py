@@ -332,13 +332,22 @@ def stacked(data: pl.DataFrame, part: str, *, title: str, parts: Sequence[str] =
 
 
 def layered(*layers: alt.Chart, **properties: Any) -> alt.LayerChart:
-    """Layers over one another; `alt.layer` gives the same, and copies every part of each twice.
+    """Layers over one another; `properties`: of the whole, such as `data` and `height`."""
+    return _Layers(layer=list(layers), **properties)
 
-    `properties`: of the whole, such as `data`, `width` and `height`.
-    """
-    whole = alt.LayerChart(**properties)
-    whole.layer = list(layers)
-    return whole
+
+class _Layers(alt.LayerChart):
+    """Written as altair's own, which copies every part of a layer twice, and again when written."""
+
+    def __init__(self, **properties: Any) -> None:
+        super(alt.LayerChart, self).__init__(**properties)
+
+
+class _Panels(alt.FacetChart):
+    """Likewise, of one panel."""
+
+    def __init__(self, **properties: Any) -> None:
+        super(alt.FacetChart, self).__init__(**properties)
 
 
 def names_in(data: pl.DataFrame, column: str) -> list[str]:
@@ -371,11 +380,8 @@ def faceted(
     sort = alt.Undefined if order is None else list(order) or names_in(data, by)
     facet = alt.Facet(f"{by}:N", sort=sort, title=None)
     high = alt.Step(step) if height is None else height
-    whole = layered(width=width, height=high).facet(
-        facet=facet, data=inline(data), columns=columns, spacing=spacing
-    )
-    whole.spec.layer = list(layers)
-    return whole
+    panel = layered(*layers, width=width, height=high)
+    return _Panels(spec=panel, data=inline(data), facet=facet, columns=columns, spacing=spacing)
 
 
 @unchecked

@@ -14,7 +14,6 @@ from tutorsim.analysis.pages.cells_and_tables import estimate, plain, sum_of
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section, with_section
 from tutorsim.analysis.pages.words_and_safe_text import counted
-from tutorsim.analysis.ratings.ratings_section_and_success_by_people import with_ratings
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.noise_floor_of_retests import (
     AskedVote,
@@ -35,7 +34,12 @@ def document_of(opened: Opened, *, brief: bool) -> Document | None:
     made = make(opened, brief)
     if isinstance(opened, Ballots):
         return made
-    return with_ratings(with_reply_endings(made, opened), opened)
+    whole = with_reply_endings(made, opened)
+    if not opened.ratings:
+        return whole
+    from tutorsim.analysis.ratings.ratings_section_and_success_by_people import with_ratings
+
+    return with_ratings(whole, opened)
 
 
 @table("stops", "Replies without text or an end of their own")

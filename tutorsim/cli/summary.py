@@ -5,14 +5,11 @@ from pathlib import Path
 import click
 
 from tutorsim.analysis.ballots.reading_options import Hints
-from tutorsim.analysis.claims.claims_file import DrawnFile
-from tutorsim.analysis.claims.claims_of_printed_numbers import drawn_as
 from tutorsim.analysis.pages.document_as_json import document_parts, to_value
 from tutorsim.analysis.pages.markdown import to_markdown
 from tutorsim.analysis.pages.numbers_printed_in_studies import Printed
 from tutorsim.analysis.systems.system_view import Asked, opened
 from tutorsim.cli.ballot_options import ballot_options, panel_option
-from tutorsim.cli.check_and_write_claims import Options, claims_of, write_claims
 from tutorsim.cli.open_run_or_replay_recording import RunPath, check_logs, records_held
 from tutorsim.cli.options import (
     PLACE,
@@ -113,14 +110,13 @@ def summary(
     shown = document_shown(document, sections, full=full)
     publish(shown, lambda: to_value(document), as_json=as_json, output=output)
     if claims is not None:
+        from tutorsim.analysis.claims.claims_of_printed_numbers import drawn_as
+        from tutorsim.cli.check_and_write_claims import Options, claims_of, write_claims
+
         options = Options(published, None if prices is None else table, hints, panel)
         parts = document_parts(document, "summary")
-        write_claims(claims, claims_of(run, "summary", parts, options, drawn=_drawn(output)))
-
-
-def _drawn(output: Path | None) -> DrawnFile | None:
-    """What binds the claims to the file that the summary was written to."""
-    return None if output is None else drawn_as(output, output.read_bytes())
+        drawn = None if output is None else drawn_as(output, output.read_bytes())
+        write_claims(claims, claims_of(run, "summary", parts, options, drawn=drawn))
 
 
 def _check_claims(claims: Path | None, output: Path | None, *, full: bool) -> None:

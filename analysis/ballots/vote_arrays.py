@@ -523,8 +523,8 @@ def _joined(cells: Sequence[tuple[Ints, npt.NDArray[Any] | None]], unknown: Any)
 # --- Distinct rows -------------------------------------------------------------------------------
 
 
-_FEW_CODES: Final = 1 << 20
-"""Codes up to which each has a place in a table of counts."""
+_FEW_CODES: Final = 1 << 13
+"""Codes up to which each has a place in a table of counts, for a few rows too."""
 _LARGEST_CODE: Final = 1 << 62
 """Codes stay below."""
 _MEMBERS: Final = 30

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tutorsim.analysis.ballots.vote_arrays import Masses, distinct_rows
+from tutorsim.analysis.ballots.vote_arrays import Masses, distinct_rows, fitting, sorted_rows
 from tutorsim.analysis.counting.rule_definitions import (
     Rule,
     Target,
@@ -123,7 +123,7 @@ def outcomes(target: Rule, m: int, n: int) -> Sets:
 def _by_sums(ballots: Ints, n: int) -> Sets:
     fits = n * int(ballots.max()) <= np.iinfo(np.int16).max
     kept: type[np.signedinteger[Any]] = np.int16 if fits else np.int64
-    columns = ballots.T.astype(kept)[:, None]  # one candidate after the other: rows are long
+    columns = ballots.T.astype(kept, order="C")[:, None]  # candidate by candidate: rows are long
     sums = np.zeros((len(columns), 1), dtype=kept)
     for _ in range(n):
         sums = (sums[:, :, None] + columns).reshape(len(columns), -1)
@@ -153,8 +153,8 @@ def _in_order(m: int, n: int) -> tuple[Ints, NDArray[np.int32]]:
     weights = size ** np.arange(n - 1, -1, -1)
     place = np.zeros(size**n, dtype=np.int32)
     place[panels @ weights] = np.arange(len(panels))
-    every = np.arange(len(place))[:, None] // weights % size
-    return panels, place[np.sort(every, axis=1) @ weights]
+    every = np.indices((size,) * n, dtype=fitting(size)).reshape(n, len(place)).T
+    return panels, place[sorted_rows(every) @ weights]
 
 
 class Labels(NamedTuple):
@@ -224,8 +224,7 @@ def _ends_without_exempt(rows: Ints, labels: Labels, targets: Sequence[Rule], m:
     for nobody in np.unique(absent).tolist():
         some = np.flatnonzero(absent == nobody)
         cast = rows[some, nobody:]
-        table = np.stack([_table(target, m, cast.shape[1]) for target in targets], axis=1)
-        ends[some] = _united(table, cast, labels)
+        ends[some] = _united(_table(tuple(targets), m, cast.shape[1]), cast, labels)
     return ends
 
 
@@ -257,8 +256,9 @@ def _united(table: Ends, rows: Ints, labels: Labels) -> Ends:
 
 
 @cache
-def _table(target: Rule, m: int, n: int) -> Ends:
-    return np.asarray(_ends_of_sets(m)[outcomes(target, m, n)])
+def _table(targets: tuple[Rule, ...], m: int, n: int) -> Ends:
+    """Shape (combinations of ballots, targets); of one form of ballots."""
+    return np.stack([_ends_of_sets(m)[outcomes(target, m, n)] for target in targets], axis=1)
 
 
 @cache

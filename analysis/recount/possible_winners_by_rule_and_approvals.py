@@ -1,6 +1,6 @@
 """Every logged protocol under every target, once for each different panel, and as a table."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -500,18 +500,19 @@ class _Counts:
     """Running intervals, one per name."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, Counter[str]] = {bound: Counter() for bound in _BOUNDS}
+        self._counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
 
     def add(self, name: str, n: int, *, lower: bool, point: bool, upper: bool) -> None:
-        for bound, holds in zip(_BOUNDS, (lower, point, upper), strict=True):
-            self._counts[bound][name] += n * holds
+        bounds = self._counts[name]
+        bounds[0] += n * lower
+        bounds[1] += n * point
+        bounds[2] += n * upper
 
     def interval(self, name: str) -> Interval:
-        lower, point, upper = (self._counts[bound][name] for bound in _BOUNDS)
+        lower, point, upper = self._counts[name]
         return Interval(lower=lower, point=point, upper=upper)
 
 
-_BOUNDS: Final = ("lower", "point", "upper")
 _NAMED: Final = {NEVER: "never", NOT_SETTLED: "not_settled", NO_BOUNDS: "point_only"}
 """Breakdown points that are no number, by name."""
 

@@ -317,6 +317,15 @@ def test_the_rows_of_every_turn_are_those_of_the_whole(own_order, tmp_path, monk
     assert_frame_equal(pl.concat(frames).sort(keys), whole.per_turn.sort(keys))
 
 
+def test_turns_under_a_target_are_those_of_the_whole_without_breakdown_points(table, tmp_path):
+    table.write_csv(tmp_path / "b.csv")
+    found = counted(tmp_path / "b.csv", targets=["simple", "approval"], exempt=[0, 1])
+    rows = found.per_turn.filter(pl.col("exempt") == 0, pl.col("target") == "approval")
+    under = found.turns_under("approval")
+    assert under.height > 0
+    assert_frame_equal(under, rows.drop("breakdown", "breakdown_state"))
+
+
 def test_what_answered_the_calls_is_told_of_batches_too(table, tmp_path):
     one, *_ = in_parts(table, tmp_path, [5])
     part = pl.read_parquet(one)

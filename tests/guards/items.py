@@ -423,19 +423,33 @@ def _readings(folder):
         "refused": [("b.csv", text, hints) for text, hints, _ in shapes.REFUSED.values()],
     }
     for what, files in cases.items():
-        lines = []
-        for i, (name, text, hints) in enumerate(files):
-            (folder / f"{what} {i}").mkdir()
-            file = folder / f"{what} {i}" / name
-            file.write_text(text, encoding="utf-8")
-            told = said(f"check '{file}' --json") + _reading(file, hints)
-            digest = hashlib.sha256(told.replace(str(folder), "FOLDER").encode()).hexdigest()[:10]
-            lines.append(f"{i} {digest}")
-        yield what, "\n".join(lines)
+        for change in _ROWS:
+            told = [
+                _reading(folder / what / change / str(i), change, *one)
+                for i, one in enumerate(files)
+            ]
+            kept = [hashlib.sha256(text.encode()).hexdigest()[:8] for text in told]
+            lines = [f"{i}: {' '.join(kept[i : i + 8])}" for i in range(0, len(kept), 8)]
+            yield f"{what}: {change}", "\n".join(lines)
 
 
-def _reading(file, hints):
-    """The rows that a file is read as, and what was assumed; or the refusal."""
+_ROWS: Final = {
+    "as it is": lambda rows: rows,
+    "a row fewer": lambda rows: rows[:-1],
+    "the last row again": lambda rows: [*rows, *rows[-1:]],
+}
+
+
+def _reading(folder, change, name, text, hints):
+    """What is said of a file, and the rows that it is read as and what was assumed."""
+    folder.mkdir(parents=True)
+    file = folder / name
+    file.write_text("".join(_ROWS[change](text.splitlines(keepends=True))), encoding="utf-8")
+    check = said(f"check '{file}' --json") if change == "as it is" else ""
+    return (check + _read(file, hints)).replace(str(folder), "FOLDER")
+
+
+def _read(file, hints):
     try:
         source = open_source(file, hints=hints)
     except (BallotFileError, UsageError) as asked:

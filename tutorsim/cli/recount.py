@@ -360,11 +360,10 @@ def _refuse_what_does_not_apply(run: SystemRun) -> None:
 def _options_given() -> dict[str, str]:
     """Parameters of the command line by name → the option as it is typed."""
     context = click.get_current_context()
-    typed = (p for p in context.command.params if isinstance(p, click.Option))
     on_the_line = click.core.ParameterSource.COMMANDLINE
     return {
         p.name: p.opts[0]
-        for p in typed
+        for p in context.command.params
         if p.name is not None and context.get_parameter_source(p.name) is on_the_line
     }
 

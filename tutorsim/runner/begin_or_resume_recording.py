@@ -151,7 +151,7 @@ class Session(BaseSession):
 
     earlier: Manifest | None
     """What was finished before, when failed episodes are taken up again."""
-    retried: bool = False
+    retried: bool
     """Whether failed episodes are taken up again, by this command or by an interrupted one."""
 
 

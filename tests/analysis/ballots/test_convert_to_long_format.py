@@ -896,6 +896,10 @@ FOUND = [
         '{"voter":"v","ranking":["a","b"]}\n{"voter":"w","choice":"a"}\n',
         "row 2: “ranking” is empty and “choice” is not",
     ),
+    ("b.csv", "voter,a,b\nv,4,2\nw,3,1\n(in June),,\n", "only the remark (in June) was passed"),
+    ("b.csv", "voter,response\nv,I take A\nw,B it is\nx,Vote: A\ny,B too\n", "has raw replies"),
+    ("b.csv", "voter,response\nv,ann\nw,ben\nx,ann\ny,ann\n", "--map 'choice=response'"),
+    ("b.csv", "voter,response\nv,ann\nw,ben\nx,ann\n", "has raw replies"),
 ]
 
 

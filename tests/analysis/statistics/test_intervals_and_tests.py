@@ -235,6 +235,19 @@ def test_a_sum_that_no_draw_reaches_has_the_p_that_drawing_would_give(monkeypatc
         assert (told.p_value == 1 / (DRAWS + 1)) is (one_way > 80)
 
 
+def test_signs_are_drawn_unless_a_sum_is_out_of_every_draws_reach(monkeypatch):
+    """90 of 100 alike are 8 deviations away, 95 are 9."""
+    bytes_drawn, lengths = intervals_and_tests._random_bytes, []
+    monkeypatch.setattr(
+        intervals_and_tests,
+        "_random_bytes",
+        lambda seeds, length: lengths.append(length) or bytes_drawn(seeds, length),
+    )
+    for one_way in (90, 95):
+        flips_by_task([1.0] * one_way + [-1.0] * (100 - one_way), range(100), seed=31)
+    assert len(lengths) == 1
+
+
 def test_drawn_signs_come_close_to_counted_ones(monkeypatch):
     differences = (RNG.normal(size=14) + 0.4).tolist()
     exact = flips_by_task(differences, range(14), seed=1)

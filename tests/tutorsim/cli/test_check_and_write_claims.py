@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tutorsim.analysis.claims.claims_file import Claim
 from tutorsim.analysis.claims.claims_of_printed_numbers import NAMES, claims_in, numbers_in
 from tutorsim.analysis.pages.document_as_json import document_parts
 from tutorsim.analysis.systems.summary_and_report import document_of
 from tutorsim.analysis.systems.system_view import Asked, opened
-from tutorsim.cli.check_and_write_claims import Options, page_claims
+from tutorsim.cli.check_and_write_claims import Options, _beside, page_claims
 from tutorsim.cli.console_progress_and_safe_text import console_for
 from tutorsim.cli.output_elements import print_all
 from tutorsim.cli.terminal_documents import document_shown
@@ -66,6 +67,19 @@ def test_a_full_summary_prints_no_number_that_is_no_claim(built):
     assert printed_in(text) - printed_in(*(claim.printed for claim in claims)) == Counter()
     assert len({claim.id for claim in claims}) == len(claims)
     assert all(any(numbers_in(claim.printed)) for claim in claims)
+
+
+@pytest.mark.parametrize(
+    ("printed", "interval", "beside"),
+    [
+        ("0.4", (0.1, 0.9), " [0.1, 0.9]"),
+        ("0.4 [0.1, 0.9]", (0.1, 0.9), ""),
+        ("0.4", None, ""),
+    ],
+)
+def test_an_interval_in_columns_of_its_own_is_told_beside_its_number(printed, interval, beside):
+    told = {"id": "a", "question": "", "value": 0.4, "provenance": "", "printed": printed}
+    assert _beside(Claim(**told, interval=interval)) == beside
 
 
 @pytest.mark.costly

@@ -477,8 +477,9 @@ def test_of_several_files_none_joins_where_one_is_refused(folder):
 def test_files_that_are_no_sheets_are_refused(folder):
     path = folder.path / "no.csv"
     three_parts(folder.join(path), "cannot be read")
-    path.write_bytes(b"\xff\xfe\x00")
-    three_parts(folder.join(path), "cannot be read")
+    for content in (b"\xff\xfe\x00", b'a,b\n"1"2,3\n'):
+        path.write_bytes(content)
+        three_parts(folder.join(path), "cannot be read")
     path.write_text("a,b\n1,2\n")
     three_parts(folder.join(path), "is no rating sheet")
     [sheet] = folder.sheets("--raters", 1, "--items", 3)

@@ -359,6 +359,24 @@ def test_every_right_that_a_version_of_landlock_knows_is_taken(version, rights, 
     assert [one in stopped for one in (tcp, scopes)] == [version >= 4, version >= 6]
 
 
+def test_the_root_becomes_an_empty_file_system_that_is_read_only(monkeypatch):
+    """Private; then of memory, without set-user-id, devices and programs; then read-only."""
+    done = []
+    for name in ("mount", "pivot_root", "umount_lazily"):
+        monkeypatch.setattr(linux, name, lambda *args, name=name: done.append((name, *args)))
+    monkeypatch.setattr(os, "chdir", lambda place: done.append(("chdir", place)))
+    jail._empty_root()
+    assert done == [
+        ("mount", "none", "/", None, 0x4000 | 0x40000),
+        ("mount", "tmpfs", "/tmp", "tmpfs", 2 | 4 | 8, "size=4k,nr_inodes=4,mode=555"),
+        ("chdir", "/tmp"),
+        ("pivot_root",),
+        ("umount_lazily", "."),
+        ("mount", "none", "/", None, 0x1000 | 0x20 | 1 | 2 | 4 | 8),
+        ("chdir", "/"),
+    ]
+
+
 def test_a_program_s_user_has_a_number_that_no_account_has():
     """Numbers for dynamic users and containers, as systemd hands them out, and `nobody`."""
     low = range(jail._LOW_UID, jail._LOW_UID + jail._LOW_UIDS)

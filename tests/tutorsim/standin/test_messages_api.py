@@ -395,6 +395,7 @@ def test_a_batch_is_shown_as_the_stock_client_expects_it():
         while batch.processing_status != "ended":
             time.sleep(0.02)
             batch = client.messages.batches.retrieve(batch.id)
+        assert batch.results_url == f"{server.url}{BATCHES}/{batch.id}/results"
         counts = batch.request_counts
         assert (counts.processing, counts.succeeded, counts.errored) == (0, 3, 1)
         found = {one.custom_id: one.result for one in client.messages.batches.results(batch.id)}

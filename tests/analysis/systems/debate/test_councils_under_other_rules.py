@@ -12,6 +12,7 @@ from tutorsim.analysis.pages.html import to_html
 from tutorsim.analysis.systems.debate import VIEW
 from tutorsim.analysis.systems.debate.councils_under_other_rules import (
     Councils,
+    _kept_finding,
     council_document,
     council_recount,
 )
@@ -233,6 +234,9 @@ def test_the_lead_chart_says_what_every_rule_does_to_the_winners(bundled):
     made = council_document(bundled, False)
     [chart] = [figure for figure in made.figures() if figure.name == made.lead]
     assert chart.finding == "8 of 12 other rules keep every winner; none surely changes one"
+    parts = {"protocol": ["simple", "ranked"], "part": ["elects another", "keeps the winner"]}
+    one = _kept_finding(pl.DataFrame(parts), Councils(bundled))
+    assert one == "1 of 2 other rules keep every winner; simple surely changes one"
     assert chart.data.columns == ["rule", "part", "votes"]
     assert chart.data.filter(rule="cumulative").rows() == [
         *(("cumulative", "keeps the winner", 1), ("cumulative", "open", 10)),

@@ -313,7 +313,8 @@ def test_pivotal_voters_are_compared_only_where_there_are_enough_ballots():
 
 
 def test_of_many_voters_only_the_busiest_are_drawn_and_the_caption_says_so():
-    found = pivotal(*[("simple", f"v{i:02d}", 10 + i, 1, 2) for i in range(20)])
+    rows = [("simple", f"v{i:02d}", 10 + i, 1, 2) for i in range(20)]
+    found = pivotal(*rows, order=("v19", "v00"))
     assert found.data.get_column("voter").to_list() == [f"v{i:02d}" for i in range(8, 20)]
     assert found.caption.startswith("The 12 voters with most ballots, 8 others left out.")
     drawable(found)

@@ -105,6 +105,13 @@ def test_a_conversation_of_any_fork_is_one_vote(tmp_path, value):
     assert (one.record.answer, one.record.answer_of) == ("So it is.", A)
 
 
+def test_half_a_character_cannot_be_written_and_is_a_question_mark(tmp_path):
+    talk = conversation([ranking(A, ["C", "A", "B"])])
+    talk["messages"][1]["stage3"]["response"] = "\ud83d and é"
+    [one] = read(tmp_path, talk)
+    assert one.record.answer == "? and é"
+
+
 ABC = ["A", "B", "C"]
 
 

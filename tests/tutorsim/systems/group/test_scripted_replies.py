@@ -4,7 +4,7 @@ from collections import Counter
 
 from tests.tutorsim.systems.group.conftest import play
 from tutorsim.kernel.system import Asking, Chance
-from tutorsim.systems.group.scripted_replies import group_reply
+from tutorsim.systems.group.scripted_replies import _worth, group_reply
 from tutorsim.systems.group.tasks import builtin_lessons, builtin_scenarios
 
 
@@ -29,6 +29,10 @@ def test_lessons_hold_corrections_addresses_and_silences():
     assert {one.action for one in thoughts} == {"speak", "listen"}
     assert any(event.to for event in events)
     assert any(event.continues for event in events)
+
+
+def test_a_continuation_in_which_nobody_speaks_is_worth_half_a_point():
+    assert _worth(None, "A long silence.") == 0.5
 
 
 def test_some_replies_are_malformed_and_some_judges_biased():

@@ -46,7 +46,7 @@ TOGETHER: Final = 100_000
 _AHEAD: Final = 2
 """Batches read while another is used."""
 _LOOKED_AT: Final = 200_000
-"""Rows with points that say what a cumulative ballot sums to."""
+"""First rows that say what names there are and what a cumulative ballot sums to."""
 
 _CAST: Final = (*TURN, "stage", "voter", "candidate", "mass", "ballot_status", *RICH)
 """What makes ballots."""
@@ -283,7 +283,8 @@ def _outlined(rows: pl.LazyFrame, file: Path, budget: int | None) -> Outline | N
     new = pl.any_horizontal(map(changes, TURN))
     episode = pl.col("episode_id").cast(pl.String)
     key = pl.struct(episode, "turn").hash()
-    starts, *columns = pl.collect_all(
+    words = _first_words(rows, names)
+    starts, *others = pl.collect_all(
         [
             rows.select(TURN)
             .filter(new)
@@ -292,15 +293,16 @@ def _outlined(rows: pl.LazyFrame, file: Path, budget: int | None) -> Outline | N
                 blank=(episode.str.strip_chars() == "") | pl.any_horizontal(pl.col(TURN).is_null()),
             ),
             *(
-                rows.filter(changes(name) | pl.col(name).is_null()).select(
+                rows.filter(~pl.col(name).is_in(first) | pl.col(name).is_null()).select(
                     pl.col(name).cast(pl.String).unique()
                 )
-                for name in names
+                for name, first in words.items()
             ),
         ],
         engine="streaming",
     )
-    words = {name: c.to_series().to_list() for name, c in zip(names, columns, strict=True)}
+    for name, other in zip(names, others, strict=True):
+        words[name] += other.to_series().to_list()
     blank = any(word is None or not word.strip() for name in names[:4] for word in words[name])
     known = all(set(words[name]) <= set(those) for name, those in _WORDS.items())
     if blank or not known or not starts.height or starts["blank"].any():
@@ -313,6 +315,18 @@ def _outlined(rows: pl.LazyFrame, file: Path, budget: int | None) -> Outline | N
         "rich" in words["protocol"],
         [text for text in words.get("provenance", []) if text is not None],
     )
+
+
+def _first_words(rows: pl.LazyFrame, names: Sequence[str]) -> dict[str, list[Any]]:
+    """What the first rows say in some columns.
+
+    To ask a file for other words takes a tenth of the time: its columns list the words they have.
+    """
+    first = rows.select(names).head(_LOOKED_AT).collect(engine="streaming")
+    return {
+        name: first.get_column(name).drop_nulls().unique().cast(pl.String).to_list()
+        for name in names
+    }
 
 
 def _first_points(rows: pl.LazyFrame) -> pl.DataFrame:

@@ -487,7 +487,8 @@ def sound_turns(frame: pl.DataFrame, piece: Piece, budget: int) -> Bools:
     votes, turn = piece.votes, piece.turn
     sound = (votes.turns.get_column("protocol").is_in(PROTOCOLS)).to_numpy()
     sound &= np.bincount(turn[turn >= 0], minlength=len(sound)) == _cells(votes)
-    sound[turn[_odd_rows(frame) & (turn >= 0)]] = False
+    odd = turn[_odd_rows(frame)]
+    sound[odd[odd >= 0]] = False
     for part in chain(*votes.stages):
         sound[part.turn[~(part.whole & _valid(part, votes, budget))]] = False
     return np.asarray(sound & _ties_fit(votes))

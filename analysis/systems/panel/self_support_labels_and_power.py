@@ -470,7 +470,7 @@ def pivotality(source: Source) -> pl.DataFrame:
                 found[protocol].append(np.stack([who, task, *(hit[voted] for hit in hits)]))
     rows = []
     for protocol, seats in found.items():
-        votes = np.concatenate([np.empty((4, 0), dtype=np.int64), *seats], axis=1)
+        votes = np.concatenate([np.empty((4, 0), dtype=np.int8), *seats], axis=1)
         for voter, cast in _by_voter(votes, table.votes.voters):
             share = share_of_numbered(cast[1], cast[2 if source.ordered else 3])
             counts = cast.shape[1], int(cast[2].sum()), int(cast[3].sum())

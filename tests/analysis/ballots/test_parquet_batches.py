@@ -83,6 +83,7 @@ def same(one, other):
 @pytest.mark.parametrize("batch", [7, 60, 10_000])
 def test_parts_together_are_the_whole(batch, together, tmp_path, monkeypatch):
     monkeypatch.setattr(parquet_batches, "BATCH", batch)
+    monkeypatch.setattr(parquet_batches, "_LOOKED_AT", batch)
     table = a_table(batch)
     table.write_parquet(tmp_path / "b.parquet")
     batches = open_source(tmp_path / "b.parquet").batches
@@ -129,7 +130,8 @@ def test_a_batch_is_read_when_it_is_asked_for(monkeypatch):
         *("two protocols", "floats", "text", "no column", "no rows"),
     ],
 )
-def test_a_table_that_cannot_be_read_in_batches_says_so(changed, tmp_path):
+def test_a_table_that_cannot_be_read_in_batches_says_so(changed, tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet_batches, "_LOOKED_AT", 20)
     changed(a_table(1)).write_parquet(tmp_path / "b.parquet")
     assert batched([tmp_path / "b.parquet"], Hints(), tuple) is None
 

@@ -161,7 +161,10 @@ def test_a_recording_gives_the_frames_and_answers_of_the_commands(tmp_path, shel
     found = run.recount(["ranked"])
     assert found.result.model_dump(mode="json")["rules"] == told["rules"]
     tested = json.loads(shell("summary", log, "--json").out)["values"]["contrasts"]
-    assert run.contrasts().get_column("p_holm").to_list() == [row["p_holm"] for row in tested]
+    assert run.contrasts().select("pairs", "difference", "p", "p_holm").rows() == [
+        (row["test"]["n"], row["difference"]["value"], row["test"]["p_value"], row["p_holm"])
+        for row in tested
+    ]
     assert run.report(tmp_path / "page.md").read_text().startswith("# Report of demo")
     del run
     assert not folder.exists()

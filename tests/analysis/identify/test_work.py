@@ -8,10 +8,18 @@ from tests.analysis.identify.conftest import random_profile, random_votes
 from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.counting.rules_in_arrays import MOST_RANKED
-from tutorsim.analysis.identify import NOT_SETTLED, READINGS_OF_TIES, Identifier, breakdown_point
+from tutorsim.analysis.identify import (
+    NOT_SETTLED,
+    READINGS_OF_TIES,
+    Identifier,
+    breakdown_point,
+    win_conditions,
+)
 from tutorsim.analysis.identify import possible_winners as panel_search
+from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, pair_options
 from tutorsim.analysis.identify.possible_winners import PanelSearch, query_of
 from tutorsim.analysis.identify.search_for_votes_whose_sum_fits import WORK_LIMIT, WorkBudget
+from tutorsim.analysis.identify.win_conditions import Query
 from tutorsim.vocabularies import PROTOCOLS
 
 pytestmark = pytest.mark.costly
@@ -187,6 +195,22 @@ def test_options_left_out_never_settle_a_refusal(monkeypatch):
     for every, part in zip(whole, some, strict=True):
         assert set(part.winners) <= set(every.winners)
         assert not part.settled or part == every, (every, part)
+
+
+def test_ballots_that_leave_several_orders_share_the_room_for_options(monkeypatch):
+    """Room for 60 of 3 candidates, shared by whoever is exempt and one ballot that is open."""
+    room = []
+    monkeypatch.setattr(win_conditions, "_ALL_OPTIONS", 60)
+    monkeypatch.setattr(win_conditions, "_SOME", 1)
+    monkeypatch.setitem(
+        win_conditions._OPTIONS,
+        "pairs",
+        lambda d, c, m, _, many: room.append(many) or pair_options(d, c, m, many),
+    )
+    known, open_ = Domain("order", ((0,), (1,), (2,))), Domain("order", ((0, 1, 2),))
+    query = Query("copeland", 3, 25, (None, known, open_))
+    win_conditions._sums.__wrapped__("pairs", 0, None, query)
+    assert set(room) == {60 // (3 * 2)}
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -29,6 +29,7 @@ def test_a_session_is_gone_on_with_and_remembers_its_days_and_packages(write_gri
     old |= {"started": "2026-01-01", "latest": "2026-01-02", "packages": {"tutorsim": "0.0.1"}}
     path.write_text(json.dumps(old))
     second = open_session(loaded, folder)
+    assert not second.retried
     assert (second.started, second.latest) == ("2026-01-01", "2026-01-02")
     assert second.today == first.today == json.loads(path.read_text())["latest"]
     assert second.packages == {"tutorsim": "0.0.1"}

@@ -17,7 +17,7 @@ kept. A discussion agrees by one of four consensus rules over the flags of its m
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -396,15 +396,13 @@ def _canonical(line: str) -> str:
     return "none" if said == "NONE" else said
 
 
-def _lenient_lines(reply: str, form: BallotFormat) -> list[str]:
+def _lenient_lines(reply: str, form: BallotFormat) -> Iterator[str]:
     """Candidate lines from the last to the first, bare and after a lead-in, then all joined."""
     lines = [line for line in reply.splitlines() if line.strip()]
     joined = ",".join(line.strip().rstrip(",;") for line in lines)
-    found: list[str] = []
     for line in [*reversed(lines), joined]:
         for text in dict.fromkeys((line, line.rpartition(":")[2], line.partition(":")[2])):
-            found += _standard_lines(_people_separators(text, form), form)
-    return found
+            yield from _standard_lines(_people_separators(text, form), form)
 
 
 def _people_separators(text: str, form: BallotFormat) -> str:
@@ -423,7 +421,7 @@ def _people_separators(text: str, form: BallotFormat) -> str:
     return re.sub(r"(?<=[A-Za-z0-9])\s+(?=[A-Za-z]\b)", ",", text.strip())
 
 
-_READINGS: Mapping[Reading, Callable[[str, BallotFormat], list[str]]] = {
+_READINGS: Mapping[Reading, Callable[[str, BallotFormat], Iterable[str]]] = {
     "strict": _strict_lines,
     "standard": _standard_lines,
     "lenient": _lenient_lines,

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 import polars as pl
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from tutorsim.analysis.charts.chart_forms_and_look import DARK, TOKENS, Figure, spec
 from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import (
@@ -111,15 +111,15 @@ def _cited_heads(data: pl.DataFrame, place: str) -> list[Markup]:
 
 
 def _marked(text: str, numbers: Sequence[tuple[str, Number]]) -> Markup:
-    marked, at = Markup(), 0
+    marked: list[str] = []
+    at = 0
     for id_, found in numbers:
         value = "" if found.value is None else found.value
-        marked += shown(text[at : found.start])
-        marked += Markup('<data id="{}" value="{}">{}</data>').format(
-            shown(id_), value, found.printed
-        )
+        attributes = f'id="{escape(shown(id_))}" value="{escape(value)}"'
+        marked.append(escape(shown(text[at : found.start])))
+        marked.append(f"<data {attributes}>{escape(found.printed)}</data>")
         at = found.end
-    return marked + shown(text[at:])
+    return Markup("".join([*marked, escape(shown(text[at:]))]))
 
 
 # --- What is drawn when it is opened -------------------------------------------------------------

@@ -5,9 +5,10 @@ Why a call failed on its way is said in words that are the same on every machine
 
 import asyncio
 import re
+import ssl
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any, Final, TypeVar
 
 import anthropic
@@ -134,27 +135,71 @@ def credentials_in(headers: Mapping[str, str]) -> list[str]:
 class HttpTransport(httpx2.AsyncBaseTransport):
     """Plain HTTP, opened at the first request, through the environment's proxy if there is one.
 
-    `kept_open` sockets wait for a further request, all unless given; with 0 nothing has to be
-    closed in the loop that opened it.
+    Each connection has a pool of its own: at the beginning and at the end of each request a pool
+    looks at all of its connections, and asks the system about those that wait. A connection waits
+    for a further request if it is `kept_open`; otherwise nothing has to be closed in the loop that
+    opened it.
     """
 
-    def __init__(self, max_connections: int = 100, *, kept_open: int | None = None) -> None:
-        self._limits = httpx2.Limits(
-            max_connections=max_connections,
-            max_keepalive_connections=max_connections if kept_open is None else kept_open,
-        )
-        self._opened: httpx2.AsyncHTTPTransport | None = None
+    def __init__(self, max_connections: int = 100, *, kept_open: bool = True) -> None:
+        self._max_connections = max_connections
+        self._limits = httpx2.Limits(max_connections=1, max_keepalive_connections=int(kept_open))
+        self._requests: dict[httpx2.AsyncHTTPTransport, int] = {}
+        """Connection → its requests under way; those beyond the first wait."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        if self._opened is None:
-            self._opened = httpx2.AsyncHTTPTransport(
-                limits=self._limits, proxy=proxy_for(request.url)
-            )
-        return await self._opened.handle_async_request(request)
+        connection = self._least_busy(request.url)
+        self._requests[connection] += 1
+        try:
+            response = await connection.handle_async_request(request)
+        except BaseException:
+            self._end(connection)
+            raise
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = _Ending(response.stream, partial(self._end, connection))
+        return response
+
+    def _least_busy(self, url: httpx2.URL) -> httpx2.AsyncHTTPTransport:
+        least = min(self._requests, key=self._requests.__getitem__, default=None)
+        if least is not None and (
+            not self._requests[least] or len(self._requests) >= self._max_connections
+        ):
+            return least
+        opened = httpx2.AsyncHTTPTransport(self._ssl, limits=self._limits, proxy=proxy_for(url))
+        self._requests[opened] = 0
+        return opened
+
+    @cached_property
+    def _ssl(self) -> ssl.SSLContext:
+        """Whom to trust, read once for all connections."""
+        return httpx2.create_ssl_context()
+
+    def _end(self, connection: httpx2.AsyncHTTPTransport) -> None:
+        self._requests[connection] -= 1
 
     async def aclose(self) -> None:
-        if self._opened is not None:
-            await self._opened.aclose()
+        for connection in self._requests:
+            await connection.aclose()
+
+
+class _Ending(httpx2.AsyncByteStream):
+    """A response's body, which says once that it is closed."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream, end: Callable[[], None]) -> None:
+        self._inner = inner
+        self._end = end
+        self._is_closed = False
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._inner.__aiter__()
+
+    async def aclose(self) -> None:
+        try:
+            await self._inner.aclose()
+        finally:
+            if not self._is_closed:
+                self._is_closed = True
+                self._end()
 
 
 class ToldOnce:

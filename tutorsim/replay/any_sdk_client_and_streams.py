@@ -476,7 +476,7 @@ class BoundCassette(ABC, Generic[S, A]):
     def async_client(self) -> A:
         """The asynchronous client, over the same session as `client`; raises as that does."""
         if self._async_client is None:
-            self._async_client = self._async(self._opened(), HttpTransport(kept_open=0))
+            self._async_client = self._async(self._opened(), HttpTransport(kept_open=False))
         return self._async_client
 
     def _opened(self) -> Session:
@@ -601,7 +601,7 @@ class RecordedHttp(BoundCassette[httpx2.Client, httpx2.AsyncClient]):
     @property
     def httpx1_async_client(self) -> Any:
         """A new `httpx.AsyncClient`, which keeps no connection; raises as `httpx1_client`."""
-        transport = AsyncTransport(self._opened(), HttpTransport(kept_open=0))
+        transport = AsyncTransport(self._opened(), HttpTransport(kept_open=False))
         return _httpx1_clients().httpx1_async_client(transport, self._timeout)
 
     def _leave(self, session: Session) -> None:

@@ -12,6 +12,7 @@ from tutorsim.errors import CallFailed, RecordingError, UsageError
 from tutorsim.model import Call, CallKey, Reply, Request
 from tutorsim.model.sdk import (
     OF_THE_MOMENT,
+    HttpTransport,
     NotAMessage,
     SdkModel,
     away,
@@ -357,3 +358,38 @@ def test_why_a_call_may_be_answered_later_is_known_by_its_cause_or_status():
     }
     texts = {status: f"HTTP {status}, some_error: no." for status in statuses}
     assert {s for s, text in texts.items() if text.startswith(OF_THE_MOMENT)} == set(found)
+
+
+async def connections(transport, *rounds):
+    """How many a server gets that is asked so many times at once, one round after the other."""
+    seen = []
+
+    async def answer(reader, writer):
+        seen.append(asyncio.current_task())
+        while await reader.read(4096):
+            await asyncio.sleep(0.01)
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        async with httpx2.AsyncClient(transport=transport) as client:
+            for at_once in rounds:
+                await asyncio.gather(*(client.get(url) for _ in range(at_once)))
+        await asyncio.gather(*seen)
+    return len(seen)
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize(
+    ("options", "rounds", "expected"),
+    [
+        ({}, (3, 1, 2), 3),
+        ({"max_connections": 2}, (5, 3), 2),
+        ({"kept_open": False}, (3, 1, 2), 6),
+    ],
+)
+def test_a_connection_waits_for_the_next_request_and_no_more_are_open_than_said(
+    options, rounds, expected
+):
+    assert asyncio.run(connections(HttpTransport(**options), *rounds)) == expected

@@ -217,8 +217,8 @@ class Scene:
         return self.wordings.part("no_text")
 
     @cached_property
-    def _reminders(self) -> dict[str, str]:
-        """What a second asking adds, by its template: the same for every call of an episode."""
+    def _texts(self) -> dict[str, str]:
+        """Templates without values, as reminders are: the same for every call of an episode."""
         return {}
 
     @cached_property
@@ -231,6 +231,12 @@ class Scene:
         if shared := self.shared:
             values = {**shared, **values}
         return self.wordings.fill(template, **values)
+
+    def text(self, template: str) -> str:
+        """A template that needs no value, filled once."""
+        if template not in self._texts:
+            self._texts[template] = self.wordings.fill(template)
+        return self._texts[template]
 
     def fill_if(self, wanted: bool, template: str, **values: object) -> str:
         """A sentence that follows another, or nothing."""
@@ -265,9 +271,7 @@ class Scene:
             salvage: Reads what can be read of the second reply when `read` cannot.
         """
         call = self.call(turn, stage, agent, system=system, user=user)
-        if reminder not in self._reminders:
-            self._reminders[reminder] = self.wordings.fill(reminder)
-        return Question(call, read, self._reminders[reminder], salvage)
+        return Question(call, read, self.text(reminder), salvage)
 
     def ballot(
         self,

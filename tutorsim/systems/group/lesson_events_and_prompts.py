@@ -261,6 +261,16 @@ class GroupScene(Scene):
         """Agent → its system text."""
         return {agent: self._peer_text(agent) for agent in self.group.agents}
 
+    @cached_property
+    def learner_system(self) -> str:
+        """The system text of the simulated learner."""
+        return self.fill(
+            "learner_system",
+            name=self.group.learner_name,
+            character=self.catalog.learners[self.spec.variant].character,
+            language=self.settings.language,
+        )
+
     def _peer_text(self, agent: str) -> str:
         role, group = self.catalog.roles[agent], self.group
         others = [
@@ -301,10 +311,6 @@ class Conversation:
     held: dict[str, list[HeldThought]] = field(default_factory=dict)
     """Agent → its own thoughts, which no other agent sees."""
 
-    @property
-    def said(self) -> list[Event]:
-        return self.timeline.messages
-
     def question(
         self,
         turn: int,
@@ -330,7 +336,7 @@ class Conversation:
             name,
             problem=self._problem,
             progress=self._shown_progress(),
-            messages=self.shown_messages(name, self.said),
+            messages=self.shown_messages(name, len(self.timeline.messages)),
             **values,
         )
         return self.scene.asking(
@@ -374,11 +380,11 @@ class Conversation:
             marks="\n".join(marks),
         )
 
-    def shown_messages(self, template: str, said: Sequence[Event]) -> str:
-        """As many of the last messages as a template shows."""
-        window = CONTEXT.get(template, _SEES), len(said)
+    def shown_messages(self, template: str, count: int) -> str:
+        """Of the first `count` messages, as many of the last ones as a template shows."""
+        window = CONTEXT.get(template, _SEES), count
         if window not in self._windows:
-            lines = [self.shown_message(message) for message in said[-window[0] :]]
+            lines = self.lines[max(0, count - window[0]) : count]
             self._windows[window] = "\n".join(lines) or self.scene.fill("messages_none")
         return self._windows[window]
 
@@ -387,16 +393,15 @@ class Conversation:
         """How many messages are shown, and of how many: the conversation only grows."""
         return {}
 
-    def shown_message(self, message: Event) -> str:
-        """A message as prompts show it; its later lines are indented, so none can pass for one."""
-        said = (message.number, message.who, message.text)
-        found = self._lines.get(said)
-        if found is None:
+    @property
+    def lines(self) -> list[str]:
+        """The messages as prompts show them: later lines are indented, so none can pass for one."""
+        for message in self.timeline.messages[len(self._lines) :]:
             who = self.scene.group.shown(message.who or "")
-            found = self._lines[said] = f"M{message.number} {who}: {indented(message.text)}"
-        return found
+            self._lines.append(f"M{message.number} {who}: {indented(message.text)}")
+        return self._lines
 
     @cached_property
-    def _lines(self) -> dict[tuple[int, str | None, str], str]:
-        """Number, speaker and text of a message → how prompts show it, most the same ones."""
-        return {}
+    def _lines(self) -> list[str]:
+        """Those of the messages so far that a prompt has shown."""
+        return []

@@ -230,7 +230,7 @@ def _manage(state: LessonState, event: Event, trail: dict[str, Any]) -> Flow[Non
     """Let the stage manager rule, and move the stages on."""
     question = state.talk.question(
         *(event.number, "manager", "manager", read_ruling),
-        system=state.scene.fill("manager_system"),
+        system=state.scene.text("manager_system"),
     )
     [answer] = yield from ask([question])
     before, ruling = state.progress, answer.value
@@ -263,20 +263,12 @@ def _learner_is_due(state: LessonState, event: Event) -> bool:
 
 
 def _ask_learner(state: LessonState, event: Event, trail: dict[str, Any]) -> Flow[Contribution]:
-    scene, name = state.scene, state.scene.group.learner_name
-    system = scene.fill(
-        "learner_system",
-        name=name,
-        character=scene.catalog.learners[scene.spec.variant].character,
-        language=scene.settings.language,
+    question = state.talk.question(
+        *(event.number, "learner", LEARNER, read_contribution),
+        system=state.scene.learner_system,
+        name=state.scene.group.learner_name,
     )
-    [answer] = yield from ask(
-        [
-            state.talk.question(
-                *(event.number, "learner", LEARNER, read_contribution), system=system, name=name
-            )
-        ]
-    )
+    [answer] = yield from ask([question])
     said = answer.value or Contribution("wait", "")
     trail["learner"] = LearnerRecord(
         status=answer.status, action=said.action, attempts=answer.attempts
@@ -332,7 +324,7 @@ def _code(state: LessonState) -> Flow[None]:
         for i in range(len(messages))
     ]
     answers = yield from ask(
-        [_code_question(state, coder, messages[:i], messages[i]) for coder, i in asked],
+        [_code_question(state, coder, i) for coder, i in asked],
         shown=state.board() if state.with_person else None,
     )
     state.codes = _CODES.validate_python(
@@ -348,17 +340,15 @@ def _code(state: LessonState) -> Flow[None]:
     )
 
 
-def _code_question(
-    state: LessonState, coder: str, said: Sequence[Event], message: Event
-) -> Question[int]:
-    """Ask a coder about a message; `said` is what came before it."""
+def _code_question(state: LessonState, coder: str, before: int) -> Question[int]:
+    """Ask a coder about the message that has so many before it."""
     scene, talk = state.scene, state.talk
     user = scene.fill(
-        "code", messages=talk.shown_messages("code", said), message=talk.shown_message(message)
+        "code", messages=talk.shown_messages("code", before), message=talk.lines[before]
     )
     return scene.asking(
-        *(message.number, "code", coder, read_category),
-        system=scene.fill("code_system"),
+        *(talk.timeline.messages[before].number, "code", coder, read_category),
+        system=scene.text("code_system"),
         user=user,
         reminder="code_reminder",
     )

@@ -8,7 +8,6 @@ are those of Liu et al. 2025.
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from math import floor
 from typing import Final, Literal, NamedTuple, get_args
 
 from tutorsim.records.group import CycleRecord
@@ -177,7 +176,8 @@ def _study(choice: _Choice) -> tuple[str | None, list[Step]]:
         others = [name for name in others if _interrupts(choice, name)]
         if others:
             steps.append(Step("interruption", tuple(others)))
-    limit = floor(100 * choice.rule.threshold)  # a whole number is above both or neither
+    least = choice.rule.threshold  # a whole number is above it and its floor, or neither
+    limit = 100 * least.numerator // least.denominator
     above = [name for name in others if choice.adjusted[name] > limit]
     if len(above) < len(others):
         steps.append(Step("threshold", tuple(above)))
@@ -205,8 +205,9 @@ def _framework(choice: _Choice) -> tuple[str | None, list[Step]]:
 
 
 def _interrupts(choice: _Choice, name: str) -> bool:
-    high = choice.adjusted[name] >= 100 * choice.rule.interrupt_threshold
-    return choice.bids[name].corrects and high
+    if not choice.bids[name].corrects:
+        return False
+    return choice.adjusted[name] >= 100 * choice.rule.interrupt_threshold
 
 
 def _best(choice: _Choice, names: Sequence[str], steps: list[Step]) -> list[str]:

@@ -228,7 +228,8 @@ def _text(value: object) -> str | None:
     """The text without surrounding white space; half surrogates go, which no file can hold."""
     if not isinstance(value, str):
         return None
-    return value.strip().encode("utf-8", "replace").decode()
+    text = value.strip()
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _texts(value: object) -> tuple[str, ...] | None:
@@ -318,7 +319,10 @@ def self_selected_speaker(
         [answer] = yield from ask([_evaluate(talk, turn, wanting)])
         values = _by_agent(talk.scene.group, tuple(wanting), answer)
         status = answer.status
-    bids = [bid_of(one)._replace(scores=values.get(one.agent)) for one in thoughts]
+    bids = [
+        Bid(one.agent, _wants(one), one.corrects, one.silent, values.get(one.agent))
+        for one in thoughts
+    ]
     selection = select_speaker(bids, talk.timeline.moment(), talk.scene.rule)
     return [_scored(one, values, status, selection) for one in thoughts], selection
 
@@ -331,11 +335,11 @@ def _evaluate(talk: Conversation, turn: int, thoughts: Mapping[str, str]) -> Que
     return talk.question(
         *(turn, EVALUATE, "evaluator", read_scores(*asked)),
         salvage=salvage_scores(*asked),
-        system=scene.fill("evaluate_system"),
+        system=scene.text("evaluate_system"),
         members=scene.members,
         thoughts="\n".join(shown),
-        criteria=scene.fill(f"evaluate_{form}"),
-        form=scene.fill(f"evaluate_{form}_form"),
+        criteria=scene.text(f"evaluate_{form}"),
+        form=scene.text(f"evaluate_{form}_form"),
     )
 
 
@@ -397,13 +401,6 @@ def _scored(
         "adjusted": selection.adjusted[thought.agent] / 100,
     }
     return thought.model_copy(update=known)
-
-
-def bid_of(thought: ThoughtRecord) -> Bid:
-    """A logged thought as the selection sees it."""
-    scores = thought.scores
-    tenths = None if scores is None else {name: round(10 * x) for name, x in scores.items()}
-    return Bid(thought.agent, _wants(thought), thought.corrects, thought.silent, tenths)
 
 
 def predicted_speaker(talk: Conversation, turn: int) -> Flow[PredictionRecord]:

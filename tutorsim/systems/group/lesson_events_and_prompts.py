@@ -48,7 +48,7 @@ class Group:
 
     def shown(self, who: str) -> str:
         """The name in the chat."""
-        return self.learner_name if who == LEARNER else who.replace("_", " ").title()
+        return self.learner_name if who == LEARNER else _titled(who)
 
     def participant(self, name: str) -> str | None:
         """Whom a name means, its letter case ignored; `None` for a stranger."""
@@ -61,6 +61,11 @@ class Group:
             return set()
         words = _pattern(self.agents, self.learner_name).findall(text)
         return {names[word] for word in map(str.casefold, words) if word in names}
+
+
+@lru_cache(maxsize=64)
+def _titled(agent: str) -> str:
+    return agent.replace("_", " ").title()
 
 
 @lru_cache(maxsize=64)
@@ -220,15 +225,6 @@ _SEES: Final = 15
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class HeldThought:
-    """A thought that its agent remembers."""
-
-    event: int
-    """The event that set it off; the agent knows the thought as T and this number."""
-    text: str
-
-
 class GroupScene(Scene):
     """One episode's constants."""
 
@@ -308,8 +304,9 @@ class Conversation:
     timeline: Timeline
     progress: Progress | None
     """`None` in a duel, which has no stages."""
-    held: dict[str, list[HeldThought]] = field(default_factory=dict)
-    """Agent → its own thoughts, which no other agent sees."""
+    held: dict[str, list[str]] = field(default_factory=dict)
+    """Agent → its own thoughts, which no other agent sees, as prompts show them: as T and the
+    number of the event that set it off."""
 
     def question(
         self,

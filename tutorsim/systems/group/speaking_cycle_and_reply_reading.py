@@ -19,7 +19,6 @@ from tutorsim.systems.group.lesson_events_and_prompts import (
     Conversation,
     Group,
     GroupScene,
-    HeldThought,
     Ruling,
 )
 from tutorsim.systems.group.speaker_selection_and_its_reasons import (
@@ -113,7 +112,7 @@ def _scores(reply: str, names: Sequence[str], criteria: Sequence[str]) -> dict[s
     by_name = {name.casefold(): name for name in names}
     scores: dict[str, dict[str, int]] = {}
     for entry in entries if isinstance(entries, list) else ():
-        if not isinstance(entry, Mapping):
+        if not isinstance(entry, dict):
             continue
         name = by_name.get((_text(entry.get("agent")) or "").casefold())
         tenths = [_tenths(entry.get(criterion), 10, 50) for criterion in criteria]
@@ -216,7 +215,9 @@ def _json(reply: str, opening: str) -> object:
     start = reply.find(opening)
     if start < 0:
         return None
-    text = _BACKSLASH.sub(lambda found: found[0] if found["escape"] else "\\\\", reply[start:])
+    text = reply[start:]
+    if "\\" in text:
+        text = _BACKSLASH.sub(lambda found: found[0] if found["escape"] else "\\\\", text)
     try:
         value: object = _DECODER.raw_decode(text)[0]
     except (ValueError, RecursionError):
@@ -276,18 +277,17 @@ def thoughts_after(talk: Conversation, turn: int) -> Flow[list[ThoughtRecord]]:
     for thought in thoughts:
         if thought.status != "missing":
             held = talk.held.setdefault(thought.agent, [])
-            held.append(HeldThought(turn, thought.thought))
+            held.append(f"T{turn}: {indented(thought.thought)}")
     return thoughts
 
 
 def _think(talk: Conversation, turn: int, agent: str) -> Question[ReadThought]:
     """Ask an agent for a thought; it sees its own earlier ones, and nobody else's."""
-    own = talk.held.get(agent, ())[-_OWN_THOUGHTS:]
-    held = "\n".join([f"T{thought.event}: {indented(thought.text)}" for thought in own])
+    held = "\n".join(talk.held.get(agent, ())[-_OWN_THOUGHTS:])
     return talk.question(
         *(turn, "think", agent, read_thought),
         system=talk.scene.peers[agent],
-        thoughts=held or talk.scene.fill("thoughts_none"),
+        thoughts=held or talk.scene.text("thoughts_none"),
     )
 
 

@@ -908,6 +908,12 @@ def test_found_ballots_are_read_or_asked_about(tmp_path, name, text, read):
     assert read in reading_of(written(tmp_path, name, text))
 
 
+def test_of_a_file_in_columns_of_ours_nothing_is_noted_and_an_abstention_is_its_own(tmp_path):
+    cast = [f"e,1,vote_final,simple,{row}" for row in ("v,a,1", "v,b,0", "w,a,", "w,b,")]
+    text = "\n".join(["episode_id,turn,stage,protocol,voter,candidate,mass", *cast, ""])
+    assert open_source(written(tmp_path, "b.csv", text)).notes == ()
+
+
 @pytest.mark.parametrize("cells", ["v,1,4\nw,?,5", "v,x,x\nw,maybe,", "v,1,4\nw,x,5"])
 def test_a_cell_that_is_no_number_is_refused_in_a_column_that_is_named(tmp_path, cells):
     file = written(tmp_path, "b.csv", f"voter,a,b\n{cells}\n")

@@ -239,22 +239,12 @@ def mean_of_numbered(
     """As `mean_over_tasks`, where tasks have numbers."""
     if not len(values):
         return NotEstimable("no observations")
-    return _mean_of_sums(fsum(values.tolist()), *sums_of_numbered(tasks, values), ends, "tasks")
-
-
-def sums_of_numbered(tasks: Ints, values: Floats) -> tuple[Floats, Floats]:
-    """Sum and number of observations of each task that has any, in the order of their numbers."""
     sizes = np.bincount(tasks)
     sizes = sizes[sizes > 0]
     ordered = values[np.argsort(tasks, kind="stable")].tolist()
     edges = pairwise([0, *np.cumsum(sizes).tolist()])
-    return np.array([fsum(ordered[start:end]) for start, end in edges]), sizes.astype(np.float64)
-
-
-def numbered(tasks: Sequence[Hashable]) -> Ints:
-    """The number of each observation's task, in the order in which tasks with names are taken."""
-    numbers = {name: place for place, name in enumerate(sorted(dict.fromkeys(tasks), key=repr))}
-    return np.array([numbers[task] for task in tasks], np.int64)
+    sums = np.array([fsum(ordered[start:end]) for start, end in edges])
+    return _mean_of_sums(fsum(ordered), sums, sizes.astype(np.float64), ends, "tasks")
 
 
 def _mean_of_sums(
@@ -309,7 +299,9 @@ def statistic_over_tasks(
 
     `statistic`: of weighted observations; an observation of a task left out weighs 0.
     """
-    number, which = len(set(tasks)), numbered(tasks)
+    names = {name: place for place, name in enumerate(sorted(set(tasks), key=repr))}
+    number = len(names)
+    which = np.array([names[task] for task in tasks])
     weights = (which != np.arange(-1, number)[:, None]).astype(np.float64)
     whole, *without = statistic(weights).tolist()
     sizes = np.bincount(which).astype(np.float64)
@@ -403,23 +395,16 @@ def flips_by_task(
 
     `seed`: of the draws, with more than `EXACT_UP_TO` tasks.
     """
-    return flips_of_numbered(numbered(tasks), np.asarray(differences, np.float64), seed=seed)
-
-
-def flips_of_numbered(
-    tasks: Ints, differences: Floats, *, seed: int
-) -> PermutationTest | NotEstimable:
-    """As `flips_by_task`, where tasks have numbers."""
     if not len(differences):
         return NotEstimable("no pairs")
-    sums, sizes = sums_of_numbered(tasks, differences)
+    sums, sizes = _by_task(differences, tasks)
     units = np.rint(sums / _UNIT).astype(np.int64)
     seen = abs(int(units.sum()))
     units = np.sort(np.abs(units[units != 0]))
     exact = len(units) <= EXACT_UP_TO
     p = _counted_flips(units, seen) if exact else _drawn_flips(units.tobytes(), seen, seed)
     return PermutationTest(
-        fsum(differences.tolist()) / len(differences),
+        fsum(differences) / len(differences),
         p_value=p,
         n=len(differences),
         tasks=len(sums),

@@ -86,16 +86,13 @@ def text_similarities(panels: Sequence[Sequence[str]]) -> list[float | None]:
     Word weights come from the texts of all panels together. A text without words is left out;
     a panel with fewer than two others has no similarity.
     """
-    texts = Counter(text for panel in panels for text in panel)
-    words = {text: Counter(_words(text)) for text in texts}
-    holding: Counter[str] = Counter()
-    for text, times in texts.items():
-        holding.update(dict.fromkeys(words[text], times))
-    weight = {word: log((1 + texts.total()) / (1 + d)) + 1 for word, d in holding.items()}
-    units = {text: _unit(found, weight) for text, found in words.items() if found}
+    counts = [[Counter(_words(text)) for text in panel] for panel in panels]
+    texts = [words for panel in counts for words in panel]
+    holding = Counter(word for words in texts for word in words)
+    weight = {word: log((1 + len(texts)) / (1 + d)) + 1 for word, d in holding.items()}
     return [
-        _mean_of_pairs([units[text] for text in panel if text in units], _cosine_of_words)
-        for panel in panels
+        _mean_of_pairs([_unit(words, weight) for words in panel if words], _cosine_of_words)
+        for panel in counts
     ]
 
 

@@ -3,7 +3,6 @@
 import hashlib
 import re
 
-from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import Debates
 from tutorsim.ballots_and_decisions import RULES
 from tutorsim.kernel.flow_and_drivers import drive, scripted
 from tutorsim.model import Call, CallKey, Request
@@ -36,13 +35,6 @@ def play(context, reply):
     """Run one episode with canned replies."""
     name = EpisodeName(f"{context.discussion}.{context.condition}", "default")
     return drive(debate_episode(context, name), scripted(reply))
-
-
-def recounted(record, *asked):
-    """What a rule, under changes if some are given, makes of one debate."""
-    debates = Debates([record])
-    [outcome] = debates.outcomes(debates.recounted(*asked))
-    return outcome
 
 
 class Draws:

@@ -11,13 +11,12 @@ from tutorsim.analysis.pages.declared_tables_and_charts import Row
 from tutorsim.analysis.pages.numbers_printed_in_studies import Printed
 from tutorsim.analysis.pages.words_and_safe_text import counted, listed
 from tutorsim.analysis.statistics import by_key
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, numbered
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.statistics.text_similarity import Embedding
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     RULES,
     Contrast,
-    Debates,
-    Outcome,
+    Debate,
     ProtocolRow,
     Rule,
     Told,
@@ -45,49 +44,44 @@ Rows = Iterator[Row]
 class Variant:
     """The debates of one variant, and what every protocol makes of them.
 
-    `tasks`: the task of each debate. `told`: what every protocol makes of them. `debates`:
-    themselves; `None` where they are not held.
+    `told`: what every protocol makes of each debate. `debates`: themselves; none where they are not
+    held.
     """
 
     def __init__(
         self,
         name: str,
-        tasks: Sequence[str],
-        told: Sequence[Told],
+        told: Sequence[tuple[Told, ...]],
         *,
         seed: int,
-        debates: Debates | None = None,
+        debates: Sequence[Debate] = (),
     ) -> None:
-        self.name, self.tasks, self.told = name, numbered(tasks), told
-        self.seed, self.debates = seed, debates
+        self.name, self.told, self.seed, self.debates = name, told, seed, debates
 
     @cached_property
     def rows(self) -> list[ProtocolRow]:
         """What every protocol makes of them."""
-        return accounts_of(self.told, self.tasks)
+        return accounts_of(self.told)
 
     @cached_property
     def contrasts(self) -> list[Contrast]:
         """Every two protocols of the study on the same debates."""
-        return contrasts(self.told, self.tasks, STUDY_RULES, seed=self.seed)
+        return contrasts(self.told, STUDY_RULES, seed=self.seed)
 
     @cached_property
-    def differing(self) -> tuple[list[tuple[DebateRecord, tuple[Outcome, ...]]], int]:
+    def differing(self) -> tuple[list[Debate], int]:
         """Debates to which the protocols of the study deliver answers that are known and not the
-        same, with the outcomes; and how many debates leave some outcome open."""
-        if self.debates is None:
-            return [], 0
-        found = [self.debates.recounted(rule) for rule in STUDY_RULES]
-        differ: list[tuple[DebateRecord, tuple[Outcome, ...]]] = []
+        same; and how many debates leave some outcome open."""
+        differ: list[Debate] = []
         unknown = 0
-        outcomes = zip(*map(self.debates.outcomes, found), strict=True)
-        for record, each in zip(self.debates.records, outcomes, strict=True):
-            if any(one.certainty in ("open", "beyond") for one in each):
+        for debate in self.debates:
+            outcomes = [debate.recounted(rule) for rule in STUDY_RULES]
+            if any(one.certainty in ("open", "beyond") for one in outcomes):
                 unknown += 1
                 continue
-            answers = {one.answers[0] for one in each if one.certainty == "exact"}
-            if len({a if a is None else short_answer(record, a).casefold() for a in answers}) > 1:
-                differ.append((record, each))
+            answers = {one.answers[0] for one in outcomes if one.certainty == "exact"}
+            if len({a if a is None else short_answer(debate, a).casefold() for a in answers}) > 1:
+                differ.append(debate)
         return differ, unknown
 
 
@@ -110,10 +104,8 @@ class Evidence:
         self.complete = [record for record in records if record.status == "complete"]
         self.full = [record for record in self.complete if record.ended_by == "full"]
         asked = self.full or [record for record in self.complete if record.turns]
-        self.debates = {
-            name: Debates(group) for name, group in by_key((r.variant, r) for r in asked).items()
-        }
-        """Variant → its debates that never stopped if there are any, otherwise every debate."""
+        self.debates = [Debate(record) for record in asked]
+        """Debates that never stopped if there are any, otherwise every debate."""
 
     def printed(self, quantity: str | tuple[str, ...], **cell: object) -> list[Printed]:
         """The printed figures of a quantity whose cell has these names and values."""
@@ -132,7 +124,7 @@ class Evidence:
     @cached_property
     def rounds(self) -> list[Slope]:
         """Scores by the first turn of a vote."""
-        return rounds_slopes(self.debates if self.full else {}, PROTOCOLS)
+        return rounds_slopes(self.debates if self.full else (), PROTOCOLS)
 
     @cached_property
     def agents(self) -> list[Slope]:
@@ -142,9 +134,10 @@ class Evidence:
     @cached_property
     def variants(self) -> list[Variant]:
         """Each variant's debates that are asked what every protocol makes of them."""
+        groups = by_key((one.record.variant, one) for one in self.debates)
         return [
-            Variant(name, of.tasks, told(of), seed=self.seed, debates=of)
-            for name, of in self.debates.items()
+            Variant(name, [told(one) for one in group], seed=self.seed, debates=group)
+            for name, group in groups.items()
         ]
 
     @cached_property
@@ -159,9 +152,9 @@ _LONGEST_ANSWER: Final = 24
 """Characters of an answer without a letter that a cell shows."""
 
 
-def short_answer(record: DebateRecord, answer: str) -> str:
+def short_answer(debate: Debate, answer: str) -> str:
     """The letter of an answer that chooses an option; of others the beginning."""
-    letter = record.worth(answer).letter
+    letter = debate.worth(answer).letter
     return letter or shorten(answer, _LONGEST_ANSWER, placeholder=" …")
 
 

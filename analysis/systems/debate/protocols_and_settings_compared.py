@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, product
+from itertools import product
 from typing import Any, Final
 
 from tutorsim.analysis.pages.cells_and_tables import Written, bounds, p_value
@@ -19,7 +19,6 @@ from tutorsim.analysis.runs.run_tables import (
     whole,
     yes,
 )
-from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, Estimate, PermutationTest
 from tutorsim.analysis.systems.debate.councils_under_other_rules import (
     council_outcomes,
@@ -30,14 +29,14 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     RULES,
     Changes,
     Contrast,
-    Debates,
+    Debate,
     Outcome,
     ProtocolRow,
     Rule,
     Told,
-    accounts_of,
-    joined,
+    accounts,
     possible_outcomes,
+    score_bounds,
     told,
 )
 from tutorsim.analysis.systems.debate.page_data import (
@@ -108,9 +107,9 @@ def _differing_words(of: Variant) -> str:
     left = f"; {unknown} leave some outcome open" if unknown else ""
     shown = min(len(differ), _MOST_DIFFERING)
     more = "" if shown == len(differ) else f" The first {shown} of {len(differ)} stand here."
-    same = len(of.tasks) - len(differ) - unknown
+    same = len(of.debates) - len(differ) - unknown
     return (
-        f"Of {len(of.tasks)} debates, {same} end with the same answer under all that apply"
+        f"Of {len(of.debates)} debates, {same} end with the same answer under all that apply"
         f"{left}.{more}"
     )
 
@@ -119,19 +118,20 @@ def _differing_words(of: Variant) -> str:
 def differing(of: Variant) -> Rows:
     """What each protocol delivers and, in brackets, in which turn; a star: undecided at the limit
     of turns. {counts}"""
-    for record, outcomes in of.differing[0][:_MOST_DIFFERING]:
+    for debate in of.differing[0][:_MOST_DIFFERING]:
+        record = debate.record
         yield {
             "task": record.task_id,
             "right": ", ".join(record.gold[:1]) or "no answer",
-            **{r: _delivered(record, one) for r, one in zip(STUDY_RULES, outcomes, strict=True)},
+            **{rule: _delivered(debate, debate.recounted(rule)) for rule in STUDY_RULES},
         }
 
 
-def _delivered(record: DebateRecord, outcome: Outcome) -> str:
+def _delivered(debate: Debate, outcome: Outcome) -> str:
     if outcome.certainty != "exact":
         return "–"
     text = outcome.answers[0]
-    said = "nothing" if text is None else short_answer(record, text)
+    said = "nothing" if text is None else short_answer(debate, text)
     return f"{said} ({outcome.turn}{'' if outcome.decided else '*'})"
 
 
@@ -176,10 +176,9 @@ def other_settings(of: Variant) -> Rows:
     """From the same recording. Exact, but for merged answers where some agents of a debate gave
     equal answers and others did not: a vote over fewer candidates would have had other ballots, so
     that the score is a range."""
-    if of.debates is None or any(one.ended_by != "full" for one in of.debates.records):
-        return
-    for words, changes, rules in _OTHER_SETTINGS:
-        for row in accounts_of(told(of.debates, rules, changes), of.tasks, rules):
+    never_stopped = all(debate.record.ended_by == "full" for debate in of.debates)
+    for words, changes, rules in _OTHER_SETTINGS if never_stopped else ():
+        for row in accounts(of.debates, changes=changes, rules=rules):
             if row.debates:
                 yield {
                     "setting": words,
@@ -267,7 +266,7 @@ def best_protocol(of: Variant, under: str = "") -> Answer:
 
     `under`: the changed settings in words; empty for those of the log.
     """
-    debates = len(of.tasks)
+    debates = len(of.told)
     rows = [row for row in of.rows if row.debates == debates and row.rule in STUDY_RULES]
     least = max(row.low or 0.0 for row in rows)
     best = [row for row in rows if row.high is not None and row.high >= least]
@@ -328,30 +327,23 @@ def recount_document(run: SystemRun, settings: Mapping[str, Sequence[str]]) -> D
             )
         return council_recount(run)
     of = Overview()
-    debates: dict[str, dict[str, list[tuple[list[str], list[list[Told]]]]]] = {}
-    passing = iter(run.episodes)
-    for some in iter(lambda: tuple(islice(passing, _TOGETHER)), ()):  # never all are held
-        for record in some:
-            of.note(record)
-        asked = (one for one in some if one.status == "complete" and one.turns)
-        groups = by_key(((one.condition, one.variant), one) for one in asked)
-        for (condition, variant), group in groups.items():
-            of_group = Debates(group)
-            made = [told(of_group, changes=c, scoring=scoring) for _, c, scoring in combinations]
-            parts = debates.setdefault(condition, {}).setdefault(variant, [])
-            parts.append((of_group.tasks, made))
+    debates: dict[str, dict[str, list[tuple[tuple[Told, ...], ...]]]] = {}
+    for record in run.episodes:  # one at a time: of a debate only what each protocol makes of it
+        of.note(record)
+        if record.status == "complete" and record.turns:
+            debate = Debate(record)
+            made = tuple(
+                told(debate, changes=changes, scoring=scoring)
+                for _, changes, scoring in combinations
+            )
+            debates.setdefault(record.condition, {}).setdefault(record.variant, []).append(made)
     answers: list[Answer] = []
     sections: list[Section] = []
     for place, (words, _, _) in enumerate(combinations):
         for condition in sorted(debates, key=lambda name: name != "full"):
             found = [
-                Variant(
-                    name,
-                    [task for tasks, _ in parts for task in tasks],
-                    joined(made[place] for _, made in parts),
-                    seed=run.head.study.seed,
-                )
-                for name, parts in debates[condition].items()
+                Variant(name, [one[place] for one in part], seed=run.head.study.seed)
+                for name, part in debates[condition].items()
             ]
             title = f"Recorded as {condition}{words and f', with {words}'}"
             name = f"{condition}{words and f':{words}'}".replace(" ", "")
@@ -367,8 +359,6 @@ def recount_document(run: SystemRun, settings: Mapping[str, Sequence[str]]) -> D
     )
 
 
-_TOGETHER: Final = 200
-"""Records that are read before they are recounted, and let go."""
 _MOST_ANSWERS: Final = 5
 """Combinations of settings that are answered in words; every one has its section."""
 
@@ -386,18 +376,12 @@ def outcomes_under(settings: Mapping[str, Sequence[str]]) -> CountedTable:
         if is_council(records):
             yield from council_outcomes(records, run)
             return
-        held = [one for one in records if one.status == "complete" and one.turns]
-        if not held:
-            return
-        debates, asked, columns = Debates(held), [*product(combinations, RULES)], []
-        for (_, changes, scoring), rule in asked:
-            found = debates.recounted(rule, changes)
-            ends = zip(*(of.tolist() for of in debates.score_bounds(found, scoring)), strict=True)
-            columns.append(zip(debates.outcomes(found), ends, strict=True))
-        for record, *cells in zip(held, *columns, strict=True):
-            for ((words, _, _), rule), (one, (least, most)) in zip(asked, cells, strict=True):
-                applies = one.certainty != "not_applicable"
-                yield record, words, rule, [least / 100, most / 100] if applies else [None] * 2, one
+        debates = (Debate(one) for one in records if one.status == "complete" and one.turns)
+        for debate, (words, changes, scoring), rule in product(debates, combinations, RULES):
+            record, found = debate.record, debate.recounted(rule, changes)
+            applies = found.certainty != "not_applicable"
+            ends = [end / 100 for end in score_bounds(debate, found, scoring)]
+            yield record, words, rule, ends if applies else (None, None), found
 
     return counted_of(
         came,

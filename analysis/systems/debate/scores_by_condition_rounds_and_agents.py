@@ -3,22 +3,16 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress, repeat
 from statistics import mean, stdev
 
 from tutorsim.analysis.statistics import by_key
-from tutorsim.analysis.statistics.intervals_and_tests import (
-    Estimate,
-    NotEstimable,
-    mean_over_tasks,
-    share_over_tasks,
-)
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, mean_over_tasks
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
-    EXACT,
     Changes,
-    Debates,
+    Debate,
     Rule,
-    in_percent,
+    percent_over_tasks,
+    score_bounds,
 )
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import DebateRecord
@@ -70,11 +64,9 @@ def _cell(key: Key, group: Sequence[DebateRecord]) -> Cell:
         *key,
         episodes=len(complete),
         failed=len(group) - len(complete),
-        score=in_percent(
-            share_over_tasks(
-                [100 * (record.score or 0.0) / 100 for record in scored],
-                [record.task_id for record in scored],
-            )
+        score=percent_over_tasks(
+            [100 * (record.score or 0.0) for record in scored],
+            [record.task_id for record in scored],
         ),
         sd=_deviation(scored),
         decided=mean(decided) if decided else None,
@@ -157,18 +149,20 @@ def slope(name: str, scores: Iterable[tuple[str, int, float]]) -> Slope | None:
     )
 
 
-def rounds_slopes(variants: Mapping[str, Debates], rules: Sequence[Rule]) -> list[Slope]:
+def rounds_slopes(debates: Sequence[Debate], rules: Sequence[Rule]) -> list[Slope]:
     """Scores of voting by the first turn of a vote, each rule on the same debates of a variant."""
+    variants = by_key((debate.record.variant, debate) for debate in debates)
     found = []
-    for variant, debates in variants.items():
-        last = min(record.turns_taken for record in debates.records)
+    for variant, group in variants.items():
+        last = min(debate.record.turns_taken for debate in group)
+        begun = [Changes(vote_from=turn) for turn in range(1, last + 1)]
         for rule in rules:
-            scores: list[tuple[str, int, float]] = []
-            for turn in range(1, last + 1):
-                outcomes = debates.recounted(rule, Changes(vote_from=turn))
-                low, _ = debates.score_bounds(outcomes)
-                told = zip(debates.tasks, repeat(turn), low.tolist(), strict=False)
-                scores += compress(told, (outcomes.certainty == EXACT).tolist())
+            scores = [
+                (_task(debate.record), turn, score_bounds(debate, outcome)[0])
+                for debate in group
+                for turn, changes in enumerate(begun, start=1)
+                if (outcome := debate.recounted(rule, changes)).certainty == "exact"
+            ]
             found.append(slope(f"{rule} ({variant})" if len(variants) > 1 else rule, scores))
     return [one for one in found if one is not None]
 

@@ -2,23 +2,17 @@
 
 import random
 from collections import Counter
-from statistics import mean
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
-from tests.reference.debates import Draws, make_context, play, recounted
+from tests.reference.debates import Draws, make_context, play
 from tutorsim.analysis.systems.debate import outcomes_under_every_protocol as module
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
-    BEYOND,
-    CERTAINTIES,
-    NOT_APPLICABLE,
     RULES,
     Changes,
-    Debates,
+    Debate,
     Told,
-    accounts_of,
     contrasts,
     possible_outcomes,
 )
@@ -74,11 +68,11 @@ def test_every_protocol_run_live_is_what_the_full_recording_says(block):
         full = play(make_context("full", **settings), replies.of("full"))
         rules = (*PROTOCOLS, *CONSENSUS_RULES)
         if settings["paradigm"] == "collective":
-            assert recounted(full, "majority").certainty == "not_applicable"
+            assert Debate(full).recounted("majority").certainty == "not_applicable"
             rules = PROTOCOLS
         for rule in rules:
             live = play(make_context(rule, **settings), replies.of(rule))
-            told = recounted(full, rule)
+            told = Debate(full).recounted(rule)
             place = (number, rule, settings)
             assert told.certainty == "exact", place
             assert (told.turn, told.decided, told.answers, told.author) == (
@@ -121,7 +115,7 @@ def test_changed_settings_are_what_a_live_debate_with_them_says():
         ):
             for rule in (*PROTOCOLS, *CONSENSUS_RULES):
                 live = play(make_context(rule, agents=4, max_turns=4, **change), replies.of(rule))
-                told = recounted(full, rule, Changes(**change))
+                told = Debate(full).recounted(rule, Changes(**change))
                 assert (told.certainty, told.turn, told.answers) == (
                     "exact",
                     live.turns_taken,
@@ -165,7 +159,7 @@ def test_a_recount_of_any_recording_holds_the_live_answer_or_says_beyond(block):
         for record in logged.values():
             for rule, truth in live.items():
                 told, place = (
-                    recounted(record, rule, Changes(**change)),
+                    Debate(record).recounted(rule, Changes(**change)),
                     (number, rule, change),
                 )
                 counts[told.certainty] += 1
@@ -185,8 +179,8 @@ def test_a_consensus_in_the_last_turn_leaves_others_unknown():
     context = make_context("majority", max_turns=2, vote_from=1, personas="none")
     record = play(context, lambda call: kinds[call.key.stage]())
     assert (record.turns_taken, record.ended_by) == (2, "consensus")
-    assert recounted(record, "majority").certainty == "exact"
-    assert recounted(record, "unanimity").certainty == "beyond"
+    assert Debate(record).recounted("majority").certainty == "exact"
+    assert Debate(record).recounted("unanimity").certainty == "beyond"
 
 
 @pytest.mark.parametrize(("vote_from", "certainty"), [(1, "beyond"), (3, "exact"), (4, "beyond")])
@@ -194,7 +188,7 @@ def test_solutions_are_counted_in_the_turn_asked_for_and_in_no_other(vote_from, 
     """Turns 1 and 2 asked for no answers, and the debate was over after turn 3."""
     replies = lambda call: "P" if call.key.stage == "vote_final" else "A"  # noqa: E731
     record = play(make_context("simple", personas="none", blinding="listed"), replies)
-    told = recounted(record, "solution_counting", Changes(vote_from=vote_from))
+    told = Debate(record).recounted("solution_counting", Changes(vote_from=vote_from))
     assert (record.turns_taken, told.certainty) == (3, certainty)
     assert told.turn == (3 if certainty == "exact" else None)
 
@@ -210,11 +204,11 @@ def test_a_vote_over_merged_answers_was_never_held():
 
     settings = {"personas": "none", "max_turns": 1, "vote_from": 1, "blinding": "listed"}
     record = play(make_context("full", **settings), reply)
-    told = recounted(record, "simple", Changes(merge_identical=True))
+    told = Debate(record).recounted("simple", Changes(merge_identical=True))
     assert (told.certainty, told.answers) == ("open", ("A", "B"))
     texts["agent_3"] = " A"
     same = play(make_context("full", **settings), reply)
-    told = recounted(same, "simple", Changes(merge_identical=True))
+    told = Debate(same).recounted("simple", Changes(merge_identical=True))
     assert (told.certainty, told.answers) == ("exact", ("A",))
 
 
@@ -225,70 +219,25 @@ def test_a_debate_counts_a_vote_once_however_often_it_is_asked(monkeypatch):
         Draws(3, agreeable=0.5, answers=2).of("full"),
     )
     asked = [Changes(vote_from=turn) for turn in (3, 2, 1)] + [Changes(undecided="none")]
-    alone = {(rule, one): recounted(full, rule, one) for rule in RULES for one in asked}
+    alone = {(rule, one): Debate(full).recounted(rule, one) for rule in RULES for one in asked}
     counted, tally = [], module.tally
     monkeypatch.setattr(module, "tally", lambda *of: counted.append(of) or tally(*of))
-    debate = Debates([full])
-    found = {asked: debate.recounted(*asked) for asked in alone}
-    assert {asked: [*debate.outcomes(one)] for asked, one in found.items()} == {
-        asked: [one] for asked, one in alone.items()
-    }
+    debate = Debate(full)
+    assert {(rule, one): debate.recounted(rule, one) for rule, one in alone} == alone
     assert len(counted) <= len(full.turns) * len(PROTOCOLS)
 
 
 def test_protocols_are_compared_on_debates_that_both_know_exactly():
     """Simple leads ranked by 100 in one debate and by 0 in another; ranked is open in the third."""
 
-    def told(scores, certainties):
-        known = np.array([CERTAINTIES.index(one) for one in certainties])
-        ones = np.ones(3, np.int64)
-        return Told(known, np.array(scores), np.array(scores), ones, ones, ones - 1)
+    def told(score, certainty="exact"):
+        return Told("b.t", certainty, score, score, True, 1, 0)
 
-    open_ = told([0.0] * 3, ["open"] * 3)
-    ranked = told([0.0, 50.0, 0.0], ["exact", "exact", "open"])
-    kept = {"simple": told([100.0, 50.0, 100.0], ["exact"] * 3), "ranked": ranked}
-    debates = [kept.get(rule, open_) for rule in RULES]
-    [one] = contrasts(debates, np.zeros(3, np.int64), ("simple", "ranked"), seed=1)
+    open_ = told(0, "open")
+    kept = {"simple": (told(100), told(50), told(100)), "ranked": (told(0), told(50), open_)}
+    debates = [[kept.get(rule, (open_,) * 3)[place] for rule in RULES] for place in range(3)]
+    [one] = contrasts(debates, ("simple", "ranked"), seed=1)
     assert (one.difference.value, one.difference.n) == (50, 2)
-
-
-def test_debates_of_any_shape_are_recounted_together_as_each_alone():
-    """Turns, agents and settings differ; some end early or are cut, and one is a model alone."""
-    shapes = [("full", 2, 3, 1), ("simple", 3, 4, 2), ("majority", 4, 2, 1), ("full", 5, 4, 3)]
-    records = [
-        play(
-            make_context(rule, agents=agents, max_turns=turns, vote_from=first),
-            Draws(agents, agreeable=0.5, answers=2).of(rule),
-        )
-        for rule, agents, turns, first in shapes
-    ]
-    records += [one.model_copy(update={"turns": one.turns[:1]}) for one in records]  # cut off
-    records.append(play(make_context("baseline"), lambda call: "A"))
-    debates = Debates(records)
-    seen = Counter()
-    for rule in RULES:
-        for changes in [Changes(**change) for change in CHANGES]:
-            found = debates.recounted(rule, changes)
-            outcomes = [*debates.outcomes(found)]
-            assert outcomes == [recounted(record, rule, changes) for record in records]
-            assert outcomes[-1] == NOT_APPLICABLE
-            assert {one for one in outcomes if one.certainty == "beyond"} <= {BEYOND}
-            for one, low, high in zip(outcomes, *debates.score_bounds(found), strict=True):
-                worth = [100 * records[0].worth(text).value for text in one.answers]
-                assert (low, high) == ((min(worth), max(worth)) if worth else (0.0, 100.0))
-                seen[one.certainty] += 1
-    assert min(seen[name] for name in CERTAINTIES) > 2
-
-
-def test_means_of_a_row_are_rounded_once():
-    """As the standard library's mean, of scores that are no binary fractions."""
-    draw = random.Random(5)
-    scores = np.array([100 * draw.choice([1 / 3, 2 / 7, 0.1, 0.9]) for _ in range(301)])
-    turns = np.array([draw.randint(1, 5) for _ in scores])
-    zero = np.zeros(len(scores), np.int64)
-    [row] = accounts_of([Told(zero, scores, scores, zero, turns, zero)], zero, ("simple",))
-    assert (row.low, row.turns) == (mean(scores.tolist()), mean(turns.tolist()))
-    assert (row.exact, row.tasks, row.decided) == (301, 1, 0)
 
 
 def test_a_question_that_is_too_costly_leaves_every_candidate(monkeypatch):

@@ -23,14 +23,13 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     PermutationTest,
 )
 from tutorsim.analysis.statistics.text_similarity import Embedding
-from tutorsim.analysis.systems.debate import VIEW, protocols_and_settings_compared
+from tutorsim.analysis.systems.debate import VIEW
 from tutorsim.analysis.systems.debate.charts import rounds
 from tutorsim.analysis.systems.debate.episode_messages import trace
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
-    EXACT,
     RULES,
     Contrast,
-    Debates,
+    Debate,
     Told,
 )
 from tutorsim.analysis.systems.debate.page import PUBLISHED, challenge, document
@@ -225,8 +224,7 @@ def test_debates_of_other_settings_are_not_pooled():
         for variant in ("a", "b")
         for one in make_run(["full"]).episodes
     ]
-    variants = {name: Debates([one for one in full if one.variant == name]) for name in "ab"}
-    found = rounds_slopes(variants, ("simple",))
+    found = rounds_slopes(list(map(Debate, full)), ("simple",))
     assert [one.name for one in found] == ["simple (a)", "simple (b)"]
     fewest = min(record.turns_taken for record in full)
     assert [list(one.points) for one in found] == [[*range(1, fewest + 1)]] * 2
@@ -235,21 +233,19 @@ def test_debates_of_other_settings_are_not_pooled():
 def drawn_debates(seed, *, right):
     """Twelve tasks; each protocol is right with its chance, half of the time for one reason."""
     rng = Random(seed)
-    for _ in range(12):
+    for task in range(12):
         common = rng.random()
         draws = [common if rng.random() < 0.5 else rng.random() for _ in RULES]
         scores = [100.0 * (x < right.get(rule, 0.6)) for rule, x in zip(RULES, draws, strict=True)]
-        yield scores
+        yield tuple(Told(f"b.{task}", "exact", s, s, True, 2, 0) for s in scores)
 
 
 def test_the_first_sentence_names_a_winner_where_there_is_one_and_else_at_most_by_chance():
     """Of 200 sets without any effect, 5 % may name one; a protocol that is always right is."""
 
     def headline(seed, right):
-        scores = np.array([*drawn_debates(seed, right=right)]).T
-        exact, yes, two, none = (np.full(12, value) for value in (EXACT, 1, 2, 0))
-        told = [Told(exact, one, one, yes, two, none) for one in scores]
-        return best_protocol(Variant("default", [*map(str, range(12))], told, seed=seed)).headline
+        debates = list(drawn_debates(seed, right=right))
+        return best_protocol(Variant("default", debates, seed=seed)).headline
 
     said = [headline(seed, {}) for seed in range(200)]
     assert sum(not text.startswith(("Not ", "None")) for text in said) <= 10
@@ -456,16 +452,13 @@ def test_all_printed_figures_are_there():
     assert len(figures_in(PUBLISHED)) == 212
 
 
-def test_a_recount_reads_each_debate_once_and_leaves_its_ballots(
-    bundled, bundled_log, tmp_path, monkeypatch
-):
-    """Ten thousand debates are gone through once, a few at a time, and none is held."""
-    whole = to_markdown(recount_document(bundled, {}))
-    monkeypatch.setattr(protocols_and_settings_compared, "_TOGETHER", 7)
+def test_a_recount_reads_each_debate_once_and_leaves_its_ballots(bundled, bundled_log, tmp_path):
+    """Ten thousand debates are gone through once, and none is held."""
     folder = tmp_path / "run"
     shutil.copytree(bundled_log, folder)
     passing = open_run(folder, use="recount")
-    assert to_markdown(recount_document(passing, {})) == whole
+    told = [to_markdown(recount_document(run, {})) for run in (passing, bundled)]
+    assert told[0] == told[1]
     (folder / EPISODES_FILE).unlink()
     assert passing.ballots.equals(ballots_table(bundled.episodes, run=bundled.head))
     assert passing.ballots.height > 0
@@ -484,19 +477,14 @@ def test_debates_on_which_the_protocols_differ_are_shown_one_by_one(bundled):
     assert rows["strategyqa-0003"]["unanimity"] == "B (1)"
 
 
-def variant(records):
-    debates = Debates(records)
-    return Variant("v", debates.tasks, (), seed=0, debates=debates)
-
-
 def test_debates_that_leave_an_outcome_open_are_neither_alike_nor_shown():
     """A debate that a vote stopped has none of its own under rules that would have gone on."""
     stopped, whole = make_run(["simple"]).episodes, make_run(["full"]).episodes
-    shown = differing(variant([*stopped, *whole]))
+    shown = differing(Variant("v", (), seed=0, debates=[*map(Debate, (*stopped, *whole))]))
     assert "Of 8 debates, 0 end with the same answer under all" in shown.caption
     assert "; 4 leave some outcome open." in shown.caption
     assert shown.data["task"].to_list() == [one.task_id for one in whole]
-    exact = differing(variant(whole))
+    exact = differing(Variant("v", (), seed=0, debates=[*map(Debate, whole)]))
     assert "open" not in exact.caption
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.reference.debates import recounted
-from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import Changes
+from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import Changes, Debate
 from tutorsim.errors import FolderError, LogError
 from tutorsim.kernel.system import LogReading
 from tutorsim.records import RUN_FILE, read_run
@@ -83,16 +82,16 @@ def test_flags_are_as_logged_and_read_anew_from_the_text(tmp_path):
     [one] = read(tmp_path, log(globalMemory=messages, decisionSuccess=False))
     said_and_seen = [(one.number, one.shown) for one in one.record.turns[0].messages]
     assert said_and_seen == [(1, ()), (2, (1,)), (3, (1, 2))]
-    assert recounted(one.record, "unanimity").answers == ("A) Yes",)
+    assert Debate(one.record).recounted("unanimity").answers == ("A) Yes",)
     again = Changes(agreement_reading="tag")
-    assert recounted(one.record, "unanimity", again).certainty == "beyond"
+    assert Debate(one.record).recounted("unanimity", again).certainty == "beyond"
     assert "consensus never decided, though all agents agreed" in one.notes
 
 
 def test_the_logged_end_is_no_limit(tmp_path):
     messages = [said(i, 1, i, agrees=False) for i in range(3)]
     [one] = read(tmp_path, log(globalMemory=messages))
-    assert recounted(one.record, "majority").certainty == "beyond"
+    assert Debate(one.record).recounted("majority").certainty == "beyond"
 
 
 def test_simple_choices_come_from_indices_because_names_lie(tmp_path):
@@ -251,5 +250,5 @@ def test_five_published_logs_are_read_as_they_are():
         "unanimity_consensus": 0,
     }
     silent = [one.record for one in found if "consensus" in one.record.condition][1:]
-    assert all(recounted(one, "unanimity").decided for one in silent)
+    assert all(Debate(one).recounted("unanimity").decided for one in silent)
     assert not any(one.decided for one in silent)

@@ -73,7 +73,7 @@ def drawers(*, version: str) -> Iterator[Run]:
                 _asked(process, _FIRST)
                 yield partial(_drawn, process, drawings, version)
             finally:
-                process.kill()
+                process.terminate()
 
 
 def _drawn(

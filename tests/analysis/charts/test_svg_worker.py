@@ -82,4 +82,4 @@ def test_a_page_is_drawn_here_where_no_process_starts(monkeypatch, tmp_path):
 def test_no_process_is_left_of_a_page_that_fails(started):
     with pytest.raises(ZeroDivisionError), drawers(version=VEGA_LITE):
         _ = 1 / 0
-    assert started[0].returncode == -signal.SIGKILL  # not waited for
+    assert started[0].returncode == -signal.SIGTERM  # not waited for

@@ -38,7 +38,9 @@ FOR_ANALYSIS = {
 """What `analysis` may import of `tutorsim`."""
 
 RULES_FOR_ANALYSIS = {
-    "tutorsim.analysis.systems.debate.": "tutorsim.systems.debate.end_of_debate.",
+    "tutorsim.analysis.systems.debate.": (
+        "tutorsim.systems.debate.consensus_rules_and_end_of_debate."
+    ),
     "tutorsim.analysis.systems.group.": "tutorsim.systems.group.speaker_selection_and_its_reasons.",
     "tutorsim.analysis.systems.oversight.": "tutorsim.systems.oversight.reply_reading.",
 }

@@ -3,12 +3,20 @@
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
-from tutorsim.ballots_and_decisions import Agreement, AgreementReading, Majority
 from tutorsim.records.base_record import Record, part_of_record
 from tutorsim.records.episode import BallotRecord, BaseRecord, VotedTurn
-from tutorsim.tasks.task import AnswerScore, score_answer
+from tutorsim.tasks.task_and_answer_scoring import AnswerScore, score_answer
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, AnswerKind, ReadStatus, Scoring
 
+Agreement = Literal["agree", "disagree", "unclear", "none"]
+"""What a message says of the current solution.
+
+`unclear`: asked for a tag, and none was read; `none`: not asked for one."""
+
+AgreementReading = Literal["tag", "lenient"]
+"""The first tag in the reply, or the published program's search for the two words."""
+Majority = Literal["more_than_half", "at_least_half"]
+"""What `majority` asks for: the study's words, or those of its program."""
 Drafting = Literal["none", "first", "every"]
 EndedBy = Literal["vote", "consensus", "limit", "full"]
 MessageKind = Literal["draft", "first", "message"]

@@ -1,6 +1,6 @@
 """Tasks, and readers for the two published task files."""
 
-from tutorsim.tasks.task import (
+from tutorsim.tasks.task_and_answer_scoring import (
     CodeTask,
     ScienceTask,
     Task,

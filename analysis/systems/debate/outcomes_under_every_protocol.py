@@ -25,24 +25,27 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_over_tasks,
     share_over_tasks,
 )
-from tutorsim.ballots_and_decisions import (
-    AgreementReading,
-    Majority,
-    leaders,
-    read_agreement,
-    tally,
-)
+from tutorsim.ballots_and_decisions import leaders, tally
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import (
+    AgreementReading,
     DebateRecord,
     DebateSetup,
     DebateTurn,
+    Majority,
     Message,
     Undecided,
     different_answers,
     flag,
 )
-from tutorsim.systems.debate.end_of_debate import End, Moment, consensus_rule, end_of, moments
+from tutorsim.systems.debate.consensus_rules_and_end_of_debate import (
+    End,
+    Moment,
+    consensus_rule,
+    end_of,
+    moments,
+    read_agreement,
+)
 from tutorsim.vocabularies import PROTOCOLS, PublishedProtocol, Scoring
 
 Rule = Literal[

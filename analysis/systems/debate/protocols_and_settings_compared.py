@@ -54,10 +54,10 @@ from tutorsim.analysis.systems.debate.page_data import (
 from tutorsim.analysis.systems.debate.scores_by_condition_rounds_and_agents import grouped
 from tutorsim.analysis.systems.paired_comparison import chance_words, leads, not_shown
 from tutorsim.analysis.systems.system_view import SystemRun, framed
-from tutorsim.ballots_and_decisions import MAJORITIES
 from tutorsim.errors import UsageError
 from tutorsim.records import RunRecord
 from tutorsim.records.debate import DebateRecord
+from tutorsim.systems.debate.consensus_rules_and_end_of_debate import MAJORITIES
 from tutorsim.vocabularies import PROTOCOLS, SCORINGS, Scoring
 
 # --- What other protocols decide --------------------------------------------------------------

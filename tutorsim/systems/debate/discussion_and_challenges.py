@@ -12,7 +12,6 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
-from tutorsim.ballots_and_decisions import read_agreement
 from tutorsim.kernel.flow_and_drivers import Flow, ask
 from tutorsim.kernel.scene_asks_and_votes import MakeCall, Scene, Wordings, draw_labels, indented
 from tutorsim.model import Answer, Question
@@ -25,7 +24,14 @@ from tutorsim.records.debate import (
     PersonaRecord,
     flag,
 )
-from tutorsim.systems.debate.end_of_debate import End, Moment, consensus_rule, end_of, moments
+from tutorsim.systems.debate.consensus_rules_and_end_of_debate import (
+    End,
+    Moment,
+    consensus_rule,
+    end_of,
+    moments,
+    read_agreement,
+)
 from tutorsim.systems.debate.question_sets import DebateTask
 from tutorsim.systems.debate.settings import DebateSettings
 

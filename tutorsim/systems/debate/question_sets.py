@@ -29,7 +29,7 @@ from typing import Any, Final, Literal, get_args
 
 from tutorsim.errors import TaskFileError
 from tutorsim.tasks import Task
-from tutorsim.tasks.task import LETTERS, AnswerScore, TaskFormat, score_answer
+from tutorsim.tasks.task_and_answer_scoring import LETTERS, AnswerScore, TaskFormat, score_answer
 from tutorsim.tasks.task_files_and_their_formats import (
     Row,
     check_ids,

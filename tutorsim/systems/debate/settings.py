@@ -11,9 +11,15 @@ from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tutorsim.ballots_and_decisions import AgreementReading, Majority
-from tutorsim.records.debate import DebateSetup, Drafting, Paradigm, Undecided
-from tutorsim.systems.debate.end_of_debate import consensus_rule
+from tutorsim.records.debate import (
+    AgreementReading,
+    DebateSetup,
+    Drafting,
+    Majority,
+    Paradigm,
+    Undecided,
+)
+from tutorsim.systems.debate.consensus_rules_and_end_of_debate import consensus_rule
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS, Protocol
 
 MAX_AGENTS: Final = 10

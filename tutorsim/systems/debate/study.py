@@ -32,6 +32,7 @@ from tutorsim.records.debate import (
     PersonaRecord,
     different_answers,
 )
+from tutorsim.systems.debate.consensus_rules_and_end_of_debate import End, consensus_rule
 from tutorsim.systems.debate.discussion_and_challenges import (
     CHALLENGER,
     DebateContext,
@@ -47,7 +48,6 @@ from tutorsim.systems.debate.discussion_and_challenges import (
     shown_role,
     speak,
 )
-from tutorsim.systems.debate.end_of_debate import End, consensus_rule
 from tutorsim.systems.debate.question_sets import (
     DebateBenchmark,
     DebateTask,

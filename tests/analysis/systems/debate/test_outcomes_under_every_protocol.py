@@ -16,7 +16,7 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     contrasts,
     possible_outcomes,
 )
-from tutorsim.ballots_and_decisions import CONSENSUS_RULES
+from tutorsim.systems.debate.consensus_rules_and_end_of_debate import CONSENSUS_RULES
 from tutorsim.vocabularies import PROTOCOLS
 
 DEBATES = 200

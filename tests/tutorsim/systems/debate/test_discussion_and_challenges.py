@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.reference.debates import make_context, play
-from tutorsim.ballots_and_decisions import read_agreement
+from tutorsim.systems.debate.consensus_rules_and_end_of_debate import read_agreement
 from tutorsim.systems.debate.discussion_and_challenges import (
     PARADIGMS,
     Place,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorsim.tasks.task import (
+from tutorsim.tasks.task_and_answer_scoring import (
     AnswerScore,
     chosen_letter,
     exact_match,

@@ -77,17 +77,17 @@ def unused_template(copy):
 def defaulted_settings(copy):
     """One of the study, which the log's head has too, and one of its models."""
     copy.replace(
-        "systems/panel/settings.py",
+        "systems/panel/settings_and_compared_panels.py",
         "    max_turns: int = Field(",
         "    patience: int = 3\n    max_turns: int = Field(",
     )
     copy.replace(
-        "kernel/study.py",
+        "kernel/study_file_head.py",
         "    max_tokens: int = Field(",
         "    effort: int | None = None\n    max_tokens: int = Field(",
     )
     copy.replace(
-        "records/run.py",
+        "records/run_folder_records_and_retests.py",
         "    max_turns: int = 3\n",
         "    patience: int = 3\n    max_turns: int = 3\n",
     )

@@ -129,6 +129,6 @@ def test_a_page_of_1200_episodes_is_there_within_two_seconds(tab, rich_source, t
     assert took < 2, took
 
 
-def undrawn(draw, specs):
+def undrawn(specs):
     """No drawing."""
     return ['<svg width="1" height="1" viewBox="0 0 1 1"></svg>' for _ in specs]

@@ -1,11 +1,11 @@
 """When a debate ends, and with whose answer: one rule, for the flow and for a recount of its log.
 
-A discussion agrees by one of four consensus rules over the flags of its messages.
-
 Both ask `end_of` at every moment of `moments`, and once more with the vote of a turn:
 
     end = end_of("unanimity", Moment(turn, over, flags=flags), setup)
     end = end_of("approval", Moment(turn, True, leading=("agent_2",), agents=agents), setup)
+
+A discussion agrees by one of four consensus rules over the flags of its messages, `agreed`.
 """
 
 import re

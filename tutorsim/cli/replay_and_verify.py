@@ -196,7 +196,6 @@ def verify(
             check_files(cassette_dir, earliest)
             return
     from tutorsim.replay import write_atomic
-    from tutorsim.runner.verify import junit_xml
     from tutorsim.runner.verify import verify as check
 
     with counted("episodes") as count:
@@ -208,7 +207,7 @@ def verify(
             on_progress=count,
         )
     if junit is not None:
-        write_atomic(junit, junit_xml(result))
+        write_atomic(junit, _junit_xml(result))
     found = None
     if asked is not None and not result.exit_code:
         from tutorsim.cli.check_and_write_claims import claimed_of
@@ -306,6 +305,48 @@ def _as_json(result: Any) -> dict[str, Any]:
         value["same"] = result.same
         value["reworded"] = [vars(one) for one in result.reworded]
     return value
+
+
+def _junit_xml(verification: Any) -> bytes:
+    """JUnit XML with one test case an episode."""
+    from xml.etree import ElementTree  # few ask for it
+
+    by_episode = {finding.episode_id: finding.error for finding in verification.findings}
+    names = [spec.episode_id for spec in verification.recording.specs]
+    known = set(names)
+    names += [name for name in by_episode if name not in known]
+    suite = ElementTree.Element(
+        "testsuite",
+        name=f"tutorsim verify {verification.recording.manifest.study_name}",
+        tests=str(len(names)),
+        failures=str(len(by_episode)),
+        errors="0",
+    )
+    for name in names:
+        case = ElementTree.SubElement(suite, "testcase", classname="tutorsim.verify", name=name)
+        if name in by_episode:
+            error = by_episode[name]
+            failure = ElementTree.SubElement(case, "failure", message=_xml_safe(error.what))
+            failure.text = _xml_safe(str(error))
+    root = ElementTree.Element("testsuites")
+    root.append(suite)
+    ElementTree.indent(root)
+    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
+
+
+def _xml_safe(text: str) -> str:
+    """The text without the characters that XML 1.0 cannot hold."""
+    kept = (
+        c
+        if c in "\t\n\r"
+        or 0x20 <= ord(c) <= 0xD7FF
+        or 0xE000 <= ord(c) <= 0xFFFD
+        or ord(c) >= 0x10000
+        else "\ufffd"
+        for c in text
+    )
+    return "".join(kept)
 
 
 def _show(result: Any) -> None:

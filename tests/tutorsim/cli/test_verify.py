@@ -3,6 +3,9 @@
 import json
 import subprocess
 import sys
+from xml.etree import ElementTree
+
+from tutorsim.cli.replay_and_verify import _xml_safe
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 
@@ -13,6 +16,30 @@ def test_junit_of_a_good_recording_has_no_failure(recorded, shell, tmp_path):
     nowhere = shell("verify", recorded.cassettes, "--junit", tmp_path / "no" / "j.xml")
     assert nowhere.code == 2
     assert "cannot be written" in nowhere.err
+
+
+def test_junit_holds_a_case_per_episode_and_hostile_text_is_harmless(recorded, shell, tmp_path):
+    path = recorded.cassettes / f"{EPISODE}.json"
+    path.write_bytes(
+        path.read_bytes().replace(b"Why is ice", rb"Why \\u001b[31m</failure>&\\u0000 ice", 1)
+    )
+    junit = tmp_path / "junit.xml"
+    said = shell("verify", recorded.cassettes, "--junit", junit)
+    assert said.code == 3
+    assert "\x1b" not in said.err
+    root = ElementTree.fromstring(junit.read_bytes())
+    cases = root.findall("testsuite/testcase")
+    assert len(cases) == 4
+    assert [case.get("name") for case in cases if case.find("failure") is not None] == [EPISODE]
+    assert root.find("testsuite").attrib["failures"] == "1"  # type: ignore[union-attr]
+    [failure] = root.iter("failure")
+    call = "call 0/student/student/1 was recorded with another request."
+    assert failure.attrib["message"] == f"{EPISODE}.json: {call}"
+
+
+def test_what_xml_cannot_hold_is_replaced():
+    ends = "\x1f \ud7ff\ud800\udfff\ue000\ufffd\ufffe\uffff\U00010000\t\n\r"
+    assert _xml_safe(ends) == "\ufffd \ud7ff\ufffd\ufffd\ue000\ufffd\ufffd\ufffd\U00010000\t\n\r"
 
 
 def test_every_finding_is_gone_through_and_the_first_gives_the_exit_code(recorded, shell):

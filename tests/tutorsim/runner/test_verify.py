@@ -1,12 +1,9 @@
 """Verifying: exit codes, reports, and what differs."""
 
-from xml.etree import ElementTree
-
 import pytest
 
 from tutorsim.records import to_line
 from tutorsim.runner import play_recorded_episodes_and_retests as piece_playback
-from tutorsim.runner.verify import _xml_safe
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 
@@ -60,30 +57,6 @@ def test_a_folder_without_a_log_to_compare_with_is_refused(content, recorded, sh
     said = shell("verify", recorded.cassettes, "--against", tmp_path / "other")
     assert said.code == 4
     assert "holds no whole log" in said.err
-
-
-def test_junit_holds_a_case_per_episode_and_hostile_text_is_harmless(recorded, shell, tmp_path):
-    path = recorded.cassettes / f"{EPISODE}.json"
-    path.write_bytes(
-        path.read_bytes().replace(b"Why is ice", rb"Why \\u001b[31m</failure>&\\u0000 ice", 1)
-    )
-    junit = tmp_path / "junit.xml"
-    said = shell("verify", recorded.cassettes, "--junit", junit)
-    assert said.code == 3
-    assert "\x1b" not in said.err
-    root = ElementTree.fromstring(junit.read_bytes())
-    cases = root.findall("testsuite/testcase")
-    assert len(cases) == 4
-    assert [case.get("name") for case in cases if case.find("failure") is not None] == [EPISODE]
-    assert root.find("testsuite").attrib["failures"] == "1"  # type: ignore[union-attr]
-    [failure] = root.iter("failure")
-    call = "call 0/student/student/1 was recorded with another request."
-    assert failure.attrib["message"] == f"{EPISODE}.json: {call}"
-
-
-def test_what_xml_cannot_hold_is_replaced():
-    ends = "\x1f \ud7ff\ud800\udfff\ue000\ufffd\ufffe\uffff\U00010000\t\n\r"
-    assert _xml_safe(ends) == "\ufffd \ud7ff\ufffd\ufffd\ue000\ufffd\ufffd\ufffd\U00010000\t\n\r"
 
 
 def test_changed_prompts_are_a_finding_of_their_own(recorded, shell):

@@ -22,7 +22,7 @@ ROOMS = (
         "ballots_and_decisions",
     ),
     *("records", "model", "kernel", "replay", "sandbox", "runner"),
-    *("systems", "standin", "pytest_plugin", "chat", "guide"),
+    *("systems", "standin", "pytest_plugin", "chat"),
     *("python_api_of_run", "cli", "__main__"),
 )
 """A room imports only rooms that stand before it."""

@@ -19,8 +19,8 @@ from pydantic import BaseModel
 
 import tutorsim
 from tutorsim.cli import COMMANDS, cli
+from tutorsim.cli.guide_and_doctor import TOPICS, page
 from tutorsim.errors import UsageError
-from tutorsim.guide import TOPICS, page
 from tutorsim.kernel.load_study_file import system_named
 
 ROOT = Path(__file__).parents[2]

@@ -14,8 +14,8 @@ from tests import rewriting  # noqa: F401 - before the first module of the produ
 from tutorsim.kernel.flow_and_drivers import drive, scripted
 from tutorsim.kernel.load_study_file import load_study
 from tutorsim.model import Call
+from tutorsim.systems.panel.episode_flow_and_study import episode
 from tutorsim.systems.panel.scene_and_reply_reading import Scene
-from tutorsim.systems.panel.study import episode
 
 settings.register_profile(
     "default",

@@ -23,7 +23,7 @@ ROOMS = (
     ),
     *("records", "model", "kernel", "replay", "sandbox", "runner"),
     *("systems", "standin", "pytest_plugin", "chat"),
-    *("python_api_of_run", "cli", "__main__"),
+    *("opened_run_for_python", "cli", "__main__"),
 )
 """A room imports only rooms that stand before it."""
 
@@ -46,7 +46,7 @@ RULES_FOR_ANALYSIS = {
 }
 """A system's view → the pure rule of that system that its recount asks of logged scores."""
 
-ASK_ANALYSIS = ("python_api_of_run", "cli")
+ASK_ANALYSIS = ("opened_run_for_python", "cli")
 """The faces: for Python and for the command line."""
 
 ONLY_IN = {
@@ -55,7 +55,7 @@ ONLY_IN = {
     "polars": (
         "tutorsim.analysis.",
         "tutorsim.tasks.task_files_and_their_formats.",
-        "tutorsim.python_api_of_run.",
+        "tutorsim.opened_run_for_python.",
     ),
     "altair": ("tutorsim.analysis.",),
     "distributed": ("tutorsim.dask_cluster.",),
@@ -155,7 +155,7 @@ def test_a_room_imports_only_rooms_before_it():
             ruled = {"systems"} if _asks_its_rule_only(module) else set()
             return rooms_imported(module) - FOR_ANALYSIS - {"analysis"} - ruled
         before = ("analysis",) if module.room in ASK_ANALYSIS else ()
-        face = ("replay", "python_api_of_run")  # what `import tutorsim` offers, loaded late
+        face = ("replay", "opened_run_for_python")  # what `import tutorsim` offers, loaded late
         before += ROOMS[: ROOMS.index(module.room) + 1] if module.room else face
         return rooms_imported(module) - set(before)
 
@@ -201,7 +201,7 @@ def test_pure_rooms_ask_nothing_of_the_machine():
 
 CHANGING = {
     *("analysis.ballots.preflib._Head", "sandbox.inner.jail.Jail", "sandbox.inner.zygote._Pair"),
-    *("sandbox.zygote_process.Aftermath", "replay.manifest.AnsweredBy", "runner.batches._Waiting"),
+    *("sandbox.zygote_client.Aftermath", "replay.manifest.AnsweredBy", "runner.batches._Waiting"),
     *(
         "runner.batches.Submission",
         "runner.cost_cap_outages_and_early_stops.Attempts",
@@ -219,10 +219,10 @@ CHANGING = {
         "systems.group.lesson_events_and_prompts.Timeline",
     ),
     *(
-        "systems.group.study_of_lessons_and_duels.DuelState",
-        "systems.oversight.judge_and_lead_evaluator_or_labels_alone.Progress",
+        "systems.group.duel_flow_and_group_study.DuelState",
+        "systems.oversight.judge_and_lead_with_or_without_debate.Progress",
     ),
-    "systems.panel.study._Progress",
+    "systems.panel.episode_flow_and_study._Progress",
 }
 """Dataclasses whose values change while a command runs; all others are frozen."""
 
@@ -266,7 +266,7 @@ def _kind_then_name(name):
     return kind, name
 
 
-FACES = ("tutorsim.python_api_of_run", "tutorsim.pytest_plugin")
+FACES = ("tutorsim.opened_run_for_python", "tutorsim.pytest_plugin")
 """Modules whose names other programs import."""
 
 

@@ -3,7 +3,7 @@
 To ask a run questions: `run = tutorsim.open("runs/pilot")` takes a run folder, a recording or a
 file of ballots, and gives `run.ballots`, `run.turns`, `run.episodes`, `run.calls`,
 `run.recount()`, `run.contrasts()` and `run.report("page.html")`;
-see `help("tutorsim.python_api_of_run")`.
+see `help("tutorsim.opened_run_for_python")`.
 
 A recount takes rules of your own: `run.recount(rules={"veto": tutorsim.RankScores([1, 1, 1, 0])})`
 gives each rank a score, and is answered with bounds as the shipped rules are; a function from
@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tutorsim.python_api_of_run import CastBallots, RankScores
-    from tutorsim.python_api_of_run import open_path as open  # noqa: A004 - `tutorsim.open`, as `gzip.open`
+    from tutorsim.opened_run_for_python import CastBallots, RankScores
+    from tutorsim.opened_run_for_python import open_path as open  # noqa: A004 - `tutorsim.open`, as `gzip.open`
     from tutorsim.replay.any_sdk_client_and_streams import keyed, recorded, recorded_http
 
 __version__ = "0.1.0"
@@ -34,10 +34,10 @@ if not (_HERE / "analysis").is_dir() and (_HERE.parent / "pyproject.toml").is_fi
     __path__.append(str(_HERE.parent))  # a checkout without symbolic links has it one folder up
 
 _LOADED_LATER = {
-    "CastBallots": ("tutorsim.python_api_of_run", "CastBallots"),
-    "RankScores": ("tutorsim.python_api_of_run", "RankScores"),
+    "CastBallots": ("tutorsim.opened_run_for_python", "CastBallots"),
+    "RankScores": ("tutorsim.opened_run_for_python", "RankScores"),
     "keyed": ("tutorsim.replay.any_sdk_client_and_streams", "keyed"),
-    "open": ("tutorsim.python_api_of_run", "open_path"),
+    "open": ("tutorsim.opened_run_for_python", "open_path"),
     "recorded": ("tutorsim.replay.any_sdk_client_and_streams", "recorded"),
     "recorded_http": ("tutorsim.replay.any_sdk_client_and_streams", "recorded_http"),
 }

@@ -39,7 +39,7 @@ from tutorsim.records import (
     read_run,
 )
 from tutorsim.records.ratings import RatedSheet, read_ratings
-from tutorsim.records.run_folder_records_and_retests import of_one_panel, panels_of
+from tutorsim.records.run_folders_of_any_version_and_retests import of_one_panel, panels_of
 from tutorsim.system_registry import load
 from tutorsim.vocabularies import BALLOT_STATUSES, CUMULATIVE_BUDGET, TOP_SCORE, ProvenanceKind
 

@@ -37,7 +37,7 @@ from tutorsim.errors import BallotFileError, UsageError
 from tutorsim.kernel.cost_plan import PriceTable
 from tutorsim.records import RetestHead, RetestRecord, RunRecord
 from tutorsim.records.ratings import RatedSheet
-from tutorsim.records.run_folder_records_and_retests import StudySettings, SystemSettings
+from tutorsim.records.run_folders_of_any_version_and_retests import StudySettings, SystemSettings
 from tutorsim.replay.manifest import Manifest, RetestManifest
 from tutorsim.system_registry import load
 from tutorsim.systems.debate.settings import DebateVariant

@@ -28,7 +28,11 @@ from tutorsim.records import (
     odd_stops,
     stop_counts,
 )
-from tutorsim.records.run_folder_records_and_retests import WITHOUT_TEXT, of_one_panel, taught_by
+from tutorsim.records.run_folders_of_any_version_and_retests import (
+    WITHOUT_TEXT,
+    of_one_panel,
+    taught_by,
+)
 
 # --- Episode trace -------------------------------------------------------------------------------
 

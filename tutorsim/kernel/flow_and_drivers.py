@@ -20,7 +20,7 @@ from pydantic import ConfigDict, TypeAdapter
 from tutorsim.errors import CallFailed
 from tutorsim.model import Answer, Call, Question, Reply
 from tutorsim.records import CallRecord, Failure, VerdictRecord
-from tutorsim.records.run_folder_records_and_retests import USUAL
+from tutorsim.records.run_folders_of_any_version_and_retests import USUAL
 
 # --- Flow ----------------------------------------------------------------------------------------
 

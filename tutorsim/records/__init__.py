@@ -27,7 +27,7 @@ from tutorsim.records.episode import (
     VotedTurn,
     VotingTurn,
 )
-from tutorsim.records.run_folder_records_and_retests import (
+from tutorsim.records.run_folders_of_any_version_and_retests import (
     EPISODES_FILE,
     RETEST_FILE,
     RETEST_HEAD_FILE,

@@ -83,7 +83,11 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
 )
 from tutorsim.analysis.systems.system_view import Opened
 from tutorsim.records import Provenance, RunRecord, stop_counts
-from tutorsim.records.run_folder_records_and_retests import makeup_words, panels_of, sizes_of
+from tutorsim.records.run_folders_of_any_version_and_retests import (
+    makeup_words,
+    panels_of,
+    sizes_of,
+)
 from tutorsim.vocabularies import PROTOCOLS
 
 # --- First screen answers ------------------------------------------------------------------------

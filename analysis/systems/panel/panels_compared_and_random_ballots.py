@@ -45,7 +45,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     units_of,
 )
 from tutorsim.records import EpisodeRecord
-from tutorsim.records.run_folder_records_and_retests import makeup_words, panels_of
+from tutorsim.records.run_folders_of_any_version_and_retests import makeup_words, panels_of
 from tutorsim.vocabularies import BALLOT_FORMATS, CUMULATIVE_BUDGET, PROTOCOLS, TOP_SCORE, Protocol
 
 # --- Ties under random ballots -------------------------------------------------------------------

@@ -30,7 +30,7 @@ from tutorsim.ballots_and_decisions import RichBallot
 from tutorsim.kernel.flow_and_drivers import drive, scripted
 from tutorsim.kernel.system import Chance
 from tutorsim.standin.messages_api import think
-from tutorsim.systems.panel.study import episode
+from tutorsim.systems.panel.episode_flow_and_study import episode
 from tutorsim.vocabularies import DEFAULT_ROLES, PROTOCOLS
 
 S, MI, *_ = DEFAULT_ROLES

@@ -24,8 +24,8 @@ from tutorsim.records import (
     VerdictRecord,
     to_line,
 )
+from tutorsim.systems.panel.episode_flow_and_study import episode
 from tutorsim.systems.panel.scene_and_reply_reading import Scene
-from tutorsim.systems.panel.study import episode
 
 Replies = Callable[[EpisodeSpec, Call], str]
 

@@ -15,7 +15,7 @@ from tutorsim.kernel.flow_and_drivers import (
     scripted,
 )
 from tutorsim.model import Answer, Call, CallKey, Question, Reply, Request
-from tutorsim.systems.panel.study import episode
+from tutorsim.systems.panel.episode_flow_and_study import episode
 
 CUT = " …"
 """Behind a reply that reached its limit of length."""

@@ -743,7 +743,7 @@ def test_a_sandbox_that_cannot_be_started_is_told_in_three_parts(
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
     with monkeypatch.context() as patch:
-        patch.setattr("tutorsim.sandbox.zygote_process.subprocess.Popen", refuse)
+        patch.setattr("tutorsim.sandbox.zygote_client.subprocess.Popen", refuse)
         said = record(study)
     assert said.code == 6
     assert "The sandbox failed twice in a row." in said.err

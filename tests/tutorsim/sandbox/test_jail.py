@@ -11,9 +11,9 @@ import pytest
 
 from tutorsim.errors import SandboxUnavailable
 from tutorsim.sandbox import LAYERS, LEVELS, Sandbox
-from tutorsim.sandbox.inner import jail, linux
-from tutorsim.sandbox.inner.linux import errno_name
+from tutorsim.sandbox.inner import jail, system_calls
 from tutorsim.sandbox.inner.probes import PROBES
+from tutorsim.sandbox.inner.system_calls import errno_name
 
 GUTTED = {
     "seccomp": "from inner.jail import Filter; Filter.install = lambda self: None",
@@ -26,7 +26,7 @@ GUTTED = {
 PARTLY = {
     "namespaces": "import inner.jail; inner.jail._EVERYTHING &= ~0x40000000",
     "landlock": "import inner.jail; inner.jail._empty_root = inner.jail._restrict_files = "
-    "lambda: inner.linux.prctl(38, 1)",
+    "lambda: inner.system_calls.prctl(38, 1)",
     "rlimits": "import inner.jail; inner.jail._limit = lambda space: None",
     "seccomp": "import inner.jail as s; s._X86_64['socket'] = 41; s._AARCH64['socket'] = 198; "
     "s._X86_64['connect'] = 42; s._AARCH64['connect'] = 203",
@@ -35,10 +35,10 @@ PARTLY = {
 
 
 def _with(monkeypatch, change, **terms):
-    from tutorsim.sandbox import zygote_process
+    from tutorsim.sandbox import zygote_client
 
-    boot = zygote_process._BOOT.replace("main()", f"{change}; main()")
-    monkeypatch.setattr(zygote_process, "_BOOT", boot)
+    boot = zygote_client._BOOT.replace("main()", f"{change}; main()")
+    monkeypatch.setattr(zygote_client, "_BOOT", boot)
     return Sandbox(workers=1, **terms)
 
 
@@ -178,11 +178,11 @@ def test_system_calls_have_the_kernel_s_numbers(kind):
     _, plain, *guarded = jail._MACHINES[kind]
     assert plain == {name: numbers[name] for name in plain}
     assert guarded == [numbers[name] for name in ("fcntl", "mmap", "mprotect")]
-    assert linux._KEYCTL[kind] == numbers["keyctl"]
-    assert linux._PIVOT_ROOT[kind] == numbers["pivot_root"]
+    assert system_calls._KEYCTL[kind] == numbers["keyctl"]
+    assert system_calls._PIVOT_ROOT[kind] == numbers["pivot_root"]
     assert numbers["clone3"] == jail._CLONE3
-    assert numbers["landlock_create_ruleset"] == linux.LANDLOCK_CREATE_RULESET
-    assert numbers["landlock_restrict_self"] == linux.LANDLOCK_RESTRICT_SELF
+    assert numbers["landlock_create_ruleset"] == system_calls.LANDLOCK_CREATE_RULESET
+    assert numbers["landlock_restrict_self"] == system_calls.LANDLOCK_RESTRICT_SELF
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_constants_are_the_kernel_s(header, names):
     known = {name.removeprefix("_LINUX_"): n for name, n in defined(header).items()}
     mine = {
         name.lstrip("_"): value
-        for name, value in {**vars(jail), **vars(linux)}.items()
+        for name, value in {**vars(jail), **vars(system_calls)}.items()
         if re.fullmatch(f"_?({names})", name)
     }
     assert mine
@@ -347,8 +347,8 @@ def test_limits_of_a_program_are_these_and_lower_ones_stay(monkeypatch):
 def test_every_right_that_a_version_of_landlock_knows_is_taken(version, rights, monkeypatch):
     """Files; to move between folders from 2 on, truncate 3, TCP 4, devices 5, scopes 6."""
     asked = []
-    monkeypatch.setattr(linux, "landlock_version", lambda: version)
-    monkeypatch.setattr(linux, "syscall", lambda *args: asked.append(args) or os.dup(0))
+    monkeypatch.setattr(system_calls, "landlock_version", lambda: version)
+    monkeypatch.setattr(system_calls, "syscall", lambda *args: asked.append(args) or os.dup(0))
     jail._restrict_files()
     [(create, buffer, size, flags), (restrict, _, none)] = asked
     assert struct.unpack(f"{size // 8}Q", buffer.raw) == rights
@@ -363,7 +363,7 @@ def test_the_root_becomes_an_empty_file_system_that_is_read_only(monkeypatch):
     """Private; then of memory, without set-user-id, devices and programs; then read-only."""
     done = []
     for name in ("mount", "pivot_root", "umount_lazily"):
-        monkeypatch.setattr(linux, name, lambda *args, name=name: done.append((name, *args)))
+        monkeypatch.setattr(system_calls, name, lambda *args, name=name: done.append((name, *args)))
     monkeypatch.setattr(os, "chdir", lambda place: done.append(("chdir", place)))
     jail._empty_root()
     assert done == [

@@ -10,7 +10,7 @@ from tutorsim.sandbox import LAYERS, LEVELS, SETTINGS, Limits
 from tutorsim.sandbox.inner.both_sides import CODE_CAP, FRAME_CAP
 from tutorsim.sandbox.inner.extract import FENCE_CAP
 from tutorsim.sandbox.inner.plain_values import DEPTH_CAP, EAGER_CAP
-from tutorsim.sandbox.inner.preload import MODULES
+from tutorsim.sandbox.inner.preload_standard_library import MODULES
 from tutorsim.sandbox.protection_levels_and_limits import level_of, wanted_layers
 
 MIB = 1 << 20

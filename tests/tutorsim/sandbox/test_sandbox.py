@@ -17,7 +17,7 @@ from tutorsim.errors import SandboxError, SandboxUnavailable, TaskFileError, Usa
 from tutorsim.kernel.flow_and_drivers import CodeRun
 from tutorsim.sandbox import LEVELS, Limits, Sandbox, prove_tasks, require_provable
 from tutorsim.sandbox.sandbox import Usage, _near, _workers, memory_ceiling, read_aftermath
-from tutorsim.sandbox.zygote_process import Aftermath, Broken, Zygote
+from tutorsim.sandbox.zygote_client import Aftermath, Broken, Zygote
 from tutorsim.tasks import CodeTask, builtin, load_tasks
 
 TERMS = {
@@ -123,7 +123,7 @@ def test_a_failure_of_the_sandbox_is_retried_once_and_never_scored(monkeypatch):
 
 
 def test_a_zygote_that_does_not_start_says_why(monkeypatch):
-    monkeypatch.setattr("tutorsim.sandbox.zygote_process._BOOT", "raise OSError('no room: {}')")
+    monkeypatch.setattr("tutorsim.sandbox.zygote_client._BOOT", "raise OSError('no room: {}')")
     with Sandbox(workers=1) as sandbox, pytest.raises(SandboxError, match="no room") as error:
         sandbox.judge(fenced_run(RIGHT))
     assert error.value.exit_code == 6

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from . import linux
+from . import system_calls
 from .both_sides import LAYERS, Layer
 from .probes import PROBES, Targets, Trial, tried
 
@@ -116,7 +116,7 @@ class Filter:
 
     def install(self) -> None:
         """Put this process under the filter, for good; raises `OSError` if the kernel refuses."""
-        linux.prctl(linux.PR_SET_SECCOMP, _MODE_FILTER, self._address)
+        system_calls.prctl(system_calls.PR_SET_SECCOMP, _MODE_FILTER, self._address)
 
 
 def _guarded(number: int, argument: int, body: list[bytes]) -> list[bytes]:
@@ -132,8 +132,8 @@ def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
 # --- Layers --------------------------------------------------------------------------------------
 
 _EVERYTHING = (
-    linux.CLONE_NEWUSER | linux.CLONE_NEWNS | linux.CLONE_NEWPID
-    | linux.CLONE_NEWNET | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS
+    system_calls.CLONE_NEWUSER | system_calls.CLONE_NEWNS | system_calls.CLONE_NEWPID
+    | system_calls.CLONE_NEWNET | system_calls.CLONE_NEWIPC | system_calls.CLONE_NEWUTS
 )  # fmt: skip
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 1, 2, 4, 8
 _MS_REMOUNT, _MS_REC, _MS_PRIVATE, _MS_BIND = 32, 16384, 1 << 18, 4096
@@ -173,19 +173,19 @@ class Jail:
         """
         address_space = _pages_mapped() + int(self.limits["memory"])
         self._drop_uid(targets)
-        linux.prctl(linux.PR_SET_DUMPABLE, 1)
-        linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+        system_calls.prctl(system_calls.PR_SET_DUMPABLE, 1)
+        system_calls.prctl(system_calls.PR_SET_NO_NEW_PRIVS, 1)
         self._try_each(address_space, targets._replace(parent=os.getpid()))
         if self.has("namespaces"):
             _leave_namespaces()
         # Where even this is refused, the filter still keeps them from being used.
         with suppress(OSError):
-            linux.drop_capabilities()
+            system_calls.drop_capabilities()
         if self.has("landlock"):
             _restrict_files()
         if self.has("rlimits"):
             _limit(address_space)
-        linux.prctl(linux.PR_SET_DUMPABLE, 0)
+        system_calls.prctl(system_calls.PR_SET_DUMPABLE, 0)
 
     def lock(self, *, cpu: float, descriptors: bool = False) -> None:
         """Put a child's own layers on; raises `OSError` when one that is `ok` does not go on.
@@ -194,8 +194,8 @@ class Jail:
         probes may open more `descriptors`: what they try has to be stopped by the layer that is
         there for it.
         """
-        linux.prctl(linux.PR_SET_PDEATHSIG, _SIGKILL)
-        linux.leave_keyring()
+        system_calls.prctl(system_calls.PR_SET_PDEATHSIG, _SIGKILL)
+        system_calls.leave_keyring()
         if self.has("rlimits"):
             _limit_program(cpu, descriptors=descriptors)
         if self._filter is not None and self.has("seccomp"):
@@ -272,7 +272,7 @@ def _nothing() -> None:
 def _stopped_by_landlock() -> tuple[str, ...]:
     """What this kernel's version of Landlock has to stop."""
     try:
-        abi = linux.landlock_version()
+        abi = system_calls.landlock_version()
     except OSError:
         return _FILES
     network = ("connect over TCP",) if abi >= 4 else ()
@@ -328,14 +328,14 @@ def _pages_mapped() -> int:
 def _leave_namespaces() -> None:
     """Enter new namespaces with an empty read-only root; it returns in a child, their first."""
     uid, gid = os.getuid(), os.getgid()
-    linux.unshare(_EVERYTHING)
+    system_calls.unshare(_EVERYTHING)
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
     Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
     child = os.fork()
     if child:
         _stand_in(child)
-    linux.prctl(linux.PR_SET_PDEATHSIG, _SIGKILL)
+    system_calls.prctl(system_calls.PR_SET_PDEATHSIG, _SIGKILL)
     _empty_root()
 
 
@@ -349,27 +349,27 @@ def _stand_in(child: int) -> None:
 def _empty_root() -> None:
     """Change the root to an empty, read-only file system in memory."""
     flags = _MS_NOSUID | _MS_NODEV | _MS_NOEXEC
-    linux.mount("none", "/", None, _MS_REC | _MS_PRIVATE)
+    system_calls.mount("none", "/", None, _MS_REC | _MS_PRIVATE)
     place = next(p for p in _PLACES_TO_MOUNT if Path(p).is_dir())
-    linux.mount("tmpfs", place, "tmpfs", flags, "size=4k,nr_inodes=4,mode=555")
+    system_calls.mount("tmpfs", place, "tmpfs", flags, "size=4k,nr_inodes=4,mode=555")
     os.chdir(place)
     # With the same path twice the old root ends up on top of the new one.
-    linux.pivot_root()
-    linux.umount_lazily(".")
-    linux.mount("none", "/", None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | flags)
+    system_calls.pivot_root()
+    system_calls.umount_lazily(".")
+    system_calls.mount("none", "/", None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | flags)
     os.chdir("/")
 
 
 def _restrict_files() -> None:
     """Landlock with no rule at all: no file, no TCP, no signal or abstract socket outside."""
-    abi = linux.landlock_version()
+    abi = system_calls.landlock_version()
     files = (1 << (13 + (abi >= 2) + (abi >= 3))) - 1 | (0x8000 if abi >= 5 else 0)
     network, scopes = (3 if abi >= 4 else 0), (3 if abi >= 6 else 0)
     fields = [files] + [network] * (abi >= 4) + [scopes] * (abi >= 6)
     ruleset = struct.pack(f"{len(fields)}Q", *fields)
     buffer = ctypes.create_string_buffer(ruleset, len(ruleset))
-    descriptor = linux.syscall(linux.LANDLOCK_CREATE_RULESET, buffer, len(ruleset), 0)
+    descriptor = system_calls.syscall(system_calls.LANDLOCK_CREATE_RULESET, buffer, len(ruleset), 0)
     try:
-        linux.syscall(linux.LANDLOCK_RESTRICT_SELF, descriptor, 0)
+        system_calls.syscall(system_calls.LANDLOCK_RESTRICT_SELF, descriptor, 0)
     finally:
         os.close(descriptor)

@@ -7,7 +7,7 @@ from tutorsim.catalog import BaseCatalog, read_catalog
 from tutorsim.kernel.system import System
 from tutorsim.records.oversight import OversightRecord
 from tutorsim.systems.oversight.conditions_as_acts_and_study_file import FIRST_TEXTS, Study
-from tutorsim.systems.oversight.debate_that_labels_a_reply import FORMATS, OversightStudy
+from tutorsim.systems.oversight.item_flow_and_oversight_study import FORMATS, OversightStudy
 from tutorsim.systems.oversight.scripted_replies import recognise
 
 __all__ = ["OVERSIGHT", "STAGES", "outcome"]

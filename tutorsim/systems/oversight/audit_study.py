@@ -9,14 +9,14 @@ from tutorsim.kernel.system import Auditing
 from tutorsim.records import RUN_FILE, RunRecord, read_episodes, read_lines, read_run
 from tutorsim.records.group import GroupRecord, LessonRecord
 from tutorsim.systems.oversight import OVERSIGHT
-from tutorsim.systems.oversight.audited_replies import (
+from tutorsim.systems.oversight.conditions_as_acts_and_study_file import CONDITIONS, Study
+from tutorsim.systems.oversight.item_flow_and_oversight_study import OversightStudy
+from tutorsim.systems.oversight.items_from_replies_of_a_run import (
     Possible,
     audited_items,
     drawn_turns,
     lesson_items,
 )
-from tutorsim.systems.oversight.conditions_as_acts_and_study_file import CONDITIONS, Study
-from tutorsim.systems.oversight.debate_that_labels_a_reply import OversightStudy
 from tutorsim.systems.oversight.replies_to_label import Item
 
 _NEXT: Final = "Record a study with `tutorsim run`, or write its log with `tutorsim replay REC`."

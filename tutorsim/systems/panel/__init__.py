@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from tutorsim.kernel.system import Asking, Chance, System
 from tutorsim.records import EpisodeRecord
+from tutorsim.systems.panel.episode_flow_and_study import PanelStudy
 from tutorsim.systems.panel.settings_and_compared_panels import (
     FIRST_TEXTS,
     PANEL_STAGES,
@@ -11,7 +12,6 @@ from tutorsim.systems.panel.settings_and_compared_panels import (
     Study,
     load_panel_catalog,
 )
-from tutorsim.systems.panel.study import PanelStudy
 from tutorsim.tasks import FORMATS
 from tutorsim.vocabularies import BALLOT_FORMATS
 

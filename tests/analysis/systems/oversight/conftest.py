@@ -16,7 +16,7 @@ from tutorsim.records.oversight import (
 )
 from tutorsim.systems.oversight import OVERSIGHT
 from tutorsim.systems.oversight.conditions_as_acts_and_study_file import CONDITIONS, Study
-from tutorsim.systems.oversight.debate_that_labels_a_reply import OversightStudy, builtin_items
+from tutorsim.systems.oversight.item_flow_and_oversight_study import OversightStudy, builtin_items
 from tutorsim.systems.oversight.scripted_replies import recognise
 
 

@@ -11,7 +11,7 @@ import pytest
 from tutorsim.analysis.systems.oversight import split_of
 from tutorsim.analysis.systems.oversight.label_accuracy import Judged, baselines, by_text, evaluate
 from tutorsim.records.oversight import OversightRecord, gold_labels
-from tutorsim.systems.oversight.debate_that_labels_a_reply import sampled
+from tutorsim.systems.oversight.item_flow_and_oversight_study import sampled
 from tutorsim.systems.oversight.replies_to_label import read_mrbench, read_mrbench_text
 
 SHARED = Path(os.environ.get("TUTORSIM_PUBLISHED_DATA", "nowhere"))

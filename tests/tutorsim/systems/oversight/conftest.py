@@ -14,12 +14,12 @@ from tutorsim.model import Request
 from tutorsim.records.oversight import OversightRecord
 from tutorsim.systems.oversight import OVERSIGHT
 from tutorsim.systems.oversight.conditions_as_acts_and_study_file import CONDITIONS, Study
-from tutorsim.systems.oversight.debate_that_labels_a_reply import (
+from tutorsim.systems.oversight.item_flow_and_oversight_study import (
     OversightStudy,
     builtin_items,
     item_flow,
 )
-from tutorsim.systems.oversight.judge_and_lead_evaluator_or_labels_alone import ItemScene
+from tutorsim.systems.oversight.judge_and_lead_with_or_without_debate import ItemScene
 from tutorsim.systems.oversight.scripted_replies import recognise
 
 SHARED = Path(os.environ.get("TUTORSIM_PUBLISHED_DATA", "nowhere"))

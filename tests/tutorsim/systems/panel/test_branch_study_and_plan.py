@@ -16,8 +16,8 @@ from tutorsim.records import Branch, BranchedEpisode, EpisodeRecord, Failure, re
 from tutorsim.runner.branching import Alternative, BranchPlan, EpisodePlan, Parent
 from tutorsim.runner.find_and_check_recording import open_recording
 from tutorsim.systems.panel.branch_study_and_plan import branch_study, calls_to_pay, plan_branch
+from tutorsim.systems.panel.episode_flow_and_study import episode
 from tutorsim.systems.panel.scene_and_reply_reading import Scene
-from tutorsim.systems.panel.study import episode
 from tutorsim.vocabularies import DEFAULT_ROLES
 
 ICE, MOON = (f"sciq.{task}.help_avoidant.simple" for task in ("ice", "moon"))

@@ -3,7 +3,7 @@
 import pytest
 
 from tutorsim.kernel.flow_and_drivers import Round, drive, scripted
-from tutorsim.systems.panel.study import episode
+from tutorsim.systems.panel.episode_flow_and_study import episode
 from tutorsim.vocabularies import BALLOT_FORMATS, CONDITIONS, DEFAULT_ROLES, PROTOCOLS
 
 S, M, V, C = DEFAULT_ROLES

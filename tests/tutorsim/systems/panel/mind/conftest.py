@@ -12,9 +12,9 @@ from tutorsim.kernel.system import Chance
 from tutorsim.model import Call
 from tutorsim.records import EpisodeRecord, VerdictRecord
 from tutorsim.standin.messages_api import read_request, think
+from tutorsim.systems.panel.episode_flow_and_study import episode
 from tutorsim.systems.panel.scene_and_reply_reading import Scene
 from tutorsim.systems.panel.scripted_prompt_reading_and_knowledge import Asked
-from tutorsim.systems.panel.study import episode
 
 STUDY = """
 name = "played"

@@ -21,7 +21,7 @@ from tutorsim.systems.oversight.conditions_as_acts_and_study_file import (
     Act,
     Script,
 )
-from tutorsim.systems.oversight.debate_that_labels_a_reply import (
+from tutorsim.systems.oversight.item_flow_and_oversight_study import (
     FORMATS,
     builtin_items,
     item_flow,

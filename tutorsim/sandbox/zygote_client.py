@@ -22,7 +22,8 @@ from tutorsim.sandbox.inner.both_sides import (
 from tutorsim.sandbox.protection_levels_and_limits import Limits
 
 _BOOT = (
-    "import sys; sys.path.append({!r}); from inner.preload import preload; preload(); "
+    "import sys; sys.path.append({!r}); "
+    "from inner.preload_standard_library import preload; preload(); "
     "from inner.zygote import main; main()"
 )
 _ENVIRONMENT = {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}

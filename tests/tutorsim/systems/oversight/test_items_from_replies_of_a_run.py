@@ -6,7 +6,7 @@ from tutorsim.ballots_and_decisions import decide
 from tutorsim.errors import TaskFileError
 from tutorsim.records import Attempt, EpisodeRecord, Proposal, Turn
 from tutorsim.records.group import EventRecord, LessonRecord
-from tutorsim.systems.oversight.audited_replies import (
+from tutorsim.systems.oversight.items_from_replies_of_a_run import (
     audited_items,
     drawn_turns,
     lesson_items,

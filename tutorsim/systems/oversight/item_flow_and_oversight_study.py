@@ -35,8 +35,7 @@ from tutorsim.records.oversight import (
     gold_labels,
     right_labels,
 )
-from tutorsim.systems.oversight import judge_and_lead_evaluator_or_labels_alone
-from tutorsim.systems.oversight.audited_replies import read_audited, written_audited
+from tutorsim.systems.oversight import judge_and_lead_with_or_without_debate
 from tutorsim.systems.oversight.conditions_as_acts_and_study_file import (
     ANALYSTS,
     CRITICS,
@@ -46,7 +45,8 @@ from tutorsim.systems.oversight.conditions_as_acts_and_study_file import (
     Act,
     Study,
 )
-from tutorsim.systems.oversight.judge_and_lead_evaluator_or_labels_alone import (
+from tutorsim.systems.oversight.items_from_replies_of_a_run import read_audited, written_audited
+from tutorsim.systems.oversight.judge_and_lead_with_or_without_debate import (
     ItemScene,
     Progress,
     labels_again,
@@ -268,10 +268,10 @@ _ACTS: Mapping[Act, Callable[[ItemScene, Progress], Flow[None]]] = {
     Act.ARGUMENT: argument,
     Act.ASSESSMENT: assessment,
     Act.MERGE: merge,
-    Act.JUDGMENT: judge_and_lead_evaluator_or_labels_alone.judgment,
-    Act.ALONE: judge_and_lead_evaluator_or_labels_alone.alone,
-    Act.SAMPLES: judge_and_lead_evaluator_or_labels_alone.samples,
-    Act.MEMBERS: judge_and_lead_evaluator_or_labels_alone.members,
+    Act.JUDGMENT: judge_and_lead_with_or_without_debate.judgment,
+    Act.ALONE: judge_and_lead_with_or_without_debate.alone,
+    Act.SAMPLES: judge_and_lead_with_or_without_debate.samples,
+    Act.MEMBERS: judge_and_lead_with_or_without_debate.members,
 }
 
 
@@ -286,7 +286,7 @@ def _acts(scene: ItemScene, progress: Progress) -> Flow[None]:
     for act in scene.script.acts:
         yield from _ACTS[act](scene, progress)
         if act is Act.BRIEFING and _asks_quickly(scene):
-            yield from judge_and_lead_evaluator_or_labels_alone.quick(scene, progress)
+            yield from judge_and_lead_with_or_without_debate.quick(scene, progress)
             if progress.skipped:
                 return
 

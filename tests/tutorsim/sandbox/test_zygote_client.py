@@ -59,7 +59,7 @@ def _refuse(*_, **__):
 
 @pytest.mark.parametrize("name", ["subprocess.Popen", "socket.socketpair"])
 def test_what_the_kernel_refuses_is_told_in_three_parts(name, monkeypatch):
-    monkeypatch.setattr(f"tutorsim.sandbox.zygote_process.{name}", _refuse)
+    monkeypatch.setattr(f"tutorsim.sandbox.zygote_client.{name}", _refuse)
     before = _open_files()
     with Sandbox(workers=1) as sandbox, pytest.raises(SandboxError) as error:
         assert sandbox.level
@@ -70,7 +70,7 @@ def test_what_the_kernel_refuses_is_told_in_three_parts(name, monkeypatch):
 
 
 def test_an_interpreter_that_is_gone_is_told(monkeypatch):
-    monkeypatch.setattr("tutorsim.sandbox.zygote_process._interpreter", lambda: "/nowhere/python")
+    monkeypatch.setattr("tutorsim.sandbox.zygote_client._interpreter", lambda: "/nowhere/python")
     with Sandbox(workers=1) as sandbox, pytest.raises(SandboxError, match="No such file") as error:
         assert sandbox.level
     assert error.value.exit_code == 6
@@ -86,14 +86,14 @@ def test_no_room_for_the_descriptors_of_a_program_is_told(monkeypatch):
             os.close(end)
         return part, [], flags, address
 
-    monkeypatch.setattr("tutorsim.sandbox.zygote_process.socket.recv_fds", without)
+    monkeypatch.setattr("tutorsim.sandbox.zygote_client.socket.recv_fds", without)
     with Sandbox(workers=1) as sandbox, pytest.raises(SandboxError, match="open files"):
         sandbox.judge_program(**RIGHT)
 
 
 @pytest.mark.costly
 def test_a_task_too_large_to_be_sent_is_told(monkeypatch):
-    monkeypatch.setattr("tutorsim.sandbox.zygote_process.TASK_CAP", 1 << 20)
+    monkeypatch.setattr("tutorsim.sandbox.zygote_client.TASK_CAP", 1 << 20)
     with Sandbox(workers=1) as sandbox, pytest.raises(SandboxError, match="more than 1 MiB"):
         sandbox.judge_program(**{**RIGHT, "test": "#" * (1 << 20)})
 

@@ -5,11 +5,11 @@ episode at a time, so that a log of any size can be written piece by piece. A fa
 `episodes` and `calls`, with its status, and in no other table.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
-from typing import Any, Final, NamedTuple, TypeVar
+from itertools import chain, groupby, islice
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
@@ -59,46 +59,31 @@ BALLOTS_SCHEMA: Final = pl.Schema(
 )
 """One row per ballot and candidate; in a tie round only the tied candidates have rows."""
 
-E = TypeVar("E", bound=EpisodeLine)
 Row = tuple[Any, ...]
 Round = tuple[str, Iterable[str], tuple[BallotRecord, ...]]
 """Stage, candidates and ballots of one vote."""
 
 
+_TOGETHER: Final = 200
+"""Episodes whose rows are counted together."""
+
+
 class Table(NamedTuple):
-    """One table: its schema, and the rows that one episode adds to it."""
+    """One table: its schema, and the rows that episodes add to it."""
 
     schema: pl.Schema
-    rows: Callable[[Any, RunRecord], Iterator[Row]]
-    """Of an episode's record and the run's head; each row in the order of the schema."""
+    rows: Callable[[Sequence[Any], RunRecord], Iterable[Row]]
+    """Of episodes' records and the run's head; each row in the order of the schema."""
 
     def frame(self, episodes: Iterable[EpisodeLine], run: RunRecord) -> pl.DataFrame:
         """The table over episodes, in their order; an empty table keeps its columns.
 
         Behind `condition` a run that compares panels has `panel`, null for the single tutor.
         """
-        gathered = Gathered(self, run)
-        deque(gathered.passing(episodes), maxlen=0)
+        gathered, passing = Gathered(self, run), iter(episodes)
+        for piece in iter(lambda: tuple(islice(passing, _TOGETHER)), ()):
+            gathered.take(*piece)
         return gathered.frame()
-
-
-_TOGETHER: Final = 200
-"""Episodes that are counted together."""
-
-
-class CountedTable(NamedTuple):
-    """A table whose rows are counted of many episodes together, not of one at a time."""
-
-    schema: pl.Schema
-    rows: Callable[[Sequence[Any], RunRecord], Iterable[Row]]
-    """Of episodes and the run's head; each row in the order of the schema."""
-
-    def frame(self, episodes: Iterable[EpisodeLine], run: RunRecord) -> pl.DataFrame:
-        """The table over episodes, in their order; an empty table keeps its columns."""
-        passing = iter(episodes)
-        pieces = iter(lambda: tuple(islice(passing, _TOGETHER)), ())
-        rows = [row for piece in pieces for row in self.rows(piece, run)]
-        return pl.DataFrame(rows, schema=self.schema, orient="row")
 
 
 Read = Callable[..., Any] | str | None
@@ -156,14 +141,8 @@ def table_of(
     `parts`: from an episode to the parts of each of its rows; one row of itself, when left out.
     `names`: of the parts, for the paths of columns.
     """
-
-    def rows(episode: EpisodeLine, run: RunRecord) -> Iterator[Row]:
-        place = place_of(episode, run)
-        for one in parts(episode):
-            yield (*place, *(read(*one) for read in reads))
-
-    reads = _reads(columns, names)
-    return Table(_schema(columns), rows)
+    each = partial(map, parts)
+    return counted_of(lambda episodes, run: chain.from_iterable(each(episodes)), names, **columns)
 
 
 def counted_of(
@@ -171,29 +150,24 @@ def counted_of(
     names: Sequence[str],
     /,
     **columns: Column,
-) -> CountedTable:
+) -> Table:
     """As `table_of`, of episodes that are counted together.
 
     `parts`: from episodes and the run's head to the parts of each row.
     """
-
-    def rows(episodes: Sequence[Any], run: RunRecord) -> Iterator[Row]:
-        for one in parts(episodes, run):
-            yield (*place_of(one[0], run), *(read(*one) for read in reads))
-
-    reads = _reads(columns, names)
-    return CountedTable(_schema(columns), rows)
-
-
-def _schema(columns: Mapping[str, Column]) -> pl.Schema:
-    return pl.Schema({**PLACE, **{name: column.kind for name, column in columns.items()}})
-
-
-def _reads(columns: Mapping[str, Column], names: Sequence[str]) -> list[Callable[..., Any]]:
-    return [
+    reads = [
         column.read if callable(column.read) else _along(column.read, name, names)
         for name, column in columns.items()
     ]
+
+    def rows(episodes: Sequence[Any], run: RunRecord) -> Iterator[Row]:
+        for episode, some in groupby(parts(episodes, run), key=itemgetter(0)):
+            place = place_of(episode, run)
+            for one in some:
+                yield (*place, *(read(*one) for read in reads))
+
+    kinds = {name: column.kind for name, column in columns.items()}
+    return Table(pl.Schema({**PLACE, **kinds}), rows)
 
 
 def _along(path: str | None, name: str, names: Sequence[str]) -> Callable[..., Any]:
@@ -213,23 +187,22 @@ def _along(path: str | None, name: str, names: Sequence[str]) -> Callable[..., A
 
 
 class Gathered:
-    """The rows of a table, taken of episodes that pass on their way to whoever asks for them."""
+    """The rows of a table, taken of episodes as somebody goes through them."""
 
     def __init__(self, table: Table, run: RunRecord) -> None:
         self._table, self._run = table, run
         self._rows: list[Row] = []
         self._panel_of: dict[str, str | None] = {}
 
-    def passing(self, episodes: Iterable[E]) -> Iterator[E]:
-        """The episodes as they are; the rows of those that have passed are gathered."""
-        for episode in episodes:
-            self._rows += self._table.rows(episode, self._run)
-            if self._run.panels and isinstance(episode, EpisodeRecord):
-                self._panel_of[episode.episode_id] = episode.panel
-            yield episode
+    def take(self, *episodes: EpisodeLine) -> None:
+        """Add the rows of the next episodes."""
+        self._rows += self._table.rows(episodes, self._run)
+        if self._run.panels:
+            tutored = (one for one in episodes if isinstance(one, EpisodeRecord))
+            self._panel_of |= {one.episode_id: one.panel for one in tutored}
 
     def frame(self) -> pl.DataFrame:
-        """The table over the episodes that have passed."""
+        """The table over the episodes taken."""
         schema = self._table.schema
         columns = zip(*self._rows, strict=True) if self._rows else [()] * len(schema)
         cells = zip(schema.items(), columns, strict=True)
@@ -275,15 +248,17 @@ def _turns(episode: EpisodeRecord) -> tuple[Turn, ...]:
 
 
 def _ballot_rows(
-    episode: EpisodeLine, run: RunRecord, rounds: Callable[[VotingTurn], Iterator[Round]]
+    episodes: Iterable[EpisodeLine], run: RunRecord, rounds: Callable[[VotingTurn], Iterator[Round]]
 ) -> Iterator[Row]:
-    place, order = place_of(episode, run), _order(run)
-    for turn in episode.turns if episode.status == "complete" else ():
-        for stage, candidates, ballots in rounds(turn):
-            standing = sorted(candidates, key=partial(_place_in, order))
-            for ballot in ballots:
-                for cells in _candidate_cells(ballot, standing):
-                    yield (*place, turn.turn, stage, *cells)
+    order = _order(run)
+    for episode in episodes:
+        place = place_of(episode, run)
+        for turn in episode.turns if episode.status == "complete" else ():
+            for stage, candidates, ballots in rounds(turn):
+                standing = sorted(candidates, key=partial(_place_in, order))
+                for ballot in ballots:
+                    for cells in _candidate_cells(ballot, standing):
+                        yield (*place, turn.turn, stage, *cells)
 
 
 def _order(run: RunRecord) -> tuple[str, ...]:

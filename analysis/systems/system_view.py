@@ -29,7 +29,6 @@ from tutorsim.analysis.pages.words_and_safe_text import (
 from tutorsim.analysis.ratings.texts_to_rate_with_context import Passage
 from tutorsim.analysis.runs.run_tables import (
     SHARED_TABLES,
-    CountedTable,
     Gathered,
     Table,
     ballots_table,
@@ -215,7 +214,7 @@ def _special(episode: EpisodeLine) -> Iterator[str]:
 class View:
     """What a system shows of its runs."""
 
-    tables: Mapping[str, Table | CountedTable]
+    tables: Mapping[str, Table]
     """Name → table for `export`; `SHARED_TABLES` among them."""
     document: Callable[[Any, bool], Document] | None = None
     """From a run, and whether it is to be brief, to a summary (brief) or a report (whole)."""
@@ -225,7 +224,7 @@ class View:
     recount: Callable[[SystemRun, Mapping[str, tuple[str, ...]]], Document] | None = None
     """From a run and settings (`--set KEY=VALUE,…`) to what whole episodes would have been under
     them; `None` where a recount asks of votes only."""
-    outcomes_under: Callable[[Mapping[str, tuple[str, ...]]], Table | CountedTable] | None = None
+    outcomes_under: Callable[[Mapping[str, tuple[str, ...]]], Table] | None = None
     """From the settings of such a recount to the table of what came of each episode, event or item
     under them; the table `outcomes` of the settings that a recount without any has."""
     recount_in_one_pass: bool = False
@@ -372,7 +371,9 @@ class _OnDisk(Sequence[Any]):
     def __iter__(self) -> Iterator[Any]:
         record = load(self._head.system, "record")
         gathered = Gathered(SHARED_TABLES["ballots"], self._head)
-        yield from gathered.passing(read_lines(self._folder, record, without=self._without))
+        for one in read_lines(self._folder, record, without=self._without):
+            gathered.take(one)
+            yield one
         self._ballots = gathered.frame()
 
     @property

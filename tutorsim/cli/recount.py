@@ -39,7 +39,7 @@ from tutorsim.analysis.recount.same_voter_in_two_formats import (
     invariance_words,
 )
 from tutorsim.analysis.recount.tables import SECTIONS, approvals_table, protocols_table
-from tutorsim.analysis.runs.run_tables import CountedTable, Table
+from tutorsim.analysis.runs.run_tables import Table
 from tutorsim.analysis.runs.write_tables import with_provenance, write_frame, write_turns
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
 from tutorsim.analysis.systems.system_view import SystemRun, view_of
@@ -430,7 +430,7 @@ def _whole_episodes(run: SystemRun, changes: tuple[str, ...]) -> Document | None
     return None
 
 
-def _outcomes(run: SystemRun, changes: tuple[str, ...]) -> Table | CountedTable | None:
+def _outcomes(run: SystemRun, changes: tuple[str, ...]) -> Table | None:
     """The table of what came of each episode under the settings, of systems that have it."""
     under = view_of(run.head.system).outcomes_under
     return under and under(dict(map(_change, changes)))

@@ -617,7 +617,7 @@ def council_outcomes(records: Sequence[DebateRecord], run: RunRecord) -> Iterato
                 sole = len(names) == 1
                 author = names[0] if over == "members" and sole else None
                 came = CouncilOutcome("exact" if sole else "open", tuple(names), author)
-                yield record, "", rule, [end and float(end) for end in right], came
+                yield record, "", rule, [None if end is None else float(end) for end in right], came
 
 
 def _members(of: Councils) -> list[str]:

@@ -10,8 +10,8 @@ from tutorsim.analysis.pages.declared_tables_and_charts import DeclaredTable, ta
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words_and_safe_text import counted, listed
 from tutorsim.analysis.runs.run_tables import (
-    CountedTable,
     Parts,
+    Table,
     counted_of,
     real,
     several,
@@ -363,7 +363,7 @@ _MOST_ANSWERS: Final = 5
 """Combinations of settings that are answered in words; every one has its section."""
 
 
-def outcomes_under(settings: Mapping[str, Sequence[str]]) -> CountedTable:
+def outcomes_under(settings: Mapping[str, Sequence[str]]) -> Table:
     """The table of each debate's outcome under each protocol.
 
     Of a council, each vote's winners under each rule.

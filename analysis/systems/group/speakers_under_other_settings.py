@@ -20,7 +20,7 @@ import polars as pl
 from tutorsim.analysis.pages.cells_and_tables import estimate, present
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Answer, Section
-from tutorsim.analysis.runs.run_tables import CountedTable, Parts, counted_of, text, whole
+from tutorsim.analysis.runs.run_tables import Parts, Table, counted_of, text, whole
 from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
@@ -509,7 +509,7 @@ def rules_under(changes: Mapping[str, Sequence[str]], logged: Rule) -> dict[str,
     }
 
 
-def outcomes_under(changes: Mapping[str, Sequence[str]]) -> CountedTable:
+def outcomes_under(changes: Mapping[str, Sequence[str]]) -> Table:
     """The table of who would have spoken at each event of a lesson under each setting.
 
     `changes`: as a recount takes them. Raises `UsageError` on an unknown setting or a value outside

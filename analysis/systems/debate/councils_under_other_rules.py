@@ -16,7 +16,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import Approvals, approvals_asked
-from tutorsim.analysis.pages.cells_and_tables import bounds_of, estimate, part_of, plain
+from tutorsim.analysis.pages.cells_and_tables import Written, bounds_of, estimate, part_of, plain
 from tutorsim.analysis.pages.declared_tables_and_charts import (
     Row,
     figure,
@@ -26,8 +26,8 @@ from tutorsim.analysis.pages.declared_tables_and_charts import (
 )
 from tutorsim.analysis.pages.document import Answer, Document
 from tutorsim.analysis.pages.words_and_safe_text import counted, listed
-from tutorsim.analysis.recount import NOBODY_NAME, recount
-from tutorsim.analysis.recount.result_models import ElectorateRow, RecountResult
+from tutorsim.analysis.recount import NOBODY_NAME, RecountTable, recount
+from tutorsim.analysis.recount.result_models import ElectorateRow, RecountResult, RuleRow
 from tutorsim.analysis.runs.run_tables import Parts
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
@@ -39,7 +39,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_over_tasks,
 )
 from tutorsim.analysis.systems.debate.episode_messages import TELLING
-from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import Certainty
+from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import Outcome
 from tutorsim.analysis.systems.paired_comparison import beyond_chance, not_shown
 from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed
 from tutorsim.records import BallotRecord, RunRecord
@@ -53,11 +53,8 @@ if TYPE_CHECKING:
     )
 
 Rows = Iterator[Row]
-_RULE: Final = {"members": "mean_position", "answers": "simple"}
-"""What the candidates are → the rule that councils go by."""
-_FORMAT: Final = {"members": "ranked", "answers": "simple"}
-"""What the candidates are → the format of the ballots, and its own rule."""
 _EXEMPT: Final = (0, 1, 2)
+_NOBODY: Final = frozenset({NOBODY_NAME})
 
 
 class Asked(NamedTuple):
@@ -68,9 +65,157 @@ class Asked(NamedTuple):
     ballots: tuple[BallotRecord, ...]
 
 
-def is_council(episodes: Sequence[DebateRecord]) -> bool:
-    """Whether a run is an imported council's."""
-    return any(record.council is not None for record in episodes)
+class Possible(NamedTuple):
+    """Who may have won a vote under a rule."""
+
+    winners: frozenset[str] | None
+    """`None` where the search did not settle it."""
+    led: frozenset[str]
+    """Who won under the rule's convention; several where they tie."""
+
+
+class Kept(NamedTuple):
+    """What a rule does to the winners of the council's own rule, in numbers of votes."""
+
+    rule: str
+    votes: int
+    keeps: int
+    changes: int
+    nobody: int
+    """In which the rule chooses nobody."""
+    open: int
+    """Where the ballots do not say."""
+
+
+class Candidates(NamedTuple):
+    """What the candidates of a vote are, and what follows of that."""
+
+    rule: str
+    """That councils go by."""
+    form: str
+    """Format of the ballots, and its own rule."""
+    words: str
+
+
+_CANDIDATES: Final = {
+    "members": Candidates("mean_position", "ranked", "rankings of answers"),
+    "answers": Candidates("simple", "simple", "votes over answers"),
+}
+
+
+class VotesOver:
+    """A council's votes over its members, or over the different answers.
+
+    `named`: what a row's votes are over, where there are votes of both kinds.
+    """
+
+    def __init__(self, over: str, votes: list[Asked], run: SystemRun, named: Row) -> None:
+        self.over, self.votes, self.named, self._run = over, votes, named, run
+        self.rule, self.form, self.words = _CANDIDATES[over]
+
+    @cached_property
+    def _source(self) -> Source:
+        ids = [vote.record.episode_id for vote in self.votes]
+        return Source(
+            name=self._run.name,
+            rows=self._run.ballots.filter(pl.col("episode_id").is_in(ids)),
+            fallback_order=None,
+            budget=CUMULATIVE_BUDGET,
+            run=self._run.head,
+            episodes=(),
+        )
+
+    @cached_property
+    def exempt(self) -> dict[int, RuleRow]:
+        """Number of voters that may have cast any ballot → the votes under the own rule."""
+        return {row.exempt: row for row in self._without.rules if row.reading == "set"}
+
+    @cached_property
+    def electorates(self) -> list[ElectorateRow]:
+        """The votes without those for oneself, and without each member."""
+        wanted = ("no_own_votes",) if self.over == "members" else ()
+        return [
+            row
+            for row in self._without.electorates
+            if row.protocol is None
+            and (row.scenario in wanted or (row.scenario == "leave_one_out" and row.voter))
+        ]
+
+    @cached_property
+    def _without(self) -> RecountResult:
+        tables: tuple[RecountTable, ...] = ("rules", "electorates")
+        return recount(self._source, targets=(self.form,), exempt=_EXEMPT, tables=tables)
+
+    @cached_property
+    def winners(self) -> dict[str, dict[str, Possible]]:
+        """Rule → vote → who may have won, ties left as ties."""
+        return _possible(recount(self._source, exempt=(0,), tables=()))
+
+    @cached_property
+    def kept(self) -> list[Kept]:
+        """Every rule beside the council's own, over votes that its own rule decides alone."""
+        every = self.winners.items()
+        return [self._kept_under(rule, votes) for rule, votes in every if rule != self.rule]
+
+    @cached_property
+    def kept_along(self) -> dict[Approvals, Kept]:
+        """The same of approval voting, by how many each member approves of."""
+        asked = partial(recount, self._source, targets=("approval",), exempt=(0,), tables=())
+        return {
+            number: self._kept_under("approval", _possible(asked(approves=number))["approval"])
+            for number in approvals_asked(len(self._source.votes.order))
+        }
+
+    def _kept_under(self, rule: str, votes: Mapping[str, Possible]) -> Kept:
+        found = [
+            (votes[vote].winners, own.led)
+            for vote, own in self.winners[self.rule].items()
+            if len(own.led) == 1 and vote in votes
+        ]
+        keeps = sum(winners == own for winners, own in found)
+        nobody = sum(winners == _NOBODY for winners, _ in found)
+        changes = sum(w is not None and not w & (_NOBODY | own) for w, own in found)
+        n = len(found)
+        return Kept(rule, n, keeps, changes, nobody, n - keeps - changes - nobody)
+
+    @cached_property
+    def right(self) -> dict[str, tuple[Written, int]]:
+        """Rule → in how many votes its winner is right, and of how many that is known."""
+        judged = {
+            vote.record.episode_id: vote.council.right
+            for vote in self.votes
+            if vote.council.right is not None
+        }
+        found = {}
+        for rule, votes in self.winners.items() if judged else ():
+            ends = [_ends(votes[vote], right) for vote, right in judged.items() if vote in votes]
+            least, most = (sum(end[i] for end in ends) for i in (0, 1))
+            found[rule] = (bounds_of(least, most), len(ends))
+        return found
+
+
+def _possible(found: RecountResult) -> dict[str, dict[str, Possible]]:
+    """Rule → vote → who may have won."""
+    rows = found.per_turn.filter(pl.col("reading") == "set")
+    wanted = rows.select("target", "episode_id", "possible_winners", "tied_set", "point_winner")
+    by_rule: dict[str, dict[str, Possible]] = {}
+    for target, episode, possible, tied, point in wanted.iter_rows():
+        led = tuple(tied or ()) or ((point,) if point else ())
+        winners = None if possible is None else frozenset(possible)
+        by_rule.setdefault(target, {})[episode] = Possible(winners, frozenset(led))
+    return by_rule
+
+
+def _ends(possible: Possible, right: Mapping[str, bool]) -> tuple[bool, bool]:
+    """Whether the winner is right for certain, and whether it may be.
+
+    A tie is one of the tied; a candidate without a readable answer may be either.
+    """
+    names = possible.winners
+    if names is None:
+        return False, True
+    marks = [right.get(name) for name in names]
+    return all(mark is True for mark in marks) and bool(marks), any(m is not False for m in marks)
 
 
 class Councils:
@@ -79,88 +224,26 @@ class Councils:
     def __init__(self, run: SystemRun) -> None:
         self.run = run
         self.records: list[DebateRecord] = list(run.episodes)
-
-    @cached_property
-    def votes(self) -> list[Asked]:
-        """Every vote, in the order of the log."""
-        return [
-            Asked(record, record.council, record.turns[0].ballots_final)
+        votes = by_key(
+            (record.council.over, Asked(record, record.council, record.turns[0].ballots_final))
             for record in self.records
             if record.council is not None and record.turns and record.turns[0].ballots_final
-        ]
-
-    def of_kind(self, over: str) -> list[Asked]:
-        """Votes over members, or over answers."""
-        return [vote for vote in self.votes if vote.council.over == over]
-
-    @cached_property
-    def kinds(self) -> tuple[str, ...]:
-        """What candidates are: members first, where there are such votes."""
-        return tuple(over for over in _RULE if self.of_kind(over))
-
-    @cached_property
-    def found(self) -> dict[str, RecountResult]:
-        """What candidates are → their votes without some ballots, or with some that may be any."""
-        return {
-            over: recount(
-                self._source(over),
-                targets=(_FORMAT[over],),
-                exempt=_EXEMPT,
-                tables=("rules", "electorates"),
-            )
-            for over in self.kinds
-        }
-
-    def _source(self, over: str) -> Source:
-        ids = [vote.record.episode_id for vote in self.of_kind(over)]
-        return Source(
-            name=self.run.name,
-            rows=self.run.ballots.filter(pl.col("episode_id").is_in(ids)),
-            fallback_order=None,
-            budget=CUMULATIVE_BUDGET,
-            run=self.run.head,
-            episodes=(),
         )
-
-    @cached_property
-    def winners(self) -> dict[str, dict[str, dict[str, "Possible"]]]:
-        """What candidates are → rule → vote → who may have won, ties left as ties."""
-        return {
-            over: self._possible(recount(self._source(over), exempt=(0,), tables=()))
-            for over in self.kinds
-        }
-
-    @cached_property
-    def approving(self) -> dict[str, dict[Approvals, dict[str, "Possible"]]]:
-        """What candidates are → how many each member approves of → vote → who may have won under
-        approval voting."""
-        asked = partial(recount, targets=("approval",), exempt=(0,), tables=())
-        sources = {over: self._source(over) for over in self.kinds}
-        return {
-            over: {
-                number: self._possible(asked(source, approves=number))["approval"]
-                for number in approvals_asked(len(source.votes.order))
-            }
-            for over, source in sources.items()
-        }
-
-    def _possible(self, found: RecountResult) -> dict[str, dict[str, "Possible"]]:
-        rows = found.per_turn.filter(pl.col("reading") == "set")
-        wanted = rows.select("target", "episode_id", "possible_winners", "tied_set", "point_winner")
-        by_rule: dict[str, dict[str, Possible]] = {}
-        for target, episode, possible, tied, point in wanted.iter_rows():
-            led = tuple(tied or ()) or ((point,) if point else ())
-            by_rule.setdefault(target, {})[episode] = Possible(
-                None if possible is None else frozenset(possible), frozenset(led)
-            )
-        return by_rule
+        self.kinds = [
+            VotesOver(over, votes[over], run, {"ballots": one.words} if len(votes) > 1 else {})
+            for over, one in _CANDIDATES.items()
+            if over in votes
+        ]
+        """Its votes by what candidates are: members first, where there are such votes."""
+        self.rankings = votes.get("members", [])
+        """Votes over members."""
 
     @cached_property
     def places(self) -> pl.DataFrame:
         """A row for each answer that a ranking names, with its place, 1 the best."""
         rows = [
             (record.episode_id, _task(record), ballot.voter, name, labels.get(name), place)
-            for record, _, ballots in self.of_kind("members")
+            for record, _, ballots in self.rankings
             for ballot in ballots
             for labels in [{member: label for label, member in ballot.labels.items()}]
             for place, name in enumerate(_order(ballot), start=1)
@@ -179,13 +262,9 @@ class Councils:
         )
 
 
-class Possible(NamedTuple):
-    """Who may have won a vote under a rule."""
-
-    winners: frozenset[str] | None
-    """`None` where the search did not settle it."""
-    led: frozenset[str]
-    """Who won under the rule's convention; several where they tie."""
+def is_council(episodes: Sequence[DebateRecord]) -> bool:
+    """Whether a run is an imported council's."""
+    return any(record.council is not None for record in episodes)
 
 
 def _task(record: DebateRecord) -> str:
@@ -200,60 +279,6 @@ def _order(ballot: BallotRecord) -> tuple[str, ...]:
 # --- Other rules ----------------------------------------------------------------------------------
 
 
-class Kept(NamedTuple):
-    """What a rule does to the winners of the council's own rule."""
-
-    rule: str
-    votes: int
-    keeps: int
-    changes: int
-    nobody: int
-    """Votes in which the rule chooses nobody."""
-
-    @property
-    def open(self) -> int:
-        """Votes where the ballots do not say."""
-        return self.votes - self.keeps - self.changes - self.nobody
-
-
-def _kept(of: Councils, over: str) -> list[Kept]:
-    """Every rule beside the council's own, over votes that its own rule decides alone."""
-    return [
-        _kept_under(of, over, rule, votes)
-        for rule, votes in of.winners[over].items()
-        if rule != _RULE[over]
-    ]
-
-
-def _kept_along(of: Councils, over: str) -> dict[Approvals, Kept]:
-    """The same of approval voting, by how many each member approves of."""
-    return {
-        number: _kept_under(of, over, f"approval of {number.words}", votes)
-        for number, votes in of.approving[over].items()
-    }
-
-
-def _kept_under(of: Councils, over: str, rule: str, votes: Mapping[str, Possible]) -> Kept:
-    own = of.winners[over][_RULE[over]]
-    sole = {vote: next(iter(p.led)) for vote, p in own.items() if len(p.led) == 1}
-    sets = {vote: votes[vote].winners for vote in sole if vote in votes}
-    same = sum(p == frozenset({sole[vote]}) for vote, p in sets.items())
-    nobody = sum(p == _NOBODY for p in sets.values())
-    other = sum(p is not None and not p & (_NOBODY | {sole[vote]}) for vote, p in sets.items())
-    return Kept(rule, len(sets), same, other, nobody)
-
-
-_NOBODY: Final = frozenset({NOBODY_NAME})
-
-
-_VOTES_OVER: Final = {"members": "rankings of answers", "answers": "votes over answers"}
-
-
-def _ballots(of: Councils, over: str) -> Row:
-    """What a row's votes are over, where there are votes of both kinds."""
-    return {"ballots": _VOTES_OVER[over]} if len(of.kinds) > 1 else {}
-
-
 @table("rules", "The same ballots under other rules")
 def rules(of: Councils) -> Rows:
     """Keeps, changes, open: votes in which every completion and every sincere ballot of the other
@@ -261,17 +286,9 @@ def rules(of: Councils) -> Rows:
     they differ. Nobody: votes in which the rule certainly chooses nobody, as Condorcet's may. Own
     rules: mean position for rankings, most votes for answers; votes that tie there are left out. A
     voter is assumed to prefer the same in every format."""
-    for over in of.kinds:
-        for kept in _kept(of, over):
-            yield {
-                **_ballots(of, over),
-                "rule": kept.rule,
-                "votes": kept.votes,
-                "keeps": kept.keeps,
-                "changes": kept.changes,
-                "nobody": kept.nobody,
-                "open": kept.open,
-            }
+    for one in of.kinds:
+        for kept in one.kept:
+            yield {**one.named, **kept._asdict()}
 
 
 @table("approvals", "Approval voting, by how many a member approves of")
@@ -279,10 +296,10 @@ def approvals(of: Councils) -> Rows:
     """The same, if each member approves of its first alone, of one or two, of up to three, or of
     any number. In a range a member may approve of one of two equal answers, under “any number” of
     both or neither."""
-    for over in of.kinds:
-        for number, kept in _kept_along(of, over).items():
+    for one in of.kinds:
+        for number, kept in one.kept_along.items():
             yield {
-                **_ballots(of, over),
+                **one.named,
                 "each_approves_of": number.words,
                 "votes": kept.votes,
                 "keeps": kept.keeps,
@@ -323,7 +340,7 @@ def _draw_kept(frame: pl.DataFrame, of: Councils) -> "Drawing":
 def kept(of: Councils) -> Iterator[Row]:
     """Votes by what another rule surely does to the winner of the council's own rule; open: the
     ballots do not say. A tie stays a tie, and each vote holds the logged answers fixed."""
-    for row in [row for over in of.kinds[:1] for row in _kept(of, over)]:
+    for row in of.kinds[0].kept if of.kinds else ():
         counts = (row.keeps, row.open, row.changes, row.nobody)
         for part, votes in zip(_PARTS, counts, strict=True):
             if votes:
@@ -333,49 +350,24 @@ def kept(of: Councils) -> Iterator[Row]:
 # --- Own answers ----------------------------------------------------------------------------------
 
 
-class OwnPlaces(NamedTuple):
-    """Where members put their own answers, beside where others put the same ones."""
-
-    own: float
-    others: float
-    difference: Estimate | NotEstimable
-    rankings: int
-    """Rankings that name the voter's own answer."""
-
-
-def _own_places(of: Councils) -> OwnPlaces | None:
-    frame = of.places
-    own = frame.filter(pl.col("voter") == pl.col("candidate"))
-    if own.is_empty():
-        return None
-    others = frame.filter(pl.col("voter") != pl.col("candidate"))
-    theirs = others.group_by("episode_id", "candidate").agg(pl.col("place").mean().alias("theirs"))
-    paired = own.join(theirs, on=["episode_id", "candidate"], how="inner", maintain_order="left")
-    if paired.is_empty():
-        return None
-    differences = (paired["place"] - paired["theirs"]).to_list()
-    return OwnPlaces(
-        fmean(own["place"].to_list()),
-        fmean(paired["theirs"].to_list()),
-        mean_over_tasks(differences, paired["task"].to_list(), over="questions"),
-        own.height,
-    )
-
-
 @table("own", "Own answers")
 def own_answers(of: Councils) -> Rows:
     """Mean place, 1 the best, that members give their own answer, and that others give the same
     answers; their difference over answers that both place, with a 95 % interval over questions.
     Below zero, members favour their own."""
-    found = _own_places(of)
-    if found is None:
-        return
-    yield {
-        "own_place": plain(found.own),
-        "others_place": plain(found.others),
-        "difference": estimate(found.difference, signed=True),
-        "rankings": found.rankings,
-    }
+    mine = of.places.filter(pl.col("voter") == pl.col("candidate"))
+    others = of.places.filter(pl.col("voter") != pl.col("candidate"))
+    theirs = others.group_by("episode_id", "candidate").agg(pl.col("place").mean().alias("theirs"))
+    paired = mine.join(theirs, on=["episode_id", "candidate"], maintain_order="left")
+    if paired.height:
+        away = (paired["place"] - paired["theirs"]).to_list()
+        difference = mean_over_tasks(away, paired["task"].to_list(), over="questions")
+        yield {
+            "own_place": plain(fmean(mine["place"].to_list())),
+            "others_place": plain(fmean(paired["theirs"].to_list())),
+            "difference": estimate(difference, signed=True),
+            "rankings": mine.height,
+        }
 
 
 @table("electorates", "Without some votes")
@@ -383,24 +375,18 @@ def electorates(of: Councils) -> Rows:
     """Votes whose winner, by Borda points of rankings or by most votes, changes when votes for
     oneself, or one member's, are left out. A range where a tie leaves it open. Votes that tie
     already, or lack the member, are not counted."""
-    for over in of.kinds:
-        for row in _electorates(of, over):
+    for one in of.kinds:
+        for row in one.electorates:
             yield {
-                **_ballots(of, over),
+                **one.named,
                 "without": row.voter or "votes for oneself",
-                "votes": row.compared if row.compared is not None else row.turns,
+                "votes": _compared(row),
                 "changes": bounds_of(row.changed.lower, row.changed.upper),
             }
 
 
-def _electorates(of: Councils, over: str) -> list[ElectorateRow]:
-    wanted = ("no_own_votes",) if over == "members" else ()
-    return [
-        row
-        for row in of.found[over].electorates
-        if row.protocol is None
-        and (row.scenario in wanted or (row.scenario == "leave_one_out" and row.voter))
-    ]
+def _compared(row: ElectorateRow) -> int:
+    return row.turns if row.compared is None else row.compared
 
 
 # --- How sure, and whether right ------------------------------------------------------------------
@@ -410,49 +396,14 @@ def _electorates(of: Councils, over: str) -> list[ElectorateRow]:
 def exempt(of: Councils) -> Rows:
     """Votes whose winner stays the only possible one if any so many of the voters may have cast
     any ballot at all."""
-    for over in of.kinds:
-        for row in of.found[over].rules:
-            if row.reading == "set":
-                yield {
-                    **_ballots(of, over),
-                    "voters_exempt": row.exempt,
-                    "votes": row.turns,
-                    "one_possible_winner": row.identified,
-                }
-
-
-class Right(NamedTuple):
-    """In how many votes a rule's winner is right."""
-
-    rule: str
-    votes: int
-    least: int
-    most: int
-
-
-def _right(of: Councils, over: str) -> list[Right]:
-    judged = {
-        vote.record.episode_id: vote.council.right
-        for vote in of.of_kind(over)
-        if vote.council.right is not None
-    }
-    found = []
-    for rule, votes in of.winners[over].items() if judged else ():
-        ends = [_ends(votes[vote], right) for vote, right in judged.items() if vote in votes]
-        found.append(Right(rule, len(ends), sum(e[0] for e in ends), sum(e[1] for e in ends)))
-    return found
-
-
-def _ends(possible: Possible, right: Mapping[str, bool]) -> tuple[bool, bool]:
-    """Whether the winner is right for certain, and whether it may be.
-
-    A tie is one of the tied; a candidate without a readable answer may be either.
-    """
-    names = possible.winners
-    if names is None:
-        return False, True
-    marks = [right.get(name) for name in names]
-    return all(mark is True for mark in marks) and bool(marks), any(m is not False for m in marks)
+    for one in of.kinds:
+        for row in one.exempt.values():
+            yield {
+                **one.named,
+                "voters_exempt": row.exempt,
+                "votes": row.turns,
+                "one_possible_winner": row.identified,
+            }
 
 
 @table("right", "Whether the winner was right")
@@ -460,14 +411,9 @@ def winner_right(of: Councils) -> Rows:
     """Votes whose winner is right under each rule, of those with a known right answer. A range
     where the ballots leave the winner open, where a tie has both, or where a winner's answer cannot
     be read. This is known, as each candidate is right or wrong: nothing has to be simulated."""
-    for over in of.kinds:
-        for row in _right(of, over):
-            yield {
-                **_ballots(of, over),
-                "rule": row.rule,
-                "votes": row.votes,
-                "right": bounds_of(row.least, row.most),
-            }
+    for one in of.kinds:
+        for rule, (right, votes) in one.right.items():
+            yield {**one.named, "rule": rule, "votes": votes, "right": right}
 
 
 # --- Labels ---------------------------------------------------------------------------------------
@@ -591,33 +537,24 @@ def council_recount(run: SystemRun) -> Document:
     return framed(run, summary=_summary(of), answers=(), sections=sections)
 
 
-class CouncilOutcome(NamedTuple):
-    """What a rule makes of a vote."""
-
-    certainty: Certainty
-    answers: tuple[str, ...]
-    """Possible winners."""
-    author: str | None
-    turn: int = 1
-    decided: bool | None = None
-    ties: int | None = None
-    messages: int | None = None
-
-
 def council_outcomes(records: Sequence[DebateRecord], run: RunRecord) -> Iterator[Parts]:
     """Each vote under each rule: record, no setting, rule, whether the winner is right, outcome."""
-    of = Councils(SystemRun("", run, records))
-    for over in of.kinds:
-        votes = {vote.record.episode_id: vote for vote in of.of_kind(over)}
-        for rule, found in of.winners[over].items():
+    for one in Councils(SystemRun("", run, records)).kinds:
+        votes = {vote.record.episode_id: vote for vote in one.votes}
+        for rule, found in one.winners.items():
             for name, possible in found.items():
                 record, council, ballots = votes[name]
-                right = (None, None) if council.right is None else _ends(possible, council.right)
-                names = sorted(possible.winners or {n for one in ballots for n in one.mass})
+                right = () if council.right is None else map(float, _ends(possible, council.right))
+                names = sorted(possible.winners or {n for ballot in ballots for n in ballot.mass})
                 sole = len(names) == 1
-                author = names[0] if over == "members" and sole else None
-                came = CouncilOutcome("exact" if sole else "open", tuple(names), author)
-                yield record, "", rule, [None if end is None else float(end) for end in right], came
+                came = Outcome(
+                    "exact" if sole else "open",
+                    turn=1,
+                    answers=tuple(names),
+                    author=names[0] if one.over == "members" and sole else None,
+                    ties=None,
+                )
+                yield record, "", rule, [*right] or (None, None), came
 
 
 def _members(of: Councils) -> list[str]:
@@ -627,8 +564,8 @@ def _members(of: Councils) -> list[str]:
 
 def _summary(of: Councils) -> str:
     kinds = [
-        f"{len(of.of_kind(over))} {'with rankings' if over == 'members' else 'over answers'}"
-        for over in of.kinds
+        f"{len(one.votes)} {'with rankings' if one.over == 'members' else 'over answers'}"
+        for one in of.kinds
     ]
     tasks = {_task(record) for record in of.records}
     votes = f"Votes: {listed(kinds)}." if kinds else "No vote."
@@ -653,19 +590,19 @@ def _answers(of: Councils) -> Iterator[Answer]:
     """The questions of a council's owner."""
     if not of.kinds:
         return
-    over = of.kinds[0]
-    yield _other_rule(of, over)
-    if over == "members":
+    first = of.kinds[0]
+    yield _other_rule(first)
+    if of.rankings:
         yield _own(of)
-    yield _one_member(of, over)
-    yield _sure(of, over)
+    yield _one_member(first)
+    yield _sure(first)
     yield _was_right(of)
-    if over == "members":
+    if of.rankings:
         yield _position(of)
 
 
-def _other_rule(of: Councils, over: str) -> Answer:
-    kept = _kept(of, over)
+def _other_rule(of: VotesOver) -> Answer:
+    kept = of.kept
     votes = max((one.votes for one in kept), default=0)
     safe = [one.rule for one in kept if one.keeps == one.votes]
     turned = [one for one in kept if one.changes]
@@ -679,39 +616,39 @@ def _other_rule(of: Councils, over: str) -> Answer:
     if unsure:
         told += f" The ballots leave some open under {listed(unsure)}."
     told += "".join(f" {one.rule} chooses nobody in {one.nobody}." for one in kept if one.nobody)
-    along = _kept_along(of, over)
+    along = of.kept_along
     for number in (next(iter(along)), next(reversed(along))) if along else ():
         keeps = along[number].keeps
         told += f" If each member approves of {number.words}, approval keeps {keeps}."
-    ties = len(of.of_kind(over)) - votes
+    ties = len(of.votes) - votes
     tied = f" Ties under it are left out: {ties}." if ties else ""
     return Answer(
         "Would another rule have chosen another answer?",
         f"Yes, under {len(turned)} of {len(kept)} rules" if turned else "Under no rule for certain",
-        f"Beside {_RULE[over]}, over {counted(votes, 'vote')}: {told}{tied}".replace("_", " "),
+        f"Beside {of.rule}, over {counted(votes, 'vote')}: {told}{tied}".replace("_", " "),
         "rules",
     )
 
 
 def _own(of: Councils) -> Answer:
     question = "What did votes for oneself do?"
-    found = _own_places(of)
-    changed = next((r for r in _electorates(of, "members") if r.voter is None), None)
+    found = next(iter(own_answers.rows(of)), None)
+    changed = next((row for row in of.kinds[0].electorates if row.voter is None), None)
     if found is None or changed is None:
         return Answer(question, "Not known", "No ranking names the voter's own answer.", "own")
     winners = bounds_of(changed.changed.lower, changed.changed.upper)
     return Answer(
         question,
         f"Without them {winners} of {changed.compared or changed.turns} winners change",
-        f"Members place their own answer at {plain(found.own)} on average, others place the same "
-        f"answers at {plain(found.others)}. The difference is "
-        f"{estimate(found.difference, signed=True)}, below zero if members favour their own.",
+        f"Members place their own answer at {found['own_place']} on average, others place the same "
+        f"answers at {found['others_place']}. The difference is {found['difference']}, below zero "
+        "if members favour their own.",
         "own",
     )
 
 
-def _one_member(of: Councils, over: str) -> Answer:
-    rows = [row for row in _electorates(of, over) if row.voter is not None]
+def _one_member(of: VotesOver) -> Answer:
+    rows = [row for row in of.electorates if row.voter is not None]
     most = max(rows, key=lambda row: row.changed.upper, default=None)
     if most is None or not most.changed.upper:
         words = "Leaving out one member changes no winner" if rows else "Not known"
@@ -728,9 +665,8 @@ def _one_member(of: Councils, over: str) -> Answer:
     )
 
 
-def _sure(of: Councils, over: str) -> Answer:
-    by = {row.exempt: row for row in of.found[over].rules if row.reading == "set"}
-    one = by[1]
+def _sure(of: VotesOver) -> Answer:
+    by, one = of.exempt, of.exempt[1]
     rest = "; ".join(f"with {k} such voters: {by[k].identified}" for k in _EXEMPT[2:] if k in by)
     return Answer(
         "How sure is the winner?",
@@ -743,22 +679,17 @@ def _sure(of: Councils, over: str) -> Answer:
 
 def _was_right(of: Councils) -> Answer:
     question = "Was the winner right?"
-    told, first = [], ""
-    for over in of.kinds:
-        rows = {row.rule: row for row in _right(of, over)}
-        if not rows:
-            continue
-        own = rows[_RULE[over]]
-        right = f"{bounds_of(own.least, own.most)} of {own.votes}"
-        first = first or right
-        told.append(
-            f"{_VOTES_OVER[over].capitalize()}: {right} under {_RULE[over]}".replace("_", " ")
-        )
+    known = [(one, *one.right[one.rule]) for one in of.kinds if one.right]
+    told = [
+        f"{one.words.capitalize()}: {right} of {votes} under {one.rule}".replace("_", " ")
+        for one, right, votes in known
+    ]
     if not told:
         return Answer(question, "Not known", "The files name no right answer.", "right")
     delivered = [r.score for r in of.records if r.score is not None]
     reply = f" Of all replies delivered, {part_of(int(sum(delivered)), len(delivered))} are right."
-    return Answer(question, first, f"{'. '.join(told)}.{reply}", "right")
+    _, right, votes = known[0]
+    return Answer(question, f"{right} of {votes}", f"{'. '.join(told)}.{reply}", "right")
 
 
 def _position(of: Councils) -> Answer:
@@ -769,7 +700,7 @@ def _position(of: Councils) -> Answer:
     beyond = [one.label for one in found if beyond_chance(one)]
     best = min(found, key=lambda one: one.from_middle.value or 0.0)
     stands = f"{best.label} stands best: {estimate(best.from_middle, signed=True)} from the middle"
-    shown = {pair for v in of.of_kind("members") for b in v.ballots for pair in b.labels.items()}
+    shown = {pair for v in of.rankings for b in v.ballots for pair in b.labels.items()}
     fixed = len(shown) == len(dict(shown))
     why = " Each label is always the same member, so the two cannot be told apart." if fixed else ""
     return Answer(

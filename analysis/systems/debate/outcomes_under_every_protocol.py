@@ -92,8 +92,8 @@ class Outcome(NamedTuple):
     """What is delivered: one answer if exact, the possible ones if open."""
     author: str | None = None
     """Whose answer it is; `None` if there is none, or several are possible."""
-    ties: int = 0
-    """Votes that tied on the way, as far as they are known."""
+    ties: int | None = 0
+    """Votes that tied on the way, as far as they are known; `None` of a council's one vote."""
     messages: int | None = None
     """Messages said until the end; `None` if that is not known."""
 
@@ -461,7 +461,7 @@ def told(
     for rule in rules:
         one = debate.recounted(rule, changes)
         low, high = score_bounds(debate, one, scoring)
-        found.append(Told(task, one.certainty, low, high, one.decided, one.turn, one.ties))
+        found.append(Told(task, one.certainty, low, high, one.decided, one.turn, one.ties or 0))
     return tuple(found)
 
 

@@ -170,16 +170,16 @@ def test_a_vote_without_a_condorcet_winner_is_no_change(small):
 def test_an_incomplete_ranking_is_counted_with_every_completion(small):
     """A B C, A B C and C alone: whatever the last voter has second, A leads 4 or 5 to 3 or 2."""
     run = small((["A", "B", "C"], ["A", "B", "C"], ["C"]))
-    [possible] = Councils(run).winners["members"]["ranked"].values()
+    [possible] = Councils(run).kinds[0].winners["ranked"].values()
     assert possible.winners == {A}
-    [mean] = Councils(run).winners["members"]["mean_position"].values()
+    [mean] = Councils(run).kinds[0].winners["mean_position"].values()
     assert mean.led == {A}  # places 1, 1; 2, 2; 3, 3, 1: A has mean 1
 
 
 def test_mean_position_leaves_borda_if_rankings_leave_somebody_out(small):
     """One voter puts C first and names nobody else; two do not name C. Its mean place is 1."""
     run = small((["A", "B"], ["A", "B"], ["C"]))
-    found = Councils(run).winners["members"]
+    found = Councils(run).kinds[0].winners
     [mean], [borda] = found["mean_position"].values(), found["ranked"].values()
     assert mean.led == {A, C}
     assert A in (borda.winners or ())

@@ -6,11 +6,13 @@ silences. The speaker of each asking is that of the run's own rule, from the sco
 alone. Only cycles count in which some agent wanted to speak, since only those were evaluated.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations, islice, product
+from math import ceil
+from math import floor as floor_of
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -98,183 +100,114 @@ class Cycles:
 
 def cycles_of(thoughts: pl.DataFrame) -> Cycles:
     """The cycles of a table of thoughts, in its order; prediction has none."""
-    keys = thoughts.select("episode_id", "event").unique(maintain_order=True)
-    here = _Places(thoughts, keys)
-    spoke = here.flags(thoughts["chosen"])
+    event = pl.struct("episode_id", "event")
+    numbered = thoughts.select(cycle=event.rle_id(), place=pl.int_range(pl.len()).over(event))
+    keys = thoughts.filter(numbered["place"] == 0)
+    at = (numbered["cycle"].to_numpy(), numbered["place"].to_numpy())
+    shape = (keys.height, 1 + int(at[1].max(initial=0)))
+
+    def placed(values: pl.Series, empty: object, kind: npt.DTypeLike) -> npt.NDArray[Any]:
+        made = np.full(shape, empty, dtype=kind)
+        made[at] = values.to_numpy()
+        return made
+
+    def flags(values: pl.Series) -> Bools:
+        return placed(values, empty=False, kind=np.bool_)
+
+    def tenths(values: pl.Series) -> Ints:
+        whole = (10 * values.fill_null(0)).round().cast(pl.Int64)
+        return placed(whole, 0, np.int64)
+
+    spoke = flags(thoughts["chosen"])
     scored = thoughts.select(pl.any_horizontal(pl.col(INTERNAL[0], "internal").is_not_null()))
-    names = np.full(here.shape, "", dtype=object)
-    names[here.at] = thoughts["agent"].to_list()
-    columns = (*INTERNAL, *EXTERNAL, "internal", "external")
     return Cycles(
         episode=keys["episode_id"].to_list(),
         event=keys["event"].to_numpy(),
-        agents=names,
-        scores=np.stack([here.tenths(thoughts[name]) for name in columns], axis=2),
-        bids=here.flags((thoughts["action"] == "speak") & scored.to_series()),
-        corrects=here.flags(thoughts["corrects"]),
-        silent=here.whole(thoughts["silent"]),
-        addressed=here.flags(thoughts["addressed"]),
-        last=here.flags((thoughts["agent"] == thoughts["speaker"]).fill_null(value=False)),
-        floor=_anywhere(here.flags(thoughts["floor"])),
-        allocated=_anywhere(here.flags(thoughts["any_addressed"])),
-        chosen=np.where(_anywhere(spoke), _first(spoke), NOBODY),
+        agents=placed(thoughts["agent"], "", object),
+        scores=np.stack([tenths(thoughts[name]) for name in SCORES], axis=2),
+        bids=flags((thoughts["action"] == "speak") & scored.to_series()),
+        corrects=flags(thoughts["corrects"]),
+        silent=placed(thoughts["silent"], 0, np.int64),
+        addressed=flags(thoughts["addressed"]),
+        last=flags((thoughts["agent"] == thoughts["speaker"]).fill_null(value=False)),
+        floor=keys["floor"].to_numpy(),
+        allocated=keys["any_addressed"].to_numpy(),
+        chosen=np.where(spoke.any(axis=1), spoke.argmax(axis=1), NOBODY),
     )
-
-
-class _Places:
-    """Where each row of a table of thoughts goes: its cycle, and its place within it."""
-
-    def __init__(self, thoughts: pl.DataFrame, keys: pl.DataFrame) -> None:
-        numbered = thoughts.select("episode_id", "event").join(
-            keys.with_row_index("cycle"), on=["episode_id", "event"], maintain_order="left"
-        )
-        place = thoughts.select(pl.int_range(pl.len()).over("episode_id", "event")).to_series()
-        self.at = (numbered["cycle"].to_numpy().astype(np.int64), place.to_numpy())
-        self.shape = (keys.height, 1 + int(self.at[1].max(initial=0)))
-
-    def flags(self, values: pl.Series) -> Bools:
-        made = np.zeros(self.shape, dtype=np.bool_)
-        made[self.at] = values.to_numpy()
-        return made
-
-    def whole(self, values: pl.Series) -> Ints:
-        made = np.zeros(self.shape, dtype=np.int64)
-        made[self.at] = values.to_numpy()
-        return made
-
-    def tenths(self, values: pl.Series) -> Ints:
-        return self.whole((10 * values.fill_null(0)).round().cast(pl.Int64))
-
-
-def _anywhere(flags: Bools) -> Bools:
-    """C: whether any place of a cycle has the flag."""
-    return np.asarray(flags.any(axis=1), dtype=np.bool_)
-
-
-def _first(flags: Bools) -> Ints:
-    """C: the first place with the flag; 0 where none has it."""
-    found: Ints = flags.argmax(axis=1)
-    return found
 
 
 def speakers(cycles: Cycles, rule: Rule) -> Ints:
     """C: the place of each cycle's speaker under a rule, what was said before held fixed."""
     adjusted = _adjusted(cycles, rule)
     if rule.selection == "inner_thoughts":
-        candidates = _framework(cycles, adjusted, rule)
-        best = _first(np.where(candidates, adjusted, 0) == _top(candidates, adjusted))
-    else:
-        candidates = _study(cycles, adjusted, rule)
-        best = _first_best(cycles, candidates, adjusted)
-    return np.where(_anywhere(candidates), best, NOBODY)
+        candidates, value = _framework(cycles, adjusted, rule), adjusted
+    else:  # of equal scores the longest silent, then the first in catalog order
+        value = adjusted * (int(cycles.silent.max(initial=0)) + 1) + cycles.silent
+        candidates = _study(cycles, adjusted, value, rule)
+    return np.where(candidates.any(axis=1), _best(candidates, value), NOBODY)
 
 
-def _top(among: Bools, adjusted: Ints) -> Ints:
-    """C × 1: the largest adjusted score among candidates."""
-    top: Ints = np.where(among, adjusted, 0).max(axis=1, keepdims=True)
-    return top
+def _best(among: Bools, value: Ints) -> Ints:
+    """C: the first place with the largest value."""
+    best: Ints = np.where(among, value, -1).argmax(axis=1)
+    return best
 
 
-def _study(cycles: Cycles, adjusted: Ints, rule: Rule) -> Bools:
+def _study(cycles: Cycles, adjusted: Ints, value: Ints, rule: Rule) -> Bools:
     """C × A: who is left for rule 4, the threshold applied where nobody is favoured."""
     floor, bids = cycles.floor[:, None], cycles.bids
     by_address = cycles.allocated[:, None] & ~floor
     holds = bids & cycles.last & floor
     named = bids & cycles.addressed & ~cycles.last & by_address
-    first = np.zeros_like(named)
-    rows = np.flatnonzero(_anywhere(named))
-    first[rows, _first_best(cycles, named, adjusted)[rows]] = True
-    favoured = holds | (first & named)
+    first = np.arange(named.shape[1]) == _best(named, value)[:, None]
+    favoured = holds | (named & first)
     others = bids & ~favoured & ~cycles.last
-    interrupts = cycles.corrects & (adjusted >= _hundredths(rule.interrupt_threshold))
+    interrupts = cycles.corrects & (adjusted >= ceil(100 * rule.interrupt_threshold))
     others &= interrupts | ~(floor | by_address)
-    return favoured | (others & _above(adjusted, rule.threshold))
+    left: Bools = favoured | (others & (adjusted > floor_of(100 * rule.threshold)))
+    return left
 
 
 def _framework(cycles: Cycles, adjusted: Ints, rule: Rule) -> Bools:
     allocated = cycles.allocated[:, None]
     to_other = adjusted >= 400
-    is_open = adjusted >= _hundredths(rule.threshold)
+    is_open = adjusted >= ceil(100 * rule.threshold)
     offers = np.where(allocated, cycles.addressed | to_other, is_open)
     kept: Bools = cycles.bids & ~cycles.last & offers
     return kept
 
 
-def _first_best(cycles: Cycles, among: Bools, adjusted: Ints) -> Ints:
-    """C: largest adjusted score, then longest silent, then catalog order."""
-    longest = int(cycles.silent.max(initial=0)) + 1
-    value = np.where(among, adjusted * longest + cycles.silent, -1)
-    best: Ints = value.argmax(axis=1)
-    return best
-
-
-def _hundredths(threshold: Fraction) -> int:
-    """The least whole number of hundredths at or above a threshold."""
-    return -((-100 * threshold.numerator) // threshold.denominator)
-
-
-def _above(adjusted: Ints, threshold: Fraction) -> Bools:
-    limit = 100 * threshold.numerator
-    return np.asarray(np.greater(adjusted * threshold.denominator, limit), dtype=np.bool_)
-
-
 def _adjusted(cycles: Cycles, rule: Rule) -> Ints:
     """C × A: hundredths after silence; 0 for agents that made no bid."""
-    total = _totals(cycles, rule)
     scale = 10 if rule.selection == "inner_thoughts" else 100
     powers = _FACTOR[rule.silence] ** np.arange(cycles.silent.max(initial=0) + 1)
-    value = scale * np.clip(total * powers[cycles.silent], 1, 5)
-    rounded = np.rint(value).astype(np.int64)
+    value = scale * np.clip(_totals(cycles, rule) * powers[cycles.silent], 1, 5)
+    rounded = np.rint(value).astype(np.int64) * (100 // scale)
     doubtful = cycles.bids & (np.abs(value - np.floor(value) - 0.5) < _NEAR_HALF)
-    rounded = rounded * (100 // scale)
     for row, column in zip(*np.nonzero(doubtful), strict=True):
-        rounded[row, column] = _exactly(cycles, row, column, rule)
+        tenths = zip(SCORES, cycles.scores[row, column].tolist(), strict=True)
+        total = total_score({name: x for name, x in tenths if x}, rule)
+        rounded[row, column] = adjusted_score(total, int(cycles.silent[row, column]), rule)
     return np.where(cycles.bids, rounded, 0)
 
 
 def _totals(cycles: Cycles, rule: Rule) -> Floats:
+    """C × A: the weighted mean of both groups of criteria, or of the one that counts."""
+    means = [
+        cycles.mean(counted, SCORES.index(whole))
+        for group, whole in ((INTERNAL, "internal"), (EXTERNAL, "external"))
+        if (counted := tuple(SCORES.index(name) for name in group if name in rule.criteria))
+    ]
+    if len(means) == 1:
+        return means[0]
     weight = float(rule.weight)
-    inner = _means(cycles, rule, INTERNAL, first=0, whole=6)
-    outer = _means(cycles, rule, EXTERNAL, first=3, whole=7)
-    if inner is None or outer is None:
-        made = outer if inner is None else inner
-        if made is None:
-            raise ValueError(f"none of the criteria {list(rule.criteria)} counts")
-        return made
-    return (1 - weight) * inner + weight * outer
-
-
-def _means(
-    cycles: Cycles, rule: Rule, names: Sequence[str], *, first: int, whole: int
-) -> Floats | None:
-    """C × A: mean of the criteria of a group that count; `None` where none does."""
-    counted = tuple(first + i for i, name in enumerate(names) if name in rule.criteria)
-    return cycles.mean(counted, whole) if counted else None
-
-
-def _exactly(cycles: Cycles, row: int, column: int, rule: Rule) -> int:
-    names = (*INTERNAL, *EXTERNAL, "internal", "external")
-    tenths = cycles.scores[row, column]
-    scores = {name: int(x) for name, x in zip(names, tenths, strict=True) if x}
-    return adjusted_score(total_score(scores, rule), int(cycles.silent[row, column]), rule)
+    return (1 - weight) * means[0] + weight * means[1]
 
 
 # --- Other settings ------------------------------------------------------------------------------
 
 Difference = Literal["another", "nobody", "somebody"]
 """Another agent speaks, nobody does any more, or somebody does at last."""
-CHANGES = ("threshold", "lambda", "interrupt_threshold", "silence", "selection", "criteria")
-"""Keys of `--set`."""
-
-
-@dataclass(frozen=True)
-class Change:
-    """One changed setting."""
-
-    key: str
-    value: str
-
-
 _DIVERGENCES: Final[dict[str, pl.DataType]] = {
     "episode_id": pl.String(),
     "cycles": pl.Int64(),
@@ -301,62 +234,75 @@ def recounted(cycles: Cycles, rules: Mapping[str, Rule]) -> dict[str, Recounted]
     return {label: Recounted(found, divergences(cycles, found)) for label, found in places.items()}
 
 
-def changed_rule(rule: Rule, changes: Sequence[Change]) -> Rule:
+def _between(least: int, most: int) -> Callable[[str], Fraction]:
+    def number(value: str) -> Fraction:
+        try:
+            found = Fraction(value)
+        except (ValueError, ZeroDivisionError):
+            raise ValueError("it is a number") from None
+        if not least <= found <= most:
+            raise ValueError(f"it lies between {least} and {most}")
+        return found
+
+    return number
+
+
+def _one_of(key: str, names: Sequence[str]) -> Callable[[str], str]:
+    def name(value: str) -> str:
+        if value not in names:
+            raise ValueError(f"{key} is one of {', '.join(names)}")
+        return value
+
+    return name
+
+
+def _criteria(value: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in value.split("+"))
+    if not set(names) <= set(CRITERIA):
+        raise ValueError("criteria are " + "+".join(CRITERIA))
+    return names
+
+
+_SETTINGS: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
+    "threshold": ("threshold", _between(1, 5)),
+    "lambda": ("weight", _between(0, 1)),
+    "interrupt_threshold": ("interrupt_threshold", _between(1, 5)),
+    "silence": ("silence", _one_of("silence", SILENCES)),
+    "selection": ("selection", _one_of("selection", SELECTIONS)),
+    "criteria": ("criteria", _criteria),
+}
+"""Key of `--set` → its field of a rule, and how a value is read."""
+
+
+def changed_rule(rule: Rule, changes: Mapping[str, str]) -> Rule:
     """The rule with settings changed.
 
     Raises `UsageError` on an unknown key, a value outside its range, or one that does nothing.
     """
-    for change in changes:
-        rule = rule._replace(**_parsed(change))
-    for change in changes:
-        if rule.selection == "inner_thoughts" and change.key == "interrupt_threshold":
+    for key, value in changes.items():
+        if key not in _SETTINGS:
             raise UsageError(
-                f"{change.key}={change.value} does nothing under selection=inner_thoughts.",
-                why="That rule knows no interruption, so every value would give the same.",
-                hint="Leave it out, or add --set selection=prism.",
+                f"There is no setting {key!r} to recount.",
+                why="Only what turns logged scores into a speaker can be recounted.",
+                hint=f"Known are {', '.join(_SETTINGS)}.",
             )
-    return rule
-
-
-def _parsed(change: Change) -> Mapping[str, Any]:
-    key, value = change.key, change.value
-    if key in ("threshold", "interrupt_threshold"):
-        return {key: _number(change, least=1, most=5)}
-    if key == "lambda":
-        return {"weight": _number(change, least=0, most=1)}
-    if key == "criteria":
-        names = tuple(name.strip() for name in value.split("+"))
-        if set(names) <= set(CRITERIA):
-            return {"criteria": names}
-        raise _refused(change, "criteria are " + "+".join(CRITERIA))
-    known = {"silence": SILENCES, "selection": SELECTIONS}.get(key)
-    if known is None:
+        name, read = _SETTINGS[key]
+        try:
+            rule = rule._replace(**{name: read(value)})
+        except ValueError as error:
+            raise UsageError(
+                f"{key}={value} cannot be recounted.",
+                why=f"The value does not fit: {error}.",
+                hint="For example --set threshold=3 or --set criteria=relevance+coherence.",
+            ) from None
+    if rule.selection == "inner_thoughts" and "interrupt_threshold" in changes:
         raise UsageError(
-            f"There is no setting {key!r} to recount.",
-            why="Only what turns logged scores into a speaker can be recounted.",
-            hint="Known are " + ", ".join(CHANGES) + ".",
+            f"interrupt_threshold={changes['interrupt_threshold']} does nothing under "
+            "selection=inner_thoughts.",
+            why="That rule knows no interruption, so every value would give the same.",
+            hint="Leave it out, or add --set selection=prism.",
         )
-    if value not in known:
-        raise _refused(change, f"{key} is one of " + ", ".join(known))
-    return {key: value}
-
-
-def _number(change: Change, *, least: int, most: int) -> Fraction:
-    try:
-        number = Fraction(change.value)
-    except (ValueError, ZeroDivisionError):
-        raise _refused(change, "it is a number") from None
-    if not least <= number <= most:
-        raise _refused(change, f"it lies between {least} and {most}")
-    return number
-
-
-def _refused(change: Change, why: str) -> UsageError:
-    return UsageError(
-        f"{change.key}={change.value} cannot be recounted.",
-        why=f"The value does not fit: {why}.",
-        hint="For example --set threshold=3 or --set criteria=relevance+coherence.",
-    )
+    return rule
 
 
 def divergences(cycles: Cycles, changed: Ints) -> pl.DataFrame:
@@ -464,21 +410,10 @@ def group_settings(run: RunRecord) -> Mapping[str, Any]:
 def logged_rule(run: RunRecord) -> Rule:
     """The rule that the run was recorded under."""
     settings = group_settings(run)
-    default = Rule()
-    return Rule(
-        weight=_exact(settings.get("lambda"), default.weight),
-        threshold=_exact(settings.get("threshold"), default.threshold),
-        interrupt_threshold=_exact(
-            settings.get("interrupt_threshold"), default.interrupt_threshold
-        ),
-        silence=settings.get("silence", default.silence),
-        selection=settings.get("selection", default.selection),
-        criteria=CRITERIA,
+    known = (
+        (field, read, settings[key]) for key, (field, read) in _SETTINGS.items() if key in settings
     )
-
-
-def _exact(value: float | None, default: Fraction) -> Fraction:
-    return default if value is None else Fraction(str(value))
+    return Rule(**{field: read(str(value)) for field, read, value in known})
 
 
 def cycles_in(records: Iterable[GroupRecord], run: RunRecord) -> Cycles:
@@ -502,10 +437,10 @@ def rules_under(changes: Mapping[str, Sequence[str]], logged: Rule) -> dict[str,
     Raises `UsageError` on an unknown setting or a value outside its range.
     """
     chosen = changes or {"threshold": THRESHOLDS}
-    combined = product(*([Change(key, x) for x in values] for key, values in chosen.items()))
+    combined = (dict(zip(chosen, values, strict=True)) for values in product(*chosen.values()))
     return {
-        ", ".join(f"{c.key}={c.value}" for c in combination): changed_rule(logged, combination)
-        for combination in islice(combined, _MOST_VALUES)
+        ", ".join(f"{key}={value}" for key, value in one.items()): changed_rule(logged, one)
+        for one in islice(combined, _MOST_VALUES)
     }
 
 
@@ -615,27 +550,20 @@ def _asked_again(
 ) -> pl.DataFrame:
     """The bids of the events that have an answer of one repeat, with its scores."""
     there = {place: values[repeat] or {} for place, values in asked.items() if len(values) > repeat}
-    rows = [
-        {**row, **dict.fromkeys(SCORES), **_scores(row, there[row["episode_id"], row["event"]])}
-        for row in bids.iter_rows(named=True)
-        if (row["episode_id"], row["event"]) in there
-    ]
+    rows = []
+    for row in bids.iter_rows(named=True):
+        given = there.get((row["episode_id"], row["event"]))
+        if given is not None:  # nothing is given to who only listens
+            scores = given.get(row["agent"]) if row["action"] == "speak" else None
+            rows.append({**row, **dict.fromkeys(SCORES), **(scores or {})})
     return pl.DataFrame(rows, schema=bids.schema)
-
-
-def _scores(row: Mapping[str, Any], given: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """What an evaluation gave the agent of a bid; nothing to who only listens."""
-    return dict(given.get(row["agent"]) or {}) if row["action"] == "speak" else {}
 
 
 def _speakers(bids: pl.DataFrame, rule: Rule) -> Speakers:
     cycles = cycles_of(bids)
-    places = speakers(cycles, rule)
-    keys = zip(cycles.episode, cycles.event.tolist(), strict=True)
-    return {
-        key: None if place == NOBODY else str(cycles.agents[row, place])
-        for row, (key, place) in enumerate(zip(keys, places.tolist(), strict=True))
-    }
+    places = zip(cycles.episode, cycles.event.tolist(), strict=True)
+    who = _agents(cycles, np.arange(len(cycles.event)), speakers(cycles, rule))
+    return dict(zip(places, who, strict=True))
 
 
 @table("speaking", "How often another speaks", cycles=lambda of: of.cycles)

@@ -16,7 +16,6 @@ from tests.tutorsim.systems.group.conftest import play, standin
 from tutorsim.analysis.systems.group import VIEW
 from tutorsim.analysis.systems.group.speakers_under_other_settings import (
     NOBODY,
-    Change,
     changed_rule,
     curve,
     cycles_of,
@@ -163,7 +162,7 @@ def logged():
 
 
 def rule_of(changed):
-    return changed_rule(LOGGED, [Change(key, value) for key, value in changed.items()])
+    return changed_rule(LOGGED, changed)
 
 
 def divergences_of(records, rule):

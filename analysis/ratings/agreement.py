@@ -1,8 +1,8 @@
 """How far raters agree with one another and with the model judge, over gathered ratings."""
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from math import fsum, lcm
 from typing import Final, Literal, NamedTuple, get_args
 
@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from tutorsim.analysis.ratings.texts_to_rate_with_context import Item, items_of
-from tutorsim.analysis.runs.run_tables import run_id
+from tutorsim.analysis.runs.run_tables import reader_of, real, run_id, text, whole, yes
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.array_types import Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
@@ -118,57 +118,43 @@ def _scores(
     return found
 
 
+_RATED: Final = ("run", "sheet", "rating", "item", "place")
+"""What a row of the ratings is of: item and place are null for what the run no longer shows."""
 _RATINGS: Final = {
-    "run_id": pl.String(),
-    "subject": pl.String(),  # replies, proposals or answers
-    "item": pl.String(),  # digest of what the rater read
-    "episode_id": pl.String(),  # where it stands first; so are the next five
-    "turn": pl.Int64(),
-    "role": pl.String(),  # who wrote it
-    "condition": pl.String(),
-    "task": pl.String(),
-    "delivered": pl.Boolean(),  # the student read it, or wrote it
-    "places": pl.Int64(),  # in which the same text stands
-    "judged": pl.Float64(),  # the run's own judge or label, mean over places; null without
-    "rubric": pl.String(),
-    "by": pl.String(),  # people, or script
-    "survey": pl.String(),  # the first rater of another survey may be somebody else
-    "rater": pl.Int64(),
-    "value": pl.Float64(),  # on the rubric's scale
-    "note": pl.String(),
+    "run_id": text(lambda run, *_: run_id(run)),
+    "subject": text("sheet.survey.subject"),  # replies, proposals or answers
+    "item": text("rating.item"),  # digest of what the rater read
+    "episode_id": text("place.episode"),  # where it stands first; so are the next five
+    "turn": whole(),
+    "role": text(),  # who wrote it
+    "condition": text(),
+    "task": text(),
+    "delivered": yes(),  # the student read it, or wrote it
+    "places": whole(lambda _, __, ___, item, ____: len(item.places) if item else 0),  # of the text
+    "judged": real("item.judged"),  # the run's own judge or label, mean over places; null without
+    "rubric": text("sheet.survey.rubric.name"),
+    "by": text("sheet.by"),  # people, or script
+    "survey": text(  # the first rater of another survey may be somebody else
+        lambda _, sheet, *__: sha256(sheet.survey.text().encode()).hexdigest()[:12]
+    ),
+    "rater": whole("sheet.rater"),
+    "value": real("rating.value"),  # on the rubric's scale
+    "note": text(lambda _, __, rating, *___: rating.note or None),
 }
 
 
 def ratings_table(run: SystemRun) -> pl.DataFrame:
     """Every rating of a run, one a row; what the run no longer shows has no place."""
-    rows = []
     items = {kind: _items(run, kind) for kind in {_KINDS[s.survey.subject] for s in run.ratings}}
-    for sheet in run.ratings:
-        survey = sheet.survey
-        for rating in sheet.ratings:
-            item = items[_KINDS[survey.subject]].get(rating.item)
-            place = item.places[0] if item else None
-            rows.append(
-                {
-                    "run_id": run_id(run.head),
-                    "subject": survey.subject,
-                    "item": rating.item,
-                    "episode_id": place and place.episode,
-                    **{name: getattr(place, name, None) for name in _OF_PLACE},
-                    "places": len(item.places) if item else 0,
-                    "judged": item.judged if item else None,
-                    "rubric": survey.rubric.name,
-                    "by": sheet.by,
-                    "survey": hashlib.sha256(survey.text().encode()).hexdigest()[:12],
-                    "rater": sheet.rater,
-                    "value": rating.value,
-                    "note": rating.note or None,
-                }
-            )
-    return pl.DataFrame(rows, schema=_RATINGS)
-
-
-_OF_PLACE: Final = ("turn", "role", "condition", "task", "delivered")
+    row = reader_of(_RATINGS, _RATED)
+    rows = [
+        row(run.head, sheet, rating, item, item and item.places[0])
+        for sheet in run.ratings
+        for rating in sheet.ratings
+        for item in [items[_KINDS[sheet.survey.subject]].get(rating.item)]
+    ]
+    kinds = {name: column.kind for name, column in _RATINGS.items()}
+    return pl.DataFrame(rows, schema=kinds, orient="row")
 
 
 # --- Judge calibration ---------------------------------------------------------------------------
@@ -223,7 +209,11 @@ def beside_judge(found: Gathered) -> BesideJudge | None:
     judge = np.array([judged for judged, _, _ in pairs])
     people = np.array([mean for _, mean, _ in pairs])
     tasks = [task for _, _, task in pairs]
-    why_not = _incomparable(found)
+    why_not: NotEstimable | None = None
+    if not found.judged_itself:
+        why_not = NotEstimable("the judge scored the answer that a reply led to, not the reply")
+    elif not found.rubric.of_judge:
+        why_not = NotEstimable("people rated on another scale than the judge")
     differences = judge - people
 
     def mean_of(values: Floats) -> Estimate | NotEstimable:
@@ -241,14 +231,6 @@ def beside_judge(found: Gathered) -> BesideJudge | None:
         spearman=_correlation(judge, people, tasks, ranked=True),
         bands=() if why_not else tuple(_bands(judge, people, most=found.rubric.scale[-1])),
     )
-
-
-def _incomparable(found: Gathered) -> NotEstimable | None:
-    if not found.judged_itself:
-        return NotEstimable("the judge scored the answer that a reply led to, not the reply")
-    if not found.rubric.of_judge:
-        return NotEstimable("people rated on another scale than the judge")
-    return None
 
 
 def _correlation(

@@ -119,7 +119,10 @@ class OtherRule:
     good: Bounds | NotEstimable
 
 
-def delivered_scores(found: Gathered) -> list[DeliveredScore]:
+_NO_THRESHOLD: Final = NotEstimable("the rubric has no threshold")
+
+
+def delivered_scores(found: Gathered) -> Iterator[DeliveredScore]:
     """By condition: people's scores of delivered replies, or of answers."""
     means = found.means
     cells = by_key(
@@ -128,24 +131,22 @@ def delivered_scores(found: Gathered) -> list[DeliveredScore]:
         for place in item.places
         if place.delivered
     )
-    rows = []
     for condition, texts in cells.items():
         rated = [(mean, task) for mean, task in texts if mean is not None]
-        tasks = [task for _, task in rated]
-        good: Estimate | NotEstimable = NotEstimable("the rubric has no threshold")
-        if found.rubric.threshold is not None:
-            passed = [float(found.is_good(mean) or False) for mean, _ in rated]
-            good = share_over_tasks(passed, tasks)
-        score = mean_over_tasks([mean for mean, _ in rated], tasks)
+        scores, tasks = [mean for mean, _ in rated], [task for _, task in rated]
         if rated:
-            told = (found.kind, found.rubric.name, found.by, condition, len(texts), len(rated))
-            rows.append(DeliveredScore(*told, score, good))
-    return rows
+            yield DeliveredScore(
+                *(found.kind, found.rubric.name, found.by, condition, len(texts), len(rated)),
+                score=mean_over_tasks(scores, tasks),
+                good=_NO_THRESHOLD
+                if found.rubric.threshold is None
+                else share_over_tasks([found.is_good(score) or False for score in scores], tasks),
+            )
 
 
 def peoples_success(
     found: Gathered, episodes: Sequence[EpisodeRecord], *, max_turns: int
-) -> list[PeoplesSuccess]:
+) -> Iterator[PeoplesSuccess]:
     """Success by benchmark and condition, if people's scores had decided who succeeds.
 
     An episode ends at its first answer that people let pass, on the logged path. One that the log
@@ -158,75 +159,52 @@ def peoples_success(
         if (good := found.is_good(mean)) is not None
     }
     cells = by_key(((e.benchmark, e.condition), e) for e in episodes if e.status == "complete")
-    return [
-        _success_row(found, cell, group, passes, max_turns)
-        for cell, group in cells.items()
-        if any(_rated(episode, passes) for episode in group)
-    ]
-
-
-Passes = Mapping[tuple[str, int], bool]
-"""Episode and turn → whether people let the answer pass; answers that were rated."""
-
-
-def _rated(episode: EpisodeRecord, passes: Passes) -> int:
-    return sum((episode.episode_id, attempt.turn) in passes for attempt in episode.attempts)
-
-
-def _success_row(
-    found: Gathered,
-    cell: tuple[str, str],
-    group: Sequence[EpisodeRecord],
-    passes: Passes,
-    max_turns: int,
-) -> PeoplesSuccess:
-    units = [
-        (
-            [float(e.success or False) for e in draws],
-            [_success(e, passes, max_turns) for e in draws],
-        )
-        for draws in by_origin(group)
-    ]
-    n = len(units)
-    low, high = (fsum(_mean([b[end] for b in bounds]) for _, bounds in units) for end in (0, 1))
-    return PeoplesSuccess(
-        rubric=found.rubric.name,
-        by=found.by,
-        benchmark=cell[0],
-        condition=cell[1],
-        episodes=n,
-        answers=sum(len(episode.attempts) for episode in group),
-        rated=sum(_rated(episode, passes) for episode in group),
-        logged=fsum(_mean(logged) for logged, _ in units) / n,
-        success=Bounds(low / n, high / n, n),
-    )
+    for (benchmark, condition), group in cells.items():
+        rated = sum((e.episode_id, answer.turn) in passes for e in group for answer in e.attempts)
+        if rated:
+            units = by_origin(group)
+            n = len(units)
+            ends = [[_success(draw, passes, max_turns) for draw in draws] for draws in units]
+            low, high = (fsum(_mean([end[i] for end in one]) for one in ends) / n for i in (0, 1))
+            logged = (_mean([float(draw.success or False) for draw in draws]) for draws in units)
+            yield PeoplesSuccess(
+                rubric=found.rubric.name,
+                by=found.by,
+                benchmark=benchmark,
+                condition=condition,
+                episodes=n,
+                answers=sum(len(episode.attempts) for episode in group),
+                rated=rated,
+                logged=fsum(logged) / n,
+                success=Bounds(low, high, n),
+            )
 
 
 def _mean(values: Sequence[float]) -> float:
     return fsum(values) / len(values)
 
 
-def _success(episode: EpisodeRecord, passes: Passes, max_turns: int) -> tuple[float, float]:
-    """Least and greatest success: answers that nobody rated fail, and pass."""
-    found = [
-        episode_at_threshold(_scored(episode, passes, unrated), 0.5, max_turns=max_turns).success
-        for unrated in (0.0, 1.0)
-    ]
-    return found[0].low, max(one.high for one in found)
+def _success(
+    episode: EpisodeRecord, passes: Mapping[tuple[str, int], bool], max_turns: int
+) -> tuple[float, float]:
+    """Least and greatest success: answers that nobody rated fail, and pass.
 
-
-def _scored(episode: EpisodeRecord, passes: Passes, unrated: float) -> EpisodeRecord:
-    """The episode with 1 for the score of an answer that people let pass, and 0 otherwise."""
-    attempts = tuple(
-        attempt.model_copy(
-            update={"score": float(passes.get((episode.episode_id, attempt.turn), unrated))}
+    `passes`: episode and turn → whether people let the answer pass; answers that were rated.
+    """
+    ends = []
+    for unrated in (False, True):
+        attempts = tuple(
+            answer.model_copy(
+                update={"score": float(passes.get((episode.episode_id, answer.turn), unrated))}
+            )
+            for answer in episode.attempts
         )
-        for attempt in episode.attempts
-    )
-    return episode.model_copy(update={"attempts": attempts})
+        scored = episode.model_copy(update={"attempts": attempts})
+        ends.append(episode_at_threshold(scored, 0.5, max_turns=max_turns).success)
+    return ends[0].low, max(end.high for end in ends)
 
 
-def other_rules(found: Gathered, possible: Possible) -> list[OtherRule]:
+def other_rules(found: Gathered, possible: Possible) -> Iterator[OtherRule]:
     """People's scores of what each rule would have delivered, over turns rated as a whole.
 
     Each turn is looked at alone, and the logged dialogue is held fixed.
@@ -234,18 +212,30 @@ def other_rules(found: Gathered, possible: Possible) -> list[OtherRule]:
     `possible`: who could have won each turn.
     """
     cells = by_key(
-        ((place.condition, rule), _Turn(scores[place.role], [scores[role] for role in winners]))
+        ((place.condition, rule), (scores[place.role], [scores[role] for role in winners]))
         for turn, (place, scores) in whole_turns(found).items()
         for rule, winners in possible.get(turn, {}).items()
     )
-    return [_rule_row(found, cell, turns) for cell, turns in cells.items()]
 
+    def good(scores: Sequence[float]) -> float:
+        return sum(bool(found.is_good(score)) for score in scores) / len(scores)
 
-@dataclass(frozen=True)
-class _Turn:
-    delivered: float
-    possible: list[float]
-    """Scores of the proposals that could have won."""
+    judged = found.rubric.threshold is not None
+    for (condition, rule), turns in cells.items():
+        n, delivered = len(turns), [score for score, _ in turns]
+        low, high = ([end(scores) for _, scores in turns] for end in (min, max))
+        yield OtherRule(
+            rubric=found.rubric.name,
+            by=found.by,
+            logged_protocol=condition,
+            rule=rule,
+            turns=n,
+            identified=sum(len(scores) == 1 for _, scores in turns),
+            delivered=_mean(delivered),
+            score=Bounds(_mean(low), _mean(high), n),
+            delivered_good=good(delivered) if judged else None,
+            good=Bounds(good(low), good(high), n) if judged else _NO_THRESHOLD,
+        )
 
 
 def whole_turns(found: Gathered) -> dict[tuple[str, int], tuple[Place, dict[str, float]]]:
@@ -254,49 +244,18 @@ def whole_turns(found: Gathered) -> dict[tuple[str, int], tuple[Place, dict[str,
     Returns episode and turn → the delivered reply's place, and the score of every role's proposal.
     """
     means = found.means
-    delivered: dict[tuple[str, int], Place] = {}
-    scores: dict[tuple[str, int], dict[str, float | None]] = {}
-    for name, item in found.items.items():
-        for place in item.places:
-            turn = (place.episode, place.turn)
-            scores.setdefault(turn, {})[place.role] = means.get(name)
-            if place.delivered:
-                delivered[turn] = place
-    known = {
-        turn: {role: score for role, score in of_turn.items() if score is not None}
-        for turn, of_turn in scores.items()
+    places = [(name, place) for name, item in found.items.items() for place in item.places]
+    proposals = by_key(((p.episode, p.turn), (p.role, means.get(name))) for name, p in places)
+    delivered = {(p.episode, p.turn): p for _, p in places if p.delivered}
+    rated = {
+        turn: {role: score for role, score in own if score is not None}
+        for turn, own in proposals.items()
     }
     return {
-        turn: (place, known[turn])
+        turn: (place, rated[turn])
         for turn, place in delivered.items()
-        if len(scores[turn]) > 1 and len(known[turn]) == len(scores[turn])
+        if 1 < len(rated[turn]) == len(proposals[turn])
     }
-
-
-def _rule_row(found: Gathered, cell: tuple[str, str], turns: Sequence[_Turn]) -> OtherRule:
-    n = len(turns)
-    delivered_good: float | None = None
-    good: Bounds | NotEstimable = NotEstimable("the rubric has no threshold")
-    if found.rubric.threshold is not None:
-        delivered_good = sum(bool(found.is_good(t.delivered)) for t in turns) / n
-        low, high = (
-            sum(bool(found.is_good(end(t.possible))) for t in turns) / n for end in (min, max)
-        )
-        good = Bounds(low, high, n)
-    return OtherRule(
-        rubric=found.rubric.name,
-        by=found.by,
-        logged_protocol=cell[0],
-        rule=cell[1],
-        turns=n,
-        identified=sum(len(t.possible) == 1 for t in turns),
-        delivered=_mean([t.delivered for t in turns]),
-        score=Bounds(
-            _mean([min(t.possible) for t in turns]), _mean([max(t.possible) for t in turns]), n
-        ),
-        delivered_good=delivered_good,
-        good=good,
-    )
 
 
 # --- What people said -----------------------------------------------------------------------------
@@ -341,18 +300,14 @@ def _success_by_people(every: Iterable[Gathered], source: Source) -> Iterator[Pe
 
 def _other_rules(every: Iterable[Gathered], source: Source) -> Iterator[OtherRule]:
     """Only turns that were rated as a whole are recounted."""
+    key = {name: source.ballots.schema[name] for name in ("episode_id", "turn")}
     for one in every:
         turns = whole_turns(one) if one.kind == "replies" else {}
-        ballots = _of_turns(source.ballots, turns)
+        wanted = pl.DataFrame(list(turns), schema=key, orient="row")
+        ballots = source.ballots.join(wanted, on=list(key), how="semi", maintain_order="left")
         if ballots.height:
             asked = replace(source, rows=ballots, episodes=())
             yield from other_rules(one, possible_winners(asked))
-
-
-def _of_turns(ballots: pl.DataFrame, turns: Iterable[tuple[str, int]]) -> pl.DataFrame:
-    key = {name: ballots.schema[name] for name in ("episode_id", "turn")}
-    wanted = pl.DataFrame(list(turns), schema=key, orient="row")
-    return ballots.join(wanted, on=list(key), how="semi", maintain_order="left")
 
 
 # --- For readers ----------------------------------------------------------------------------------
@@ -566,7 +521,7 @@ def people_other_rules(of: Ratings) -> Rows:
     the ballots leave possible; in `identified` turns there is one. Good: at least the rubric's
     threshold. {held}"""
     for one in of.other_rules:
-        good, delivered = one.good, one.delivered_good
+        delivered = one.delivered_good
         yield {
             "logged": one.logged_protocol,
             "rule": one.rule,
@@ -578,9 +533,7 @@ def people_other_rules(of: Ratings) -> Rows:
             "delivered_good": Written(DASH, None)
             if delivered is None
             else number(delivered, digits=2),
-            "good_under_rule": Written(DASH, good)
-            if isinstance(good, NotEstimable)
-            else bounds(good),
+            "good_under_rule": bounds(one.good),
         }
 
 

@@ -7,8 +7,7 @@ episode at a time, so that a log of any size can be written piece by piece. A fa
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, groupby, islice
-from operator import itemgetter
+from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
 import polars as pl
@@ -155,19 +154,26 @@ def counted_of(
 
     `parts`: from episodes and the run's head to the parts of each row.
     """
+    read = reader_of(columns, names)
+
+    def rows(episodes: Sequence[Any], run: RunRecord) -> Iterator[Row]:
+        episode, place = None, ()
+        for one in parts(episodes, run):
+            if one[0] is not episode:
+                episode, place = one[0], place_of(one[0], run)
+            yield (*place, *read(*one))
+
+    kinds = {name: column.kind for name, column in columns.items()}
+    return Table(pl.Schema({**PLACE, **kinds}), rows)
+
+
+def reader_of(columns: Mapping[str, Column], names: Sequence[str]) -> Callable[..., Row]:
+    """From the parts of these names to the cells of a row."""
     reads = [
         column.read if callable(column.read) else _along(column.read, name, names)
         for name, column in columns.items()
     ]
-
-    def rows(episodes: Sequence[Any], run: RunRecord) -> Iterator[Row]:
-        for episode, some in groupby(parts(episodes, run), key=itemgetter(0)):
-            place = place_of(episode, run)
-            for one in some:
-                yield (*place, *(read(*one) for read in reads))
-
-    kinds = {name: column.kind for name, column in columns.items()}
-    return Table(pl.Schema({**PLACE, **kinds}), rows)
+    return lambda *parts: tuple(read(*parts) for read in reads)
 
 
 def _along(path: str | None, name: str, names: Sequence[str]) -> Callable[..., Any]:

@@ -1,8 +1,9 @@
 """The summary, the report and the recount of a group's run: every table, and where it stands."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from statistics import stdev
 from typing import Any, Final
 
@@ -33,6 +34,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 from tutorsim.analysis.systems.group.episode_messages import TELLING
 from tutorsim.analysis.systems.group.page_data_and_talk_measures import (
     CATEGORIES,
+    CODERS,
     KINDS,
     PHASES,
     WINDOW,
@@ -49,7 +51,6 @@ from tutorsim.analysis.systems.group.page_data_and_talk_measures import (
     slope,
 )
 from tutorsim.analysis.systems.group.speakers_under_other_settings import (
-    Recounted,
     at_thresholds,
     curve,
     cycles_in,
@@ -118,16 +119,13 @@ def _ginis(of: Evidence) -> str:
     """Mean Gini coefficient of messages by condition."""
     said = []
     for condition, some in of.conditions.items():
-        each = [gini([count for _, count in _messages(lesson)]) for lesson in some]
+        each = []
+        for lesson in some:
+            counts = Counter(event.who for event in lesson.events if event.kind == "message")
+            each.append(gini([counts[who] for who in (*lesson.agents, "learner")]))
         known = _mean([value for value in each if value is not None])
         said += [] if known is None else [f"{condition} {known:.2f}"]
     return ", ".join(said) or "not estimable"
-
-
-def _messages(lesson: LessonRecord) -> list[tuple[str, int]]:
-    """Participant and number of messages."""
-    counts = Counter(event.who for event in lesson.events if event.kind == "message")
-    return [(who, counts[who]) for who in (*lesson.agents, "learner")]
 
 
 @table("participation", "Who spoke", ginis=_ginis)
@@ -183,11 +181,8 @@ def _interrupted(cycle: CycleRecord) -> bool:
 def _coded_pairs(of: Evidence) -> list[tuple[int | None, int | None]]:
     """The categories that both coders gave each message."""
     every = [lesson for some in of.coded.values() for lesson in some]
-    first, second = (
-        [act.category for lesson in every for act in acts_of(lesson, coder)]
-        for coder in ("coder_1", "coder_2")
-    )
-    return list(zip(first, second, strict=True))
+    by_coder = ([act.category for x in every for act in acts_of(x, coder)] for coder in CODERS)
+    return list(zip(*by_coder, strict=True))
 
 
 @table(
@@ -231,13 +226,14 @@ def _of_self_selection(of: Evidence) -> str:
 def categories(of: Evidence) -> Rows:
     """Share of a participant's acts by coder 1; low and high over both coders.{printed}"""
     for condition, some in of.coded.items():
+        acts = [[act for x in some for act in acts_of(x, coder)] for coder in CODERS]
         for who in _participants(some):
             by_coder = [
-                [act.category for x in some for act in acts_of(x, coder) if act.who == who]
-                for coder in ("coder_1", "coder_2")
+                [act.category for act in own if act.who == who and act.category is not None]
+                for own in acts
             ]
             for category, name in enumerate(CATEGORIES, start=1):
-                shares = [_category_share(codes, category) for codes in by_coder]
+                shares = [_share(codes.count(category), len(codes)) for codes in by_coder]
                 known = [share for share in shares if share is not None]
                 beside = _beside(of, condition, "ipa_share", participant=who, category=name)
                 if known and (max(known) > 0 or beside is not None):
@@ -252,11 +248,6 @@ def categories(of: Evidence) -> Rows:
                     }
 
 
-def _category_share(codes: Sequence[int | None], category: int) -> float | None:
-    known = [code for code in codes if code is not None]
-    return _share(known.count(category), len(known))
-
-
 @table("adherence", "Role adherence")
 def adherence(of: Evidence) -> Rows:
     """Distance ½ Σ|p − q| from the role's ideal profile: 0 is equal, 1 has nothing in common. The
@@ -265,7 +256,7 @@ def adherence(of: Evidence) -> Rows:
         for who, ideal in ideal_profiles().items():
             found, second = (
                 adherence_to(ideal, [act for x in some for act in acts_of(x, coder)], who)
-                for coder in ("coder_1", "coder_2")
+                for coder in CODERS
             )
             if found is not None:
                 yield {
@@ -367,11 +358,9 @@ def thresholds(of: Evidence) -> Rows:
 SYSTEMS: Final = ("self_select", "next_speaker")
 
 
-def _rate(
-    duels: Sequence[DuelRecord], holds: Callable[[DuelRecord], bool]
-) -> dict[str, float | None]:
+def _rate(duels: Sequence[DuelRecord], holds: Sequence[bool]) -> dict[str, float | None]:
     """A share of duels with its interval over scenarios; nulls where there is none."""
-    found = share_over_tasks([holds(duel) for duel in duels], [duel.task_id for duel in duels])
+    found = share_over_tasks(holds, [duel.task_id for duel in duels])
     return {"share": found.value, "low": found.low, "high": found.high}
 
 
@@ -391,19 +380,15 @@ def duels(of: Evidence) -> Rows:
     the two orders gave {draws}. Left out: {left_out} without a readable verdict. Intervals: 95 %,
     over scenarios.{files}"""
     for result in ("win", "draw", "loss") if of.duels else ():
-        came = partial(_came_to, result=result)
+        came = [duel.result == result for duel in of.judged]
         yield {
             "result": result,
-            "duels": sum(map(came, of.judged)),
+            "duels": sum(came),
             **_rate(of.judged, came),
             "first_order_only": sum(duel.first_order == result for duel in of.judged),
             "printed": of.printed_share("duel", result=result),
             "public_files": of.printed_share("duel", public=True, result=result),
         }
-
-
-def _came_to(duel: DuelRecord, result: str) -> bool:
-    return duel.result == result
 
 
 @table(
@@ -417,21 +402,21 @@ def hits(of: Evidence) -> Rows:
     for kind in ("all", *dict.fromkeys(duel.kind for duel in of.duels)) if of.duels else ():
         some = [duel for duel in of.duels if kind in ("all", duel.kind)]
         for system in SYSTEMS:
-            hit = partial(_hit, system=system)
+            hit = [_speaker(duel, system) == duel.expected_speaker for duel in some]
             files = partial(of.printed_share, "speaker_hit", public=True, system=system)
             yield {
                 "kind": kind,
                 "system": system,
-                "hits": sum(map(hit, some)),
+                "hits": sum(hit),
                 "duels": len(some),
                 **_rate(some, hit),
                 "public_files": files() if kind == "all" else None,
             }
 
 
-def _hit(duel: DuelRecord, system: str) -> bool:
-    spoke = duel.prediction.named if duel.prediction else None
-    return (duel.self_selected if system == "self_select" else spoke) == duel.expected_speaker
+def _speaker(duel: DuelRecord, system: str) -> str | None:
+    predicted = duel.prediction.named if duel.prediction else None
+    return duel.self_selected if system == "self_select" else predicted
 
 
 @table(
@@ -512,13 +497,14 @@ def calls(of: Evidence) -> Rows:
 def document(run: SystemRun, brief: bool) -> Document:
     """The summary of a run (brief) or its report."""
     of, floor = Evidence(run.episodes, run.head), speaking_floor(run)
+    floors = () if floor is None else (floor,)
     return framed(
         run,
         summary=_summary(of),
-        answers=(*_answers(of), *([] if floor is None else [speaking_answer(floor)])),
+        answers=(*_answers(of), *map(speaking_answer, floors)),
         sections=(
             *sections_there(of, _BRIEF if brief else _WHOLE),
-            *([] if floor is None else [speaking_section(run, floor)]),
+            *(speaking_section(run, one) for one in floors),
             Section("calls", "Calls", "", tables=present(calls(of))),
         ),
         episodes=episodes_of(run, TELLING),
@@ -611,11 +597,31 @@ def recount(run: SystemRun, changes: Mapping[str, tuple[str, ...]]) -> Document:
         "Shares of logged cycles, everything said before held fixed; agent – stands for anybody.",
         curve(cycles, found).with_columns(pl.col("agent").replace("", None)),
     )
+    divergences = Table(
+        "divergences",
+        "First event that differs",
+        "Another agent speaks, nobody does any more, or somebody does at last; coverage: share of "
+        "the lesson's cycles before.",
+        pl.concat(
+            lessons.select(pl.lit(label).alias("setting"), pl.all())
+            for label, (_, lessons) in found.items()
+        ),
+    )
+    answers = (
+        Answer(
+            f"With {label}?",
+            f"{lessons['event'].is_not_null().sum()} of {counted(lessons.height, 'lesson')} would "
+            "have gone another way",
+            "The table says at which event, and who would have spoken there.",
+            "divergences",
+        )
+        for label, (_, lessons) in islice(found.items(), 5)
+    )
     return framed(
         run,
         summary=f"{counted(len(cycles.event), 'cycle')} of "
         f"{counted(len(cycles.starts), 'lesson')} under {counted(len(rules), 'setting')}.",
-        answers=tuple(_recount_answers(found)),
+        answers=tuple(answers),
         sections=(
             Section("settings", "Settings", "Exact from logged scores.", tables=(settings,)),
             Section(
@@ -623,30 +629,7 @@ def recount(run: SystemRun, changes: Mapping[str, tuple[str, ...]]) -> Document:
                 "First differences",
                 "Nothing is claimed after a lesson's first difference: what would have been said "
                 "next, nobody recorded.",
-                tables=(_divergence_table(found),),
+                tables=(divergences,),
             ),
         ),
     )
-
-
-def _recount_answers(found: Mapping[str, Recounted]) -> Iterator[Answer]:
-    for label, (_, lessons) in list(found.items())[:5]:
-        differ = lessons["event"].is_not_null().sum()
-        yield Answer(
-            f"With {label}?",
-            f"{differ} of {counted(lessons.height, 'lesson')} would have gone another way",
-            "The table says at which event, and who would have spoken there.",
-            "divergences",
-        )
-
-
-def _divergence_table(found: Mapping[str, Recounted]) -> Table:
-    data = pl.concat(
-        lessons.select(pl.lit(label).alias("setting"), pl.all())
-        for label, (_, lessons) in found.items()
-    )
-    caption = (
-        "Another agent speaks, nobody does any more, or somebody does at last; coverage: share of "
-        "the lesson's cycles before."
-    )
-    return Table("divergences", "First event that differs", caption, data)

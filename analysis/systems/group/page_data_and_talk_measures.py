@@ -81,6 +81,7 @@ CATEGORIES: Final = (
     "shows_antagonism",
 )
 """Names of the categories 1 to 12."""
+CODERS: Final = ("coder_1", "coder_2")
 WINDOW: Final = 10
 """Messages of the rolling share."""
 PHASES: Final = ("early", "middle", "late")

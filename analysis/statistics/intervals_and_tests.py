@@ -1,8 +1,8 @@
 """Intervals and tests over tasks: turns, personas and conditions of one task are dependent.
 
-Means over episodes that are partly known stand here too, and differences within pairs:
+Means over episodes that are partly known stand here too, and families that are tested together:
 
-    test, difference = paired_difference(before, after, cluster=lambda pair: pair.task, seed=0)
+    test = flips_by_task([0.5, 0.0, 1.0], ["a", "a", "b"], seed=0)
     rows = corrected([Row(test=test), …])  # p-values by Holm over all rows
 """
 
@@ -616,39 +616,10 @@ def interval_of_mean(
     return Interval(worst.interval.low, best.interval.high, worst.interval.method)
 
 
-# --- Paired differences --------------------------------------------------------------------------
+# --- Families ----------------------------------------------------------------------------------
 
 Row = TypeVar("Row", bound=Any)
 """A frozen dataclass with `test` and `p_holm`."""
-
-
-class PairedDifference(NamedTuple):
-    """What the pairs that two things share say of their difference."""
-
-    test: PermutationTest | NotEstimable
-    difference: Estimate | NotEstimable
-
-
-def paired_difference(
-    first: Mapping[K, float],
-    second: Mapping[K, float],
-    *,
-    cluster: Callable[[K], Hashable],
-    seed: int,
-    ends: tuple[float, float] = (-inf, inf),
-) -> PairedDifference:
-    """Second minus first over the pairs that both have.
-
-    `cluster`: what a pair is taken together with, its task as a rule. `ends`: least and greatest
-    value that a difference can have.
-    """
-    shared = [pair for pair in first if pair in second]
-    differences = [second[pair] - first[pair] for pair in shared]
-    clusters = [cluster(pair) for pair in shared]
-    return PairedDifference(
-        flips_by_task(differences, clusters, seed=seed),
-        mean_over_tasks(differences, clusters, ends=ends),
-    )
 
 
 def corrected(rows: Sequence[Row]) -> list[Row]:

@@ -246,15 +246,11 @@ class View:
     clusters: Callable[[Sequence[Any]], Mapping[str, str]] | None = None
     """From records to episode → what it is taken together with, where that is more than its
     task."""
-    over: str = "tasks"
-    """What that, or a task, is called in this system."""
 
-    def cluster_of(self, run: SystemRun) -> Callable[[Any], str] | None:
-        """What each record of a run is taken together with; `None`: with its task."""
-        if self.clusters is None:
-            return None
-        found = self.clusters(run.episodes)
-        return lambda record: found[record.episode_id]
+    def cluster_of(self, run: SystemRun) -> Callable[[Any], str]:
+        """What each record of a run is taken together with; its task where nothing else is said."""
+        found = {} if self.clusters is None else self.clusters(run.episodes)
+        return lambda record: found.get(record.episode_id, f"{record.benchmark}.{record.task_id}")
 
     embeds: bool = False
     """The report compares texts, and takes a model of sentences for it."""

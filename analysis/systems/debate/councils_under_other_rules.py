@@ -6,7 +6,7 @@ candidate is right or wrong, whoever writes the reply.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain
 from statistics import fmean
@@ -33,14 +33,13 @@ from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
-    PermutationTest,
     corrected,
     flips_by_task,
     mean_over_tasks,
 )
 from tutorsim.analysis.systems.debate.episode_messages import TELLING
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import Outcome
-from tutorsim.analysis.systems.paired_comparison import beyond_chance, not_shown
+from tutorsim.analysis.systems.paired_comparison import Contrast, beyond_chance, not_shown
 from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed
 from tutorsim.records import BallotRecord, RunRecord
 from tutorsim.records.debate import CouncilVote, DebateRecord
@@ -419,20 +418,8 @@ def winner_right(of: Councils) -> Rows:
 # --- Labels ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class LabelPlace:
-    """Where answers stand that had a label."""
-
-    label: str
-    from_middle: Estimate | NotEstimable
-    """Mean distance from the middle place of its vote, below zero for a better one."""
-    test: PermutationTest | NotEstimable
-    """That it is zero, by flipping signs of questions."""
-    p_holm: float | None = None
-    """Corrected over all labels."""
-
-
-def _by_label(of: Councils) -> list[LabelPlace]:
+def _by_label(of: Councils) -> list[Contrast]:
+    """Mean distance of a label's answers from the middle of their vote; below zero is better."""
     frame = of.places.filter(pl.col("label").is_not_null())
     middle = frame.group_by("episode_id", "voter").agg(pl.col("place").mean().alias("middle"))
     joined = frame.join(middle, on=["episode_id", "voter"], maintain_order="left")
@@ -441,7 +428,7 @@ def _by_label(of: Councils) -> list[LabelPlace]:
         away, tasks = (rows["place"] - rows["middle"]).to_list(), rows["task"].to_list()
         mean = mean_over_tasks(away, tasks, over="questions")
         test = flips_by_task(away, tasks, seed=of.run.head.study.seed)
-        found.append(LabelPlace(str(label), mean, test))
+        found.append(Contrast("middle", str(label), mean, test, "places"))
     return corrected(found)
 
 
@@ -451,9 +438,9 @@ def labels(of: Councils) -> Rows:
     that it had, with a 95 % interval over questions. If members always come in one order, a label
     is a member, and this cannot tell the two apart."""
     for one in _by_label(of):
-        rankings = of.places.filter(pl.col("label") == one.label).height
-        from_middle = estimate(one.from_middle, signed=True)
-        yield {"label": one.label, "rankings": rankings, "from_middle": from_middle}
+        rankings = of.places.filter(pl.col("label") == one.second).height
+        from_middle = estimate(one.difference, signed=True)
+        yield {"label": one.second, "rankings": rankings, "from_middle": from_middle}
 
 
 @table(
@@ -697,15 +684,15 @@ def _position(of: Councils) -> Answer:
     found = _by_label(of)
     if not found:
         return Answer(question, "Not known", "No ranking has labels.", "labels")
-    beyond = [one.label for one in found if beyond_chance(one)]
-    best = min(found, key=lambda one: one.from_middle.value or 0.0)
-    stands = f"{best.label} stands best: {estimate(best.from_middle, signed=True)} from the middle"
+    beyond = [one.second for one in found if beyond_chance(one)]
+    best = min(found, key=lambda one: one.difference.value or 0.0)
+    stands = f"{best.second} stands best: {estimate(best.difference, signed=True)} from the middle"
     shown = {pair for v in of.rankings for b in v.ballots for pair in b.labels.items()}
     fixed = len(shown) == len(dict(shown))
     why = " Each label is always the same member, so the two cannot be told apart." if fixed else ""
     return Answer(
         question,
-        stands if best.label in beyond else not_shown(found),
+        stands if best.second in beyond else not_shown(found),
         (
             f"Beyond chance over questions: {listed(beyond)}."
             if beyond

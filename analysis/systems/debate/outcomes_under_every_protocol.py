@@ -19,12 +19,10 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     Interval,
     NotEstimable,
-    PermutationTest,
     corrected,
-    flips_by_task,
-    mean_over_tasks,
     share_over_tasks,
 )
+from tutorsim.analysis.systems.paired_comparison import Contrast, contrasts_between
 from tutorsim.ballots_and_decisions import leaders, tally
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import (
@@ -391,22 +389,6 @@ class ProtocolRow:
     """Votes that tied on the way."""
 
 
-@dataclass(frozen=True)
-class Contrast:
-    """Two protocols on the same debates."""
-
-    first: Rule
-    second: Rule
-    test: PermutationTest | NotEstimable
-    """Of the difference in percent, first minus second."""
-    difference: Estimate | NotEstimable
-    """The difference itself, with its interval over tasks."""
-    p_holm: float | None = None
-    """The p-value after Holm's correction over all pairs shown."""
-    benchmark: str = ""
-    """Debates of every benchmark are compared together."""
-
-
 def family(rule: str) -> str:
     """`voting`, `consensus` or `counting`."""
     if rule in ("simple", "ranked", "cumulative", "approval"):
@@ -511,18 +493,24 @@ def percent_over_tasks(
 def contrasts(
     debates: Sequence[Sequence[Told]], rules: Sequence[Rule], *, seed: int
 ) -> list[Contrast]:
-    """Paired differences of every two protocols, on debates whose outcome both know exactly.
+    """Every protocol − each after it, on debates whose outcome both know exactly.
 
     `rules`: those to compare, each with every other: one family.
     """
-    found = []
-    columns = {rule: [one[RULES.index(rule)] for one in debates] for rule in rules}
-    for first, second in combinations(rules, 2):
-        both = zip(columns[first], columns[second], strict=True)
-        known = [(a, b) for a, b in both if a.certainty == b.certainty == "exact"]
-        differences = [a.low - b.low for a, b in known]
-        tasks = [a.task for a, _ in known]
-        test = flips_by_task(differences, tasks, seed=seed)
-        mean_difference = mean_over_tasks(differences, tasks, ends=(-100, 100))
-        found.append(Contrast(first, second, test, mean_difference))
-    return corrected(found)
+    exact = {
+        rule: {
+            place: (told[RULES.index(rule)].low,)
+            for place, told in enumerate(debates)
+            if told[RULES.index(rule)].certainty == "exact"
+        }
+        for rule in rules
+    }
+    found = contrasts_between(
+        exact,
+        [(second, first) for first, second in combinations(rules, 2)],
+        cluster=lambda place: debates[place][0].task,
+        ends=(-100, 100),
+        seed=seed,
+        measured="points",
+    )
+    return corrected([*found])

@@ -15,7 +15,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstima
 from tutorsim.analysis.statistics.text_similarity import Embedding
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     RULES,
-    Contrast,
     Debate,
     ProtocolRow,
     Rule,
@@ -31,6 +30,7 @@ from tutorsim.analysis.systems.debate.scores_by_condition_rounds_and_agents impo
     cells,
     rounds_slopes,
 )
+from tutorsim.analysis.systems.paired_comparison import Contrast
 from tutorsim.records.debate import DebateRecord, DebateSetup
 from tutorsim.vocabularies import PROTOCOLS
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from tutorsim.analysis.runs.run_tables import (
     whole,
     yes,
 )
-from tutorsim.analysis.statistics.intervals_and_tests import Bounds, Estimate, PermutationTest
+from tutorsim.analysis.statistics.intervals_and_tests import Bounds, Estimate
 from tutorsim.analysis.systems.debate.councils_under_other_rules import (
     council_outcomes,
     council_recount,
@@ -28,7 +29,6 @@ from tutorsim.analysis.systems.debate.councils_under_other_rules import (
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     RULES,
     Changes,
-    Contrast,
     Debate,
     Outcome,
     ProtocolRow,
@@ -52,7 +52,12 @@ from tutorsim.analysis.systems.debate.page_data import (
     slim,
 )
 from tutorsim.analysis.systems.debate.scores_by_condition_rounds_and_agents import grouped
-from tutorsim.analysis.systems.paired_comparison import chance_words, leads, not_shown
+from tutorsim.analysis.systems.paired_comparison import (
+    chance_words,
+    difference_words,
+    leads,
+    not_shown,
+)
 from tutorsim.analysis.systems.system_view import SystemRun, framed
 from tutorsim.errors import UsageError
 from tutorsim.records import RunRecord
@@ -137,12 +142,8 @@ def _delivered(debate: Debate, outcome: Outcome) -> str:
 
 def protocol_chance(of: Variant) -> str:
     """Which differences between protocols are beyond chance."""
-    return chance_words(of.contrasts, _told, lambda row: "points", between="protocols", largest=100)
-
-
-def _told(row: Contrast) -> str:
-    value = row.test.difference if isinstance(row.test, PermutationTest) else 0.0
-    return f"{row.first} − {row.second} {value:+.1f} points".replace("-", "−")
+    told = partial(difference_words, digits=1)
+    return chance_words(of.contrasts, told, between="protocols", largest=100)
 
 
 @table("contrasts", "paired differences", chance=protocol_chance)
@@ -151,13 +152,13 @@ def differences(of: Variant) -> Rows:
     p by flipping the signs of tasks, all debates of a task together, then Holm's correction over
     all pairs of the table. {chance}"""
     for one in of.contrasts:
-        if isinstance(one.test, PermutationTest) and one.p_holm is not None:
+        if one.p is not None and one.p_holm is not None:
             yield {
-                "pair": f"{one.first} − {one.second}",
+                "pair": one.name,
                 "difference": percent_estimate(one.difference, signed=True),
                 "p (Holm)": p_value(one.p_holm),
-                "p": p_value(one.test.p_value),
-                "tasks": one.test.tasks,
+                "p": p_value(one.p),
+                "tasks": one.tasks,
             }
 
 

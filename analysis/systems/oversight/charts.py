@@ -143,10 +143,7 @@ def scores(of: Evidence) -> Iterator[Row]:
 )
 def differences(of: Evidence) -> Iterator[Row]:
     """Difference of the headline on the items that both conditions label, about zero. {bars}"""
-    yield from rows_about_zero(
-        ("headline, first − second", f"{one.first} − {one.second}", one.difference)
-        for one in of.differences
-    )
+    yield from rows_about_zero(of.differences, lambda one: "headline, first − second")
 
 
 def _scored_points(curve: AdaptiveCurve) -> list[AdaptivePoint]:

@@ -12,9 +12,9 @@ are too narrow.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from itertools import combinations, product
+from itertools import product
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -31,6 +31,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     leave_one_out,
     share_of_sums,
 )
+from tutorsim.analysis.systems.paired_comparison import Contrast, against
 from tutorsim.records.oversight import Labels, OversightRecord, first_ids
 
 Over = Literal["dialogues", "items"]
@@ -212,22 +213,6 @@ class Evaluation(NamedTuple):
     """Scores of `METRICS` with their intervals."""
 
 
-@dataclass(frozen=True)
-class Difference:
-    """Two groups on the items that both have."""
-
-    first: str
-    second: str
-    items: int
-    difference: Estimate | NotEstimable
-    """First minus second; its interval is over dialogues."""
-    test: PermutationTest | NotEstimable
-    p_holm: float | None = None
-    """Corrected over all pairs of the metric; `None` without a test."""
-    benchmark: str = ""
-    """Items of every benchmark are compared together."""
-
-
 BASELINES: Final[Mapping[str, tuple[str, int]]] = {
     "always yes": ("mistake", 1),
     "always effective": ("guidance", 2),
@@ -304,14 +289,14 @@ def differences(
     *,
     seed: int,
     metrics: Sequence[str] = ("headline",),
-    against: str | None = None,
-) -> list[Difference]:
+    reference: str | None = None,
+) -> list[Contrast]:
     """Paired differences between groups, on the items that both have, corrected by Holm.
 
-    `against`: the one group that all others are compared with; every pair when left out.
+    `metrics`: a family each. `reference`: the one group that all others are compared with; when
+    left out, every group − each after it.
     """
-    pairs = [pair for pair in combinations(groups, 2) if against is None or against in pair]
-    pairs = [(b, a) if a == against else (a, b) for a, b in pairs]
+    pairs = [pair if reference else pair[::-1] for pair in against(groups, reference)]
     named = {name: {one.item: one for one in items} for name, items in groups.items()}
     both = {(a, b): tuple(item for item in named[a] if item in named[b]) for a, b in pairs}
 
@@ -325,7 +310,7 @@ def differences(
         tests = _swap_tests(sides, METRICS[metric], seed)
         found += corrected(
             [
-                Difference(*pair, len(both[pair]), _apart(counts, metric), tests[pair])
+                Contrast(*pair, _apart(counts, metric), tests[pair], "of the headline")
                 for pair, counts in sides.items()
             ]
         )
@@ -333,15 +318,15 @@ def differences(
 
 
 def _apart(sides: Ints, metric: str) -> Estimate | NotEstimable:
-    """First minus second with its interval, from leaving one dialogue out of both.
+    """Second minus first with its interval, from leaving one dialogue out of both.
 
     `sides`: counts of shape (2, clusters, 18).
     """
     if not sides.size:
         return NotEstimable("no item that both have")
     score, every = METRICS[metric], sides.sum(axis=1)
-    value = float(np.subtract(*score(every)))
-    without = np.subtract(*score(every[:, None] - sides)).tolist()
+    value = float(np.diff(score(every))[0])
+    without = np.diff(score(every[:, None] - sides), axis=0)[0].tolist()
     sizes = sides[0, :, _CELLS["mistake"]].sum(axis=1).astype(np.float64)
     interval = leave_one_out(value, without, sizes, ends=(-1, 1), over="dialogues")
     return Estimate(value, int(sizes.sum()), interval)
@@ -366,7 +351,7 @@ def _swap_tests(
             continue
         one, other = (np.stack([sides[pair][i] for pair in pairs]).sum(axis=1) for i in (0, 1))
         gap = np.concatenate([sides[pair][1] - sides[pair][0] for pair in pairs], axis=1)
-        observed, exact, made = score(one) - score(other), 2**n <= DRAWS, 0
+        observed, exact, made = score(other) - score(one), 2**n <= DRAWS, 0
         beyond = np.zeros(len(pairs), dtype=np.int64)
         for swaps in _swaps(n, exact, seed):
             moved = (swaps @ gap.astype(np.float64)).reshape(len(swaps), len(pairs), -1)

@@ -49,7 +49,6 @@ from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import (
 from tutorsim.analysis.systems.oversight.label_accuracy import (
     BASELINES,
     HEADLINE,
-    Difference,
     Evaluation,
     Over,
     by_condition,
@@ -69,6 +68,7 @@ from tutorsim.analysis.systems.oversight.page_data_and_replies_read_again import
     reread_label,
 )
 from tutorsim.analysis.systems.paired_comparison import (
+    Contrast,
     beyond_chance,
     chance_words,
     leads,
@@ -219,11 +219,11 @@ def paired(of: Evidence) -> Rows:
     for row in of.differences:
         if isinstance(row.test, PermutationTest):
             yield {
-                "pair": f"{row.first} − {row.second}",
+                "pair": row.name,
                 "difference": estimate(row.difference, signed=True),
                 "p (Holm)": p_words(row),
                 "p": p_value(row.test.p_value),
-                "items": row.items,
+                "items": row.pairs,
             }
 
 
@@ -336,8 +336,8 @@ def aggregation(of: Evidence) -> Rows:
         base, labels[condition] = judged(records), every
         groups = {rule: relabelled(base, [row[rule][:2] for row in gold]) for rule in RULES}
         scored[condition] = evaluate(groups, over=of.over, metrics=["headline"])
-        for row in differences(groups, seed=of.seed, against="lead"):
-            family[condition, row.first] = row
+        for row in differences(groups, seed=of.seed, reference="lead"):
+            family[condition, row.second] = row
     tests = dict(zip(family, corrected(list(family.values())), strict=True))
     for condition, records in _debated(of).items():
         logged = list(map(logged_pair, records))
@@ -354,7 +354,7 @@ def aggregation(of: Evidence) -> Rows:
             }
 
 
-def _scored(found: Evaluation | None, tested: Difference | None) -> Row:
+def _scored(found: Evaluation | None, tested: Contrast | None) -> Row:
     """Cells of a rule's headline and of its difference to the logged one; none without gold."""
     if found is None:
         return {}
@@ -715,8 +715,7 @@ def _answers(of: Evidence) -> Iterator[Answer]:
         best = [name for name, found in known.items() if found.value == first]
         others = [name for name in known if name not in best]
         led = others and leads(of.differences, best, others)
-        measured = "of the headline"
-        chance = chance_words(of.differences, _told, lambda _: measured, over="dialogues")
+        chance = chance_words(of.differences, _told, over="dialogues")
         highest = f"Highest is {listed(best)}, {number(known[best[0]])}: mean of both macro-F1"
         yield Answer(
             "Which condition labels best?",
@@ -728,14 +727,14 @@ def _answers(of: Evidence) -> Iterator[Answer]:
         row = next(r for r in of.differences if {r.first, r.second} == {"hpo", "single"})
         told = ("not estimable", f"{getattr(row.test, 'reason', '').capitalize()}.")
         if isinstance(row.test, PermutationTest):
-            better = (row.test.difference > 0) == (row.first == "hpo")
+            better = (row.test.difference > 0) == (row.second == "hpo")
             verdict = not_shown(of.differences)
             if beyond_chance(row):
                 verdict = "Yes" if better else "No, worse"
             told = (
                 verdict,
-                f"{row.first} − {row.second}: {estimate(row.difference, signed=True)} of the "
-                f"headline on {counted(row.items, 'item')} that both label. "
+                f"{row.name}: {estimate(row.difference, signed=True)} of the headline on "
+                f"{counted(row.pairs, 'item')} that both label. "
                 f"p = {p_value(row.p_holm or 0)} over {counted(row.test.tasks, 'dialogue')}, "
                 "corrected over all pairs.",
             )
@@ -761,8 +760,8 @@ def _answers(of: Evidence) -> Iterator[Answer]:
     )
 
 
-def _told(row: Difference) -> str:
-    return f"{row.first} − {row.second} {estimate(row.difference, signed=True)}"
+def _told(row: Contrast) -> str:
+    return f"{row.name} {estimate(row.difference, signed=True)}"
 
 
 def _facts(of: Evidence) -> tuple[Fact, ...]:

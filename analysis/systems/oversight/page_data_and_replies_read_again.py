@@ -22,7 +22,6 @@ from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import (
     predicted,
 )
 from tutorsim.analysis.systems.oversight.label_accuracy import (
-    Difference,
     Evaluation,
     Over,
     Scores,
@@ -34,6 +33,7 @@ from tutorsim.analysis.systems.oversight.label_accuracy import (
     evaluate,
     judged,
 )
+from tutorsim.analysis.systems.paired_comparison import Contrast
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.ballots_and_decisions import decide
 from tutorsim.records import SystemSettings
@@ -106,7 +106,7 @@ class Evidence:
         return baselines(every) if every else {}
 
     @cached_property
-    def differences(self) -> list[Difference]:
+    def differences(self) -> list[Contrast]:
         """Paired differences of the headline between conditions."""
         return differences(self.judged, seed=self.seed)
 

@@ -48,14 +48,13 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_of,
 )
 from tutorsim.analysis.systems.paired_comparison import p_words
-from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES
 from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
     Alternatives,
     Coverage,
     Divergence,
     diverge,
 )
-from tutorsim.analysis.systems.panel.student_outcomes import Outcome, outcome_of
+from tutorsim.analysis.systems.panel.student_outcomes import OUTCOME_NAMES, Outcome, outcome_of
 from tutorsim.analysis.systems.system_view import Prices, Spent, SystemRun, framed, spent_by
 from tutorsim.errors import UsageError
 from tutorsim.records import Branch, CallRecord, EpisodeRecord, TieRound

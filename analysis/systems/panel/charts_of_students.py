@@ -33,7 +33,6 @@ from tutorsim.analysis.pages.words_and_safe_text import (
 )
 from tutorsim.analysis.statistics.intervals_and_tests import FEWEST_TASKS
 from tutorsim.analysis.systems.paired_comparison import contrast_headline, rows_about_zero
-from tutorsim.analysis.systems.panel.contrasts import OUTCOME_NAMES
 from tutorsim.analysis.systems.panel.page_data import Evidence
 from tutorsim.records import StudySettings
 
@@ -225,11 +224,4 @@ def personas_figure(of: Evidence) -> Iterator[Row]:
 )
 def contrasts_figure(of: Evidence) -> Iterator[Row]:
     """Mean difference over pairs of the same task and persona, about zero. {bars} {as_logged}."""
-    yield from rows_about_zero(
-        (
-            f"{OUTCOME_NAMES[one.outcome]} ({one.benchmark})",
-            f"{one.second} − {one.first}",
-            one.difference,
-        )
-        for one in of.contrasts
-    )
+    yield from rows_about_zero(of.contrasts, lambda one: one.measured.removeprefix("in "))

@@ -51,7 +51,11 @@ from tutorsim.analysis.runs.branch_origins_and_shared_turns import (
 )
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
 from tutorsim.analysis.systems.paired_comparison import contrast_headline
-from tutorsim.analysis.systems.panel.contrasts import contrast_words, contrasts_shown
+from tutorsim.analysis.systems.panel.contrasts import (
+    contrast_values,
+    contrast_words,
+    contrasts_shown,
+)
 from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
     Divergence,
     alternatives_table,
@@ -782,7 +786,7 @@ def values_of(evidence: Evidence) -> dict[str, Any]:
         "success_by_persona": evidence.successes,
         "rounds": evidence.rounds,
         "gains": evidence.gains,
-        "contrasts": evidence.contrasts,
+        "contrasts": contrast_values(evidence.contrasts),
         "diagnostics": evidence.diagnostics,
         "chance": evidence.chance,
         "noise_floor": evidence.noise,

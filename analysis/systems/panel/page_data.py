@@ -22,7 +22,8 @@ from tutorsim.analysis.recount.same_voter_in_two_formats import FormatInvariance
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.statistics.noise_floor_of_retests import BesideFloor, NoiseFloor, noise_floor
 from tutorsim.analysis.statistics.text_similarity import role_collapse
-from tutorsim.analysis.systems.panel.contrasts import HEAD_OUTCOMES, Contrast, contrasts_of
+from tutorsim.analysis.systems.paired_comparison import Contrast
+from tutorsim.analysis.systems.panel.contrasts import HEAD_OUTCOMES, contrasts_of
 from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
     Divergence,
     alternatives_of,

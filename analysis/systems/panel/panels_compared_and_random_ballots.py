@@ -1,8 +1,8 @@
 """Panels of one run beside one another, and the ties that a panel's size alone lets expect."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from math import comb, factorial, fsum
 from operator import itemgetter
 from typing import Final, Literal, get_args
@@ -12,22 +12,30 @@ import polars as pl
 
 from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS, BallotForm
 from tutorsim.analysis.ballots.recount_source import Source, of_panel
-from tutorsim.analysis.pages.cells_and_tables import Table, estimate, part_of, plain, table
+from tutorsim.analysis.pages.cells_and_tables import (
+    Table,
+    estimate,
+    of_rows,
+    part_of,
+    plain,
+    present,
+    table,
+)
 from tutorsim.analysis.statistics.array_types import Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
     SEED,
     Estimate,
     NotEstimable,
-    PermutationTest,
     corrected,
-    paired_difference,
     to_json,
 )
 from tutorsim.analysis.systems.paired_comparison import (
+    BASELINE,
+    Contrast,
+    against,
     chance_words,
     contrast_headline,
-    difference_words,
-    p_words,
+    contrasts_between,
 )
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import (
     Diagnostics,
@@ -35,11 +43,10 @@ from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import 
     turn_diagnostics,
 )
 from tutorsim.analysis.systems.panel.student_outcomes import (
-    Pair,
     Rounds,
     cells_of,
     outcome_of,
-    paired_values,
+    repeats_of,
     rounds,
     success_rates,
     units_of,
@@ -218,9 +225,6 @@ MEASURES: Final[tuple[Measure, ...]] = get_args(Measure)
 VoteMeasure = Literal["tied", "fallback", "flip"]
 """Shares of turns, which random ballots have too."""
 
-Values = Mapping[str, Mapping[Pair, float]]
-"""Panel → pair → value."""
-
 
 @dataclass(frozen=True)
 class PanelVotes:
@@ -233,12 +237,8 @@ class PanelVotes:
 
     def share(self, measure: VoteMeasure) -> Estimate | NotEstimable:
         """The share of turns that were tied, left to the order, or flipped."""
-        rates = {
-            "tied": self.found.tie_rate,
-            "fallback": self.found.fallback_rate,
-            "flip": self.found.flip,
-        }
-        return rates[measure]
+        rates = (self.found.tie_rate, self.found.fallback_rate, self.found.flip)
+        return rates[_VOTES.index(measure)]
 
 
 @dataclass(frozen=True)
@@ -254,23 +254,6 @@ class PanelOutcome:
     score: Estimate | NotEstimable
     """The last judge score."""
     rounds: Rounds
-
-
-@dataclass(frozen=True)
-class PanelContrast:
-    """Two panels under one condition: `second` − `first`, paired on task and persona."""
-
-    benchmark: str
-    condition: str
-    measure: Measure
-    first: str
-    second: str
-    test: PermutationTest | NotEstimable
-    p_holm: float | None
-    """Corrected over all contrasts of panels; `None` without a test."""
-    difference: Estimate | NotEstimable
-    detectable: float | NotEstimable
-    """The least difference that so many tasks with this spread would show with 80 % power."""
 
 
 def panel_votes(source: Source) -> list[PanelVotes]:
@@ -307,7 +290,7 @@ def panel_outcomes(source: Source) -> list[PanelOutcome]:
         turns = {(row.benchmark, row.condition): row for row in rounds(own)}
         cells = dict(cells_of(own.episodes, "benchmark", "condition"))
         for row in success_rates(own):
-            if row.condition == "baseline":
+            if row.condition == BASELINE:
                 continue
             cell = row.benchmark, row.condition
             found.append(
@@ -322,7 +305,7 @@ def panel_outcomes(source: Source) -> list[PanelOutcome]:
     return sorted(found, key=lambda row: order.index((row.benchmark, row.condition)))
 
 
-def panel_contrasts(source: Source) -> list[PanelContrast]:
+def panel_contrasts(source: Source) -> list[Contrast]:
     """Every panel against the study's first, under each condition and on each measure.
 
     The family of Holm's correction is all of them, of every benchmark and measure.
@@ -331,62 +314,45 @@ def panel_contrasts(source: Source) -> list[PanelContrast]:
     if len(names) < 2:
         return []
     shares = _turn_shares(source)
-    found = []
     every = cells_of(source.episodes, "benchmark", "condition")
-    cells = [cell for cell in every if cell[0][1] != "baseline"]
-    for benchmark in dict.fromkeys(cell[0] for cell, _ in cells):
-        for measure in MEASURES:
-            rows = [
-                row
-                for (of, condition), episodes in cells
-                if of == benchmark
-                for row in _against_first(
-                    (benchmark, condition, measure), _values(episodes, measure, shares), names
-                )
-            ]
-            found += rows
+    cells = [cell for cell in every if cell[0][1] != BASELINE]
+    found = [
+        row
+        for benchmark in dict.fromkeys(of for (of, _), _ in cells)
+        for measure in MEASURES
+        for (of, condition), episodes in cells
+        if of == benchmark
+        for row in contrasts_between(
+            {
+                panel: repeats_of(own, _value(measure, shares))
+                for (panel,), own in cells_of(episodes, "panel")
+            },
+            against(names, names[0]),
+            cluster=itemgetter(1),
+            ends=(-1, 1),
+            measured=f"in {_NAMES[measure]} ({condition})",
+            benchmark=benchmark,
+            condition=condition,
+            outcome=measure,
+        )
+    ]
     return corrected(found)
 
 
-Shares = Mapping[str, Mapping[Measure, float]]
+Shares = Mapping[str, Mapping[Measure, float | None]]
 
 
 def _turn_shares(source: Source) -> Shares:
     """Episode → measure → share of its voted turns."""
-    turns = turn_diagnostics(source).select("episode_id", "tied", "fallback", "flip")
-    found: dict[str, dict[Measure, float]] = {}
-    for (episode,), rows in turns.group_by("episode_id", maintain_order=True):
-        measures: tuple[Measure, ...] = ("tied", "fallback", "flip")
-        means = {name: rows.get_column(name).cast(pl.Float64).mean() for name in measures}
-        found[str(episode)] = {n: float(m) for n, m in means.items() if isinstance(m, float)}
-    return found
+    turns = turn_diagnostics(source).select("episode_id", *_VOTES)
+    means = turns.group_by("episode_id").agg(pl.col(_VOTES).cast(pl.Float64).mean())
+    return {row[0]: dict(zip(_VOTES, row[1:], strict=True)) for row in means.iter_rows()}
 
 
-def _values(episodes: Sequence[EpisodeRecord], measure: Measure, shares: Shares) -> Values:
-    def value(episode: EpisodeRecord) -> float | None:
-        if measure == "success" or measure == "final_score":
-            return outcome_of(episode, measure)
-        return shares.get(episode.episode_id, {}).get(measure)
-
-    return paired_values(episodes, value, by=lambda e: e.panel or "")
-
-
-def _against_first(
-    cell: tuple[str, str, Measure], values: Values, names: Sequence[str]
-) -> list[PanelContrast]:
-    first, *others = names
-    rows = []
-    for second in others:
-        test, difference = paired_difference(
-            values.get(first, {}),
-            values.get(second, {}),
-            cluster=itemgetter(1),
-            seed=SEED,
-            ends=(-1, 1),
-        )
-        unknown = NotEstimable("no pairs")
-        rows.append(PanelContrast(*cell, first, second, test, None, difference, unknown))
-    return rows
+def _value(measure: Measure, shares: Shares) -> Callable[[EpisodeRecord], float | None]:
+    if measure == "success" or measure == "final_score":
+        return partial(outcome_of, outcome=measure)
+    return lambda episode: shares.get(episode.episode_id, {}).get(measure)
 
 
 # --- Tables of panels ----------------------------------------------------------------------------
@@ -404,7 +370,6 @@ _MEANT: Final[dict[VoteMeasure, str]] = {
     "fallback": "Fallback: counting left several, the tie round too; the order decided.",
     "flip": "Flip: the first vote's leader, a tie going to the order, did not win.",
 }
-_OF_TURNS: Final[dict[Measure, str]] = dict.fromkeys(_VOTES, "; shares of the turns of a pair")
 _BY_CHANCE: Final = (
     "By chance: every voter draws its ballot uniformly from all that the protocol allows, "
     f"independently; counted exactly, or, marked ~, from {DRAWS:,} drawn votes (standard error at "
@@ -429,7 +394,7 @@ class PanelsView:
         return panel_outcomes(self.source)
 
     @cached_property
-    def contrasts(self) -> list[PanelContrast]:
+    def contrasts(self) -> list[Contrast]:
         """Every panel against the study's first."""
         return panel_contrasts(self.source)
 
@@ -443,17 +408,16 @@ class PanelsView:
 
     def words(self) -> str:
         """Which differences between panels are beyond chance."""
-        return chance_words(self.contrasts, _told, _measured, between="panels", largest=1)
+        return chance_words(self.contrasts, between="panels", largest=1)
 
     def tables(self) -> tuple[Table, ...]:
         """Who sits where, how each panel voted, what became of its students, and contrasts."""
-        found = (
+        return present(
             self.roster_table(),
             *(self._votes_table(measure) for measure in _VOTES),
             self.outcomes_table(),
             *(self.contrast_table(measure) for measure in MEASURES),
         )
-        return tuple(made for made in found if made is not None)
 
     def to_json(self) -> dict[str, object]:
         """The same as values."""
@@ -461,7 +425,7 @@ class PanelsView:
             "panels": {n: m.model_dump(mode="json") for n, m in panels_of(self.source.run).items()},
             "votes": to_json(self.votes),
             "outcomes": to_json(self.outcomes),
-            "contrasts": to_json(self.contrasts),
+            "contrasts": to_json(list(map(_values, self.contrasts))),
         }
 
     def roster_table(self) -> Table | None:
@@ -520,33 +484,27 @@ class PanelsView:
 
     def contrast_table(self, measure: Measure) -> Table | None:
         """Every panel against the study's first, on one measure."""
-        rows = [row for row in self.contrasts if row.measure == measure]
+        rows = [row for row in self.contrasts if row.outcome == measure]
         several = len({row.benchmark for row in rows}) > 1
-        return table(
+        return of_rows(
             f"panel-contrasts-{measure}",
             f"{_NAMES[measure].capitalize()}: one panel against another",
             "Mean difference [95 % interval over tasks] to the study's first panel, paired on task "
-            f"and persona{_OF_TURNS.get(measure, '')}. First attempts are drawn separately in each "
-            "episode. p: signs flipped by task, exact unless marked ~, with Holm's correction "
-            f"over all {len(self.contrasts)} contrasts of panels. Detectable: the least mean "
-            "difference that so many tasks with this spread would show with 80 % power.",
-            [
-                *(("benchmark",) if several else ()),
-                *("condition", "difference of", "pairs", "difference", "p", "detectable"),
-            ],
-            [
-                (
-                    *((row.benchmark,) if several else ()),
-                    *(
-                        row.condition,
-                        f"{row.second} − {row.first}",
-                        row.difference.n,
-                    ),
-                    *(estimate(row.difference, signed=True), p_words(row), plain(row.detectable)),
-                )
-                for row in rows
-            ],
+            f"and persona{'; shares of the turns of a pair' * (measure in _VOTES)}. First attempts "
+            "are drawn separately in each episode. p: signs flipped by task, exact unless marked "
+            f"~, with Holm's correction over all {len(self.contrasts)} contrasts of panels. "
+            "Detectable: the least mean difference that so many tasks with this spread would show "
+            "with 80 % power.",
+            [row.cells(*(("benchmark",) * several), *_COLUMNS) for row in rows],
         )
+
+
+_COLUMNS: Final = ("condition", "difference of", "pairs", "difference", "p", "detectable")
+
+
+def _values(row: Contrast) -> dict[str, object]:
+    tested = row.values("first", "second", "test", "p_holm", "difference", "detectable")
+    return {**row.values("benchmark", "condition"), "measure": row.outcome, **tested}
 
 
 def certain_table(source: Source, per_turn: pl.DataFrame) -> Table | None:
@@ -587,11 +545,3 @@ def _chance(row: PanelVotes, measure: VoteMeasure) -> str:
     if isinstance(row.chance, NotEstimable):
         return plain(row.chance)
     return f"{'' if row.chance.exact else '~'}{getattr(row.chance, measure):.3f}"
-
-
-def _told(row: PanelContrast) -> str:
-    return difference_words(f"{row.second} − {row.first}", row.difference, _measured(row))
-
-
-def _measured(row: PanelContrast) -> str:
-    return f"in {_NAMES[row.measure]} ({row.condition})"

@@ -45,6 +45,14 @@ ENDS: Final[dict[Outcome, tuple[float, float]]] = {
     outcome: (-inf, inf) if outcome == "turns" else (-1.0, 1.0) for outcome in OUTCOMES
 }
 """Between what the difference of an outcome between two conditions must lie."""
+OUTCOME_NAMES: Final[Mapping[str, str]] = {
+    "success": "success",
+    "final_score": "last judge score",
+    "score_gain": "gain in judge score",
+    "final_code": "tests passed at the end",
+    "code_gain": "gain in tests passed",
+    "turns": "tutoring turns",
+}
 _GAINS: Final[dict[Measure, Outcome]] = {"score": "score_gain", "code": "code_gain"}
 
 Pair = tuple[str, str, str]
@@ -175,36 +183,15 @@ def outcome_of(episode: EpisodeRecord, outcome: Outcome) -> float | None:
     return last - first if fired and first is not None and last is not None else None
 
 
-def paired_values(
-    episodes: Iterable[EpisodeRecord],
-    value: Callable[[EpisodeRecord], float | None],
-    *,
-    by: Callable[[EpisodeRecord], str],
-) -> dict[str, dict[Pair, float]]:
-    """What is compared → (benchmark, task, persona) → mean value over repeats, `None` left out."""
-    runs = runs_by_pair(episodes, value, by=by)
-    return {name: mean_by_pair(pairs) for name, pairs in runs.items()}
-
-
-def runs_by_pair(
-    episodes: Iterable[EpisodeRecord],
-    value: Callable[[EpisodeRecord], float | None],
-    *,
-    by: Callable[[EpisodeRecord], str],
-) -> dict[str, dict[Pair, list[float]]]:
-    """As `paired_values`, with the value of each repeat."""
-    values: dict[str, dict[Pair, list[float]]] = {}
-    for draws in by_origin(episodes):
-        e, mean = draws[0], _mean_known([value(draw) for draw in draws])
-        if mean is not None:
-            pairs = values.setdefault(by(e), {})
-            pairs.setdefault((e.benchmark, e.task_id, e.persona), []).append(mean)
-    return values
-
-
-def mean_by_pair(runs: Mapping[Pair, Sequence[float]]) -> dict[Pair, float]:
-    """Pair → mean of its repeats."""
-    return {pair: sum(values) / len(values) for pair, values in runs.items()}
+def repeats_of(
+    episodes: Iterable[EpisodeRecord], value: Callable[[EpisodeRecord], float | None]
+) -> dict[Pair, list[float]]:
+    """Pair → the value of each repeat that has one; of draws of one episode their mean."""
+    return by_key(
+        ((draws[0].benchmark, draws[0].task_id, draws[0].persona), mean)
+        for draws in by_origin(episodes)
+        if (mean := _mean_known([value(draw) for draw in draws])) is not None
+    )
 
 
 class Units(NamedTuple):

@@ -35,7 +35,7 @@ from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import 
 from tutorsim.analysis.systems.panel.student_outcomes import (
     gains,
     outcome_of,
-    paired_values,
+    repeats_of,
     rounds,
     scores_by_turn,
     success_rates,
@@ -171,8 +171,8 @@ def test_outcomes_count_an_episode_once_by_the_mean_of_its_draws(child):
     [turns] = rounds(child)
     assert (turns.episodes, turns.fired, turns.mean.value) == (2, 2, 2.0)
     success = partial(outcome_of, outcome="success")
-    pairs = paired_values(child.episodes, success, by=lambda e: e.condition)["simple"]
-    assert pairs == {("sciq", "a", "novice"): 1.0, ("sciq", "b", "novice"): 0.5}
+    pairs = repeats_of(child.episodes, success)
+    assert pairs == {("sciq", "a", "novice"): [1.0], ("sciq", "b", "novice"): [0.5]}
 
 
 def test_thresholds_and_score_curves_count_it_once_too(child):

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from itertools import product
 from math import inf, isclose, sqrt
-from operator import itemgetter
 from typing import Any
 from zlib import crc32
 
@@ -34,7 +33,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_bounds,
     mean_of_numbered,
     mean_over_tasks,
-    paired_difference,
     share_of_sums,
     share_over_tasks,
     spread_to_expect,
@@ -320,16 +318,6 @@ class Shown(Row):
 
 def made(p, tasks=10):
     return PermutationTest(0.5, p, tasks, exact=True, error=0.0, tasks=tasks, spread=0.4)
-
-
-def test_pairs_that_both_have_are_compared_second_minus_first():
-    """Task a has two pairs, which flip together: 2 of 2³ changes of signs are as far as 5 of 4."""
-    first = {("x", "a"): 0.0, ("y", "a"): 0.0, ("x", "b"): 1.0, ("x", "c"): 0.0, ("x", "d"): 9.0}
-    second = {("x", "a"): 1.0, ("y", "a"): 2.0, ("x", "b"): 2.0, ("x", "c"): 1.0}
-    found = paired_difference(first, second, cluster=itemgetter(1), seed=0)
-    assert (found.test.difference, found.test.n, found.test.tasks) == (1.25, 4, 3)
-    assert found.test.p_value == 0.25
-    assert found.difference.value == 1.25
 
 
 def test_a_family_is_corrected_together_and_a_row_without_a_test_is_left():

@@ -1,11 +1,12 @@
 """Comparing two runs of one system."""
 
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 import pytest
 
-from tutorsim.analysis.systems.paired_comparison import compare_conditions, compare_system_runs
-from tutorsim.analysis.systems.system_view import SystemRun
+from tutorsim.analysis.systems.paired_comparison import compared_on_outcomes, contrasts_between
+from tutorsim.analysis.systems.system_view import SystemRun, View
 from tutorsim.errors import UsageError
 from tutorsim.records import Provenance, RunRecord
 
@@ -21,6 +22,10 @@ class Line:
     condition: str = "c"
     status: str = "complete"
 
+    @property
+    def episode_id(self):
+        return f"{self.benchmark}.{self.task_id}.{self.condition}"
+
 
 def run(values):
     head = RunRecord(provenance=Provenance(kind="stand-in", name="x"))
@@ -28,17 +33,33 @@ def run(values):
     return SystemRun("run", head, lines)
 
 
-def row(cluster=None):
-    first, second = run([0.0] * 12), run([1.0, 0.0] * 3 + [1.0] * 6)
+def compared(first, second=None, **view):
     outcomes = {"value": lambda record: record.value}
-    found = compare_system_runs(first, second, outcomes, cluster=cluster)
+    return compared_on_outcomes(View(tables={}, outcomes=outcomes, **view), first, second)
+
+
+def row(**view):
+    found = compared(run([0.0] * 12), run([1.0, 0.0] * 3 + [1.0] * 6), **view)
     [table] = found.sections[0].tables
     return next(table.data.iter_rows(named=True))
 
 
+def test_units_that_both_sides_have_are_compared_second_minus_first():
+    """Task a has two pairs, which flip together: 2 of 2³ changes of signs are as far as 5 of 4."""
+    first = {("x", "a"): [0], ("y", "a"): [0], ("x", "b"): [0, 2], ("x", "c"): [0], ("x", "d"): [9]}
+    second = {("x", "a"): [1], ("y", "a"): [2], ("x", "b"): [2], ("x", "c"): [1]}
+    [found] = contrasts_between(
+        {"one": first, "two": second}, [("one", "two")], cluster=itemgetter(1), measured="points"
+    )
+    assert (found.name, found.pairs, found.tasks, found.differing) == ("two − one", 4, 3, 4)
+    assert (found.test.difference, found.difference.value) == (1.25, 1.25)
+    assert found.test.p_value == 0.25
+    assert (found.first_mean, found.second_mean) == (1 / 4, 6 / 4)
+
+
 def test_what_is_taken_together_is_swapped_together():
     alone = row()
-    halves = row(cluster=lambda record: str(int(record.task_id) // 2))
+    halves = row(clusters=lambda rs: {r.episode_id: str(int(r.task_id) // 2) for r in rs})
     assert alone["difference"] == halves["difference"] == 9 / 12
     # Nine of twelve pairs differ, all one way: 2 · 2³ of 2¹² swaps are as far apart.
     assert alone["p"] == 16 / 4096
@@ -51,7 +72,7 @@ def test_runs_that_share_no_item_are_refused():
     first = run([0.0, 1.0])
     other = SystemRun("other", first.head, tuple(replace(r, task_id="x") for r in first.episodes))
     with pytest.raises(UsageError, match="run and other share no item"):
-        compare_system_runs(first, other, {"value": lambda record: record.value})
+        compared(first, other)
 
 
 def test_conditions_of_one_run_are_paired_on_their_tasks():
@@ -65,8 +86,7 @@ def test_conditions_of_one_run_are_paired_on_their_tasks():
         for i, value in enumerate(values)
     ]
     head = RunRecord(provenance=Provenance(kind="stand-in", name="x"))
-    outcomes = {"value": lambda record: record.value}
-    found = compare_conditions(SystemRun("run", head, tuple(lines)), outcomes)
+    found = compared(SystemRun("run", head, tuple(lines)))
     [table] = found.sections[0].tables
     good, half = table.data.iter_rows(named=True)
     assert (good["condition"], half["condition"]) == ("good − baseline", "half − baseline")
@@ -91,9 +111,7 @@ def test_conditions_are_paired_within_a_benchmark():
         for task in ("1", "2")
     ]
     head = RunRecord(provenance=Provenance(kind="stand-in", name="x"))
-    found = compare_conditions(
-        SystemRun("run", head, tuple(lines)), {"value": lambda record: record.value}
-    )
+    found = compared(SystemRun("run", head, tuple(lines)))
     [table] = found.sections[0].tables
     assert table.data.select("benchmark", "pairs", "difference").rows() == [
         ("one", 2, 1.0),
@@ -104,9 +122,7 @@ def test_conditions_are_paired_within_a_benchmark():
 def test_without_a_baseline_every_two_conditions_are_compared():
     lines = [Line("1", 1.0, condition=name) for name in ("a", "b", "c")]
     head = RunRecord(provenance=Provenance(kind="stand-in", name="x"))
-    found = compare_conditions(
-        SystemRun("run", head, tuple(lines)), {"value": lambda record: record.value}
-    )
+    found = compared(SystemRun("run", head, tuple(lines)))
     [table] = found.sections[0].tables
     assert table.data["condition"].to_list() == ["b − a", "c − a", "c − b"]
     assert found.answers[0].detail == (

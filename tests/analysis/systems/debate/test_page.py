@@ -258,7 +258,8 @@ def test_protocols_that_differ_beyond_chance_are_named_with_points():
 
     def contrast(second, difference, p):
         test = PermutationTest(difference, p, 20, exact=True, tasks=20)
-        return Contrast("approval", second, test, NotEstimable("not asked"), p_holm=p)
+        mean = Estimate(difference, 20, NotEstimable("not asked"))
+        return Contrast(second, "approval", mean, test, "points", p_holm=p)
 
     rows = [contrast("ranked", 4.0, 0.5), contrast("simple", 9.0, 0.02)]
     words = protocol_chance(SimpleNamespace(contrasts=[*rows, contrast("majority", -12.25, 0.01)]))

@@ -42,7 +42,7 @@ def test_differences_are_those_of_the_table_about_zero(evidence):
     assert figure.finding == "Do the conditions differ? Not known"
     assert "Bars are 95 % intervals." in figure.caption
     for row, one in zip(figure.data.to_dicts(), evidence.differences, strict=True):
-        assert row["contrast"] == f"{one.first} − {one.second}"
+        assert row["contrast"] == f"{one.second} − {one.first}"
         told = (one.difference.value, one.difference.low, one.difference.high)
         assert (row["difference"], row["lower"], row["upper"]) == told
 

@@ -219,14 +219,14 @@ def test_trivial_baselines_are_of_the_same_gold():
 def test_differences_are_paired_on_items_and_corrected():
     good, bad = items(20, right=1.0), items(20, right=0.2)
     rows = differences({"good": good, "bad": bad, "same": good}, seed=1)
-    by_pair = {(row.first, row.second): row for row in rows}
+    by_pair = {(row.second, row.first): row for row in rows}
     assert by_pair["good", "bad"].test.difference > 0.3
     assert by_pair["good", "same"].test.difference == 0
     assert by_pair["good", "bad"].p_holm >= by_pair["good", "bad"].test.p_value
-    against = differences({"good": good, "bad": bad, "same": good}, seed=1, against="bad")
-    assert {(row.first, row.second) for row in against} == {("good", "bad"), ("same", "bad")}
+    against = differences({"good": good, "bad": bad, "same": good}, seed=1, reference="bad")
+    assert {(row.second, row.first) for row in against} == {("good", "bad"), ("same", "bad")}
     [none] = differences({"a": good, "b": items(2, seed=9)[:0]}, seed=1)
-    assert (none.items, none.p_holm) == (0, None)
+    assert (none.pairs, none.p_holm) == (0, None)
     assert isinstance(none.difference, NotEstimable)
 
 
@@ -298,6 +298,6 @@ def test_pairs_over_the_same_dialogues_are_tested_as_if_alone():
     groups = {name: items(30, replies=2, right=right) for name, right in (("a", 1), ("b", 0.6))}
     groups |= {"c": items(30, replies=2, right=0.5), "d": items(4)}
     for row in differences(groups, seed=2):
-        pair = {name: groups[name] for name in (row.first, row.second)}
+        pair = {name: groups[name] for name in (row.second, row.first)}
         [alone] = differences(pair, seed=2)
         assert row.test == alone.test

@@ -102,7 +102,7 @@ def test_outcomes_are_per_panel_and_leave_the_single_tutor_out(source):
 
 
 def test_panels_are_contrasted_with_the_first_over_shared_tasks(source):
-    found = {row.measure: row for row in panel_contrasts(source)}
+    found = {row.outcome: row for row in panel_contrasts(source)}
     assert {(row.first, row.second, row.condition) for row in found.values()} == {
         ("three", "copies", "simple")
     }

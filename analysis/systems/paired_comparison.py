@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations, product
-from math import fsum, inf
+from math import inf
 from operator import attrgetter
 from typing import Any, Final, Protocol, TypeVar
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter, itemgetter
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import polars as pl
 
@@ -88,26 +88,34 @@ def contrasts_of(source: Source, outcomes: Sequence[Outcome] = HEAD_OUTCOMES) ->
     rows: list[Contrast] = []
     for outcome in outcomes:
         for (benchmark,), episodes in cells_of(source.episodes, "benchmark"):
-            value = partial(outcome_of, outcome=outcome)
-            sides = {
-                condition: repeats_of(own, value)
-                for (condition,), own in cells_of(episodes, "condition")
-            }
-            if _applies(outcome, benchmark):
-                rows += contrasts_between(
-                    sides,
-                    against(sides, BASELINE if alone else None),
-                    cluster=itemgetter(1),
-                    ends=ENDS[outcome],
-                    measured=f"in {OUTCOME_NAMES[outcome]} ({benchmark})",
-                    benchmark=benchmark,
-                    outcome=outcome,
-                )
+            sides = {name: own for (name,), own in cells_of(episodes, "condition")}
+            pairs = against(sides, BASELINE if alone else None)
+            rows += _on_outcome(outcome, benchmark, sides, pairs)
     return _alone(corrected(rows))
 
 
-def _applies(outcome: Outcome, benchmark: str) -> bool:
-    return benchmark == "humaneval" or outcome not in ("final_code", "code_gain")
+def _on_outcome(
+    outcome: Outcome,
+    benchmark: str,
+    sides: Mapping[str, Sequence[EpisodeRecord]],
+    pairs: Sequence[tuple[str, str]],
+    where: str = "",
+    **place: Any,
+) -> Iterator[Contrast]:
+    """Contrasts of sides on one outcome of one benchmark; none of tests where there are none."""
+    if benchmark != "humaneval" and outcome in ("final_code", "code_gain"):
+        return iter(())
+    value = partial(outcome_of, outcome=outcome)
+    return contrasts_between(
+        {name: repeats_of(own, value) for name, own in sides.items()},
+        pairs,
+        cluster=itemgetter(1),
+        ends=ENDS[outcome],
+        measured=f"in {OUTCOME_NAMES[outcome]}{where} ({benchmark})",
+        benchmark=benchmark,
+        outcome=outcome,
+        **place,
+    )
 
 
 def _alone(rows: Sequence[Contrast]) -> list[Contrast]:
@@ -256,14 +264,12 @@ def compare_runs(first: Source, second: Source) -> Comparison:
             hint="Compare runs over the same tasks, or read the two with `tutorsim summary`.",
         )
     a, b = (dict(cells_of(source.episodes, "benchmark", "arm")) for source in (first, second))
-    rows = [
-        row
-        for cell in a
-        if cell in b
-        for outcome in OUTCOMES
-        if _applies(outcome, cell[0])
-        for row in _of_both(cell, outcome, a[cell], b[cell])
-    ]
+    rows: list[Contrast] = []
+    for benchmark, arm in filter(b.__contains__, a):
+        sides = {"first": a[benchmark, arm], "second": b[benchmark, arm]}
+        for outcome in OUTCOMES:
+            under = {"where": f" under {arm}", "condition": arm, "title": ""}
+            rows += _on_outcome(outcome, benchmark, sides, [("first", "second")], **under)
     return Comparison(
         first=first.name,
         second=second.name,
@@ -286,28 +292,6 @@ def _pairs(source: Source) -> set[tuple[str, ...]]:
         for e in source.episodes
         if e.status == "complete"
     }
-
-
-def _of_both(
-    cell: tuple[str, ...],
-    outcome: Outcome,
-    first: Sequence[EpisodeRecord],
-    second: Sequence[EpisodeRecord],
-) -> Iterator[Contrast]:
-    """One outcome under one condition in both runs."""
-    benchmark, arm = cell
-    value = partial(outcome_of, outcome=outcome)
-    return contrasts_between(
-        {"first": repeats_of(first, value), "second": repeats_of(second, value)},
-        [("first", "second")],
-        cluster=itemgetter(1),
-        ends=ENDS[outcome],
-        measured=f"in {OUTCOME_NAMES[outcome]} under {arm} ({benchmark})",
-        benchmark=benchmark,
-        condition=arm,
-        outcome=outcome,
-        title="",
-    )
 
 
 def _same_winner(first: Source, second: Source) -> dict[str, Estimate | NotEstimable]:

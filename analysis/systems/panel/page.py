@@ -224,7 +224,8 @@ def _of_panels(evidence: Evidence) -> Answer | None:
     panels = evidence.panels
     if not panels:
         return None
-    return Answer("Do the panels differ?", panels.headline(), panels.words(), "panels")
+    headline = contrast_headline(panels.contrasts)
+    return Answer("Do the panels differ?", headline, panels.words(), "panels")
 
 
 def _agreed(evidence: Evidence) -> Answer | None:
@@ -358,7 +359,7 @@ def answers(evidence: Evidence) -> tuple[Answer, ...]:
 
 def _certain(evidence: Evidence) -> Table | None:
     turns = [evidence.recount.turns_under(target) for target in PROTOCOLS]
-    return certain_table(evidence.source, pl.concat(turns).filter(reading="fallback"))
+    return certain_table((evidence.source, pl.concat(turns).filter(reading="fallback")))
 
 
 def _dial(evidence: Evidence) -> Table | None:

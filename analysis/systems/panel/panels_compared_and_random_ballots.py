@@ -1,11 +1,11 @@
 """Panels of one run beside one another, and the ties that a panel's size alone lets expect."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from math import comb, factorial, fsum
 from operator import itemgetter
-from typing import Final, Literal, get_args
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -19,8 +19,8 @@ from tutorsim.analysis.pages.cells_and_tables import (
     part_of,
     plain,
     present,
-    table,
 )
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.statistics.array_types import Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
     SEED,
@@ -34,7 +34,6 @@ from tutorsim.analysis.systems.paired_comparison import (
     Contrast,
     against,
     chance_words,
-    contrast_headline,
     contrasts_between,
 )
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import (
@@ -47,12 +46,16 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     cells_of,
     outcome_of,
     repeats_of,
-    rounds,
-    success_rates,
+    rounds_of,
+    success_rate,
     units_of,
 )
 from tutorsim.records import EpisodeRecord
-from tutorsim.records.run_folders_of_any_version_and_retests import makeup_words, panels_of
+from tutorsim.records.run_folders_of_any_version_and_retests import (
+    PanelMakeup,
+    makeup_words,
+    panels_of,
+)
 from tutorsim.vocabularies import BALLOT_FORMATS, CUMULATIVE_BUDGET, PROTOCOLS, TOP_SCORE, Protocol
 
 # --- Ties under random ballots -------------------------------------------------------------------
@@ -218,11 +221,19 @@ def _drawn(protocol: Protocol, n: int, m: int, budget: int) -> tuple[float, ...]
 
 # --- Panels compared -----------------------------------------------------------------------------
 
-Measure = Literal["success", "final_score", "tied", "fallback", "flip"]
+_NAMES: Final = {
+    "success": "success",
+    "final_score": "last judge score",
+    "tied": "final votes tied",
+    "fallback": "decided by the order",
+    "flip": "flips",
+}
 """What panels are contrasted on; the last three are shares of a pair's turns."""
-MEASURES: Final[tuple[Measure, ...]] = get_args(Measure)
-
-VoteMeasure = Literal["tied", "fallback", "flip"]
+_MEANT: Final = {
+    "tied": "Tied: several led the final vote.",
+    "fallback": "Fallback: counting left several, the tie round too; the order decided.",
+    "flip": "Flip: the first vote's leader, a tie going to the order, did not win.",
+}
 """Shares of turns, which random ballots have too."""
 
 
@@ -235,10 +246,16 @@ class PanelVotes:
     found: Diagnostics
     chance: UniformChance | NotEstimable
 
-    def share(self, measure: VoteMeasure) -> Estimate | NotEstimable:
+    def share(self, measure: str) -> Estimate | NotEstimable:
         """The share of turns that were tied, left to the order, or flipped."""
         rates = (self.found.tie_rate, self.found.fallback_rate, self.found.flip)
-        return rates[_VOTES.index(measure)]
+        return dict(zip(_MEANT, rates, strict=True))[measure]
+
+    def by_chance(self, measure: str) -> str:
+        """The same of random ballots, as a cell."""
+        if isinstance(self.chance, NotEstimable):
+            return plain(self.chance)
+        return f"{'' if self.chance.exact else '~'}{getattr(self.chance, measure):.3f}"
 
 
 @dataclass(frozen=True)
@@ -256,155 +273,105 @@ class PanelOutcome:
     rounds: Rounds
 
 
-def panel_votes(source: Source) -> list[PanelVotes]:
-    """Diagnostics of each protocol and panel, beside what random ballots give panels of its size.
-
-    `source`: a run; one that compares no panels has none.
-    """
-    run = source.run
-    found = []
-    for name, makeup in panels_of(run).items():
-        assert run is not None
-        size, study = len(makeup.roles), run.panel
-        for row in diagnostics(of_panel(source, name)):
-            chance: UniformChance | NotEstimable = NotEstimable(
-                "a branch changes who votes, or how"
-            )
-            if study.branch is None:
-                rule = study.rich_protocol if row.protocol == "rich" else row.protocol
-                chance = uniform_chance(
-                    rule,
-                    size,
-                    budget=study.cumulative_budget,
-                    tie_round=study.tie_policy == "tie_round",
-                )
-            found.append(PanelVotes(name, size, row, chance))
-    return sorted(found, key=lambda row: BALLOT_FORMATS.index(row.found.protocol))
-
-
-def panel_outcomes(source: Source) -> list[PanelOutcome]:
-    """Success, last score and turns by benchmark, condition and panel."""
-    found = []
-    for name, makeup in panels_of(source.run).items():
-        own = of_panel(source, name)
-        turns = {(row.benchmark, row.condition): row for row in rounds(own)}
-        cells = dict(cells_of(own.episodes, "benchmark", "condition"))
-        for row in success_rates(own):
-            if row.condition == BASELINE:
-                continue
-            cell = row.benchmark, row.condition
-            found.append(
-                PanelOutcome(
-                    *(row.benchmark, name, len(makeup.roles), row.condition, row.episodes),
-                    success=row.rate,
-                    score=units_of(cells[cell], lambda e: e.final_correctness).mean((0, 1)),
-                    rounds=turns[cell],
-                )
-            )
-    order = list(dict.fromkeys((row.benchmark, row.condition) for row in found))
-    return sorted(found, key=lambda row: order.index((row.benchmark, row.condition)))
-
-
-def panel_contrasts(source: Source) -> list[Contrast]:
-    """Every panel against the study's first, under each condition and on each measure.
-
-    The family of Holm's correction is all of them, of every benchmark and measure.
-    """
-    names = list(panels_of(source.run))
-    if len(names) < 2:
-        return []
-    shares = _turn_shares(source)
-    every = cells_of(source.episodes, "benchmark", "condition")
-    cells = [cell for cell in every if cell[0][1] != BASELINE]
-    found = [
-        row
-        for benchmark in dict.fromkeys(of for (of, _), _ in cells)
-        for measure in MEASURES
-        for (of, condition), episodes in cells
-        if of == benchmark
-        for row in contrasts_between(
-            {
-                panel: repeats_of(own, _value(measure, shares))
-                for (panel,), own in cells_of(episodes, "panel")
-            },
-            against(names, names[0]),
-            cluster=itemgetter(1),
-            ends=(-1, 1),
-            measured=f"in {_NAMES[measure]} ({condition})",
-            benchmark=benchmark,
-            condition=condition,
-            outcome=measure,
-        )
-    ]
-    return corrected(found)
-
-
-Shares = Mapping[str, Mapping[Measure, float | None]]
-
-
-def _turn_shares(source: Source) -> Shares:
-    """Episode → measure → share of its voted turns."""
-    turns = turn_diagnostics(source).select("episode_id", *_VOTES)
-    means = turns.group_by("episode_id").agg(pl.col(_VOTES).cast(pl.Float64).mean())
-    return {row[0]: dict(zip(_VOTES, row[1:], strict=True)) for row in means.iter_rows()}
-
-
-def _value(measure: Measure, shares: Shares) -> Callable[[EpisodeRecord], float | None]:
-    if measure == "success" or measure == "final_score":
-        return partial(outcome_of, outcome=measure)
-    return lambda episode: shares.get(episode.episode_id, {}).get(measure)
-
-
-# --- Tables of panels ----------------------------------------------------------------------------
-
-_NAMES: Final[dict[Measure, str]] = {
-    "success": "success",
-    "final_score": "last judge score",
-    "tied": "final votes tied",
-    "fallback": "decided by the order",
-    "flip": "flips",
-}
-_VOTES: Final[tuple[VoteMeasure, ...]] = get_args(VoteMeasure)
-_MEANT: Final[dict[VoteMeasure, str]] = {
-    "tied": "Tied: several led the final vote.",
-    "fallback": "Fallback: counting left several, the tie round too; the order decided.",
-    "flip": "Flip: the first vote's leader, a tie going to the order, did not win.",
-}
-_BY_CHANCE: Final = (
-    "By chance: every voter draws its ballot uniformly from all that the protocol allows, "
-    f"independently; counted exactly, or, marked ~, from {DRAWS:,} drawn votes (standard error at "
-    "most 0.0025). Sizes differ by chance alone: look at a share beside its chance first."
-)
-
-
 @dataclass(frozen=True)
 class PanelsView:
     """What a run that compares panels says of them, each thing computed once."""
 
     source: Source
 
+    def __bool__(self) -> bool:
+        """Whether the run compares panels at all."""
+        return bool(self.panels)
+
+    @property
+    def panels(self) -> Mapping[str, PanelMakeup]:
+        return panels_of(self.source.run)
+
+    @cached_property
+    def cells(self) -> list[tuple[tuple[str, ...], list[EpisodeRecord]]]:
+        """Episodes that a panel taught, by benchmark and condition."""
+        every = cells_of(self.source.episodes, "benchmark", "condition")
+        return [cell for cell in every if cell[0][1] != BASELINE]
+
     @cached_property
     def votes(self) -> list[PanelVotes]:
-        """Each protocol and panel: ties, fallback and flips beside chance."""
-        return panel_votes(self.source)
+        """Each protocol and panel: ties, fallback and flips beside those of random ballots."""
+        found = []
+        for name, makeup in self.panels.items():
+            assert self.source.run is not None
+            size, study = len(makeup.roles), self.source.run.panel
+            for row in diagnostics(of_panel(self.source, name)):
+                chance: UniformChance | NotEstimable = NotEstimable(
+                    "a branch changes who votes, or how"
+                )
+                if study.branch is None:
+                    rule = study.rich_protocol if row.protocol == "rich" else row.protocol
+                    budget, again = study.cumulative_budget, study.tie_policy == "tie_round"
+                    chance = uniform_chance(rule, size, budget=budget, tie_round=again)
+                found.append(PanelVotes(name, size, row, chance))
+        return sorted(found, key=lambda row: BALLOT_FORMATS.index(row.found.protocol))
 
     @cached_property
     def outcomes(self) -> list[PanelOutcome]:
         """Each condition and panel: what became of the students."""
-        return panel_outcomes(self.source)
+        found = []
+        for cell, episodes in self.cells:
+            by_panel = dict(cells_of(episodes, "panel"))
+            for name, makeup in self.panels.items():
+                if own := by_panel.get((name,)):
+                    (benchmark, condition), rate = cell, success_rate(cell, own)
+                    found.append(
+                        PanelOutcome(
+                            *(benchmark, name, len(makeup.roles), condition, rate.episodes),
+                            success=rate.rate,
+                            score=units_of(own, lambda e: e.final_correctness).mean((0, 1)),
+                            rounds=rounds_of(cell, own),
+                        )
+                    )
+        return found
 
     @cached_property
     def contrasts(self) -> list[Contrast]:
-        """Every panel against the study's first."""
-        return panel_contrasts(self.source)
+        """Every panel against the study's first, under each condition and on each measure.
 
-    def __bool__(self) -> bool:
-        """Whether the run compares panels at all."""
-        return bool(panels_of(self.source.run))
+        The family of Holm's correction is all of them, of every benchmark and measure.
+        """
+        pairs = against(self.panels, next(iter(self.panels), None))
+        values = self._measures() if pairs else {}
+        found = [
+            row
+            for benchmark in dict.fromkeys(of for (of, _), _ in self.cells)
+            for measure, value in values.items()
+            for (of, condition), episodes in self.cells
+            if of == benchmark
+            for row in contrasts_between(
+                {name: repeats_of(own, value) for (name,), own in cells_of(episodes, "panel")},
+                pairs,
+                cluster=itemgetter(1),
+                ends=(-1, 1),
+                measured=f"in {_NAMES[measure]} ({condition})",
+                benchmark=benchmark,
+                condition=condition,
+                outcome=measure,
+            )
+        ]
+        return corrected(found)
 
-    def headline(self) -> str:
-        """Whether any difference between panels is beyond chance."""
-        return contrast_headline(self.contrasts)
+    def _measures(self) -> dict[str, Callable[[EpisodeRecord], float | None]]:
+        """Each measure of an episode; those of votes are the means of its voted turns."""
+        turns = turn_diagnostics(self.source).select("episode_id", *_MEANT)
+        means = turns.group_by("episode_id").agg(pl.col(*_MEANT).cast(pl.Float64).mean())
+        shares = means.rows_by_key("episode_id", named=True, unique=True)
+
+        def share(measure: str, episode: EpisodeRecord) -> float | None:
+            found: float | None = shares.get(episode.episode_id, {}).get(measure)
+            return found
+
+        return {
+            "success": partial(outcome_of, outcome="success"),
+            "final_score": partial(outcome_of, outcome="final_score"),
+            **{measure: partial(share, measure) for measure in _MEANT},
+        }
 
     def words(self) -> str:
         """Which differences between panels are beyond chance."""
@@ -413,93 +380,20 @@ class PanelsView:
     def tables(self) -> tuple[Table, ...]:
         """Who sits where, how each panel voted, what became of its students, and contrasts."""
         return present(
-            self.roster_table(),
-            *(self._votes_table(measure) for measure in _VOTES),
-            self.outcomes_table(),
-            *(self.contrast_table(measure) for measure in MEASURES),
+            roster_table(self),
+            *(_votes_table(self, measure) for measure in _MEANT),
+            outcomes_table(self),
+            *(panel_contrasts_table(self, measure) for measure in _NAMES),
         )
 
     def to_json(self) -> dict[str, object]:
         """The same as values."""
         return {
-            "panels": {n: m.model_dump(mode="json") for n, m in panels_of(self.source.run).items()},
+            "panels": {name: made.model_dump(mode="json") for name, made in self.panels.items()},
             "votes": to_json(self.votes),
             "outcomes": to_json(self.outcomes),
             "contrasts": to_json(list(map(_values, self.contrasts))),
         }
-
-    def roster_table(self) -> Table | None:
-        """Who sits on each panel, and whom it prefers where counting leaves a tie."""
-        return table(
-            "panels",
-            "The panels",
-            "Roles in the panel's order, to whose first a tie goes that counting leaves. Placebos "
-            "show what chosen roles are worth: copies of one role differ in nothing but their "
-            "draws, and roles by lot are no design. Voters see labels alone, never a role's name "
-            "or a copy's number.",
-            ["panel", "made of", "size"],
-            [
-                (name, makeup_words(made), len(made.roles))
-                for name, made in panels_of(self.source.run).items()
-            ],
-        )
-
-    def _votes_table(self, measure: VoteMeasure) -> Table | None:
-        """One share of turns by protocol and panel, beside random ballots."""
-        return table(
-            f"panel-{measure}",
-            f"{_NAMES[measure].capitalize()}, by size",
-            f"Share of turns [95 % interval over tasks]. {_MEANT[measure]} {_BY_CHANCE}",
-            ["protocol", "panel", "size", "turns", measure, "by chance"],
-            [
-                (
-                    *(row.found.protocol, row.panel, row.size, row.found.turns),
-                    *(estimate(row.share(measure)), _chance(row, measure)),
-                )
-                for row in self.votes
-            ],
-        )
-
-    def outcomes_table(self) -> Table | None:
-        """Success, last score and turns by condition and panel."""
-        several = len({row.benchmark for row in self.outcomes}) > 1
-        return table(
-            "panel-outcomes",
-            "What became of the students, by panel",
-            "Means over complete episodes [95 % intervals over tasks]. Score: the judge's last. "
-            "Turns: tutoring turns of an episode, 0 where the first attempt succeeded.",
-            [
-                *(("benchmark",) if several else ()),
-                *("condition", "panel", "size", "episodes", "success", "score", "turns"),
-            ],
-            [
-                (
-                    *((row.benchmark,) if several else ()),
-                    *(row.condition, row.panel, row.size, row.episodes),
-                    *(estimate(row.success), estimate(row.score), estimate(row.rounds.mean)),
-                )
-                for row in self.outcomes
-            ],
-        )
-
-    def contrast_table(self, measure: Measure) -> Table | None:
-        """Every panel against the study's first, on one measure."""
-        rows = [row for row in self.contrasts if row.outcome == measure]
-        several = len({row.benchmark for row in rows}) > 1
-        return of_rows(
-            f"panel-contrasts-{measure}",
-            f"{_NAMES[measure].capitalize()}: one panel against another",
-            "Mean difference [95 % interval over tasks] to the study's first panel, paired on task "
-            f"and persona{'; shares of the turns of a pair' * (measure in _VOTES)}. First attempts "
-            "are drawn separately in each episode. p: signs flipped by task, exact unless marked "
-            f"~, with Holm's correction over all {len(self.contrasts)} contrasts of panels. "
-            "Detectable: the least mean difference that so many tasks with this spread would show "
-            "with 80 % power.",
-            [row.cells(*(("benchmark",) * several), *_COLUMNS) for row in rows],
-        )
-
-
-_COLUMNS: Final = ("condition", "difference of", "pairs", "difference", "p", "detectable")
 
 
 def _values(row: Contrast) -> dict[str, object]:
@@ -507,11 +401,82 @@ def _values(row: Contrast) -> dict[str, object]:
     return {**row.values("benchmark", "condition"), "measure": row.outcome, **tested}
 
 
-def certain_table(source: Source, per_turn: pl.DataFrame) -> Table | None:
-    """Turns of each panel whose winner under another protocol the ballots settle.
+# --- Tables of panels ----------------------------------------------------------------------------
 
-    `per_turn`: a recount's turns under the four protocols, nobody exempt, one reading of ties.
-    """
+
+@table("panels", "The panels")
+def roster_table(of: PanelsView) -> Iterator[Row]:
+    """Roles in the panel's order, to whose first a tie goes that counting leaves. Placebos show
+    what chosen roles are worth: copies of one role differ in nothing but their draws, and roles by
+    lot are no design. Voters see labels alone, never a role's name or a copy's number."""
+    for name, made in of.panels.items():
+        yield {"panel": name, "made of": makeup_words(made), "size": len(made.roles)}
+
+
+def _votes_table(of: PanelsView, measure: str) -> Table | None:
+    """One share of turns by protocol and panel, beside random ballots."""
+    return of_rows(
+        f"panel-{measure}",
+        f"{_NAMES[measure].capitalize()}, by size",
+        f"Share of turns [95 % interval over tasks]. {_MEANT[measure]} By chance: every voter "
+        "draws its ballot uniformly from all that the protocol allows, independently; counted "
+        f"exactly, or, marked ~, from {DRAWS:,} drawn votes (standard error at most 0.0025). "
+        "Sizes differ by chance alone: look at a share beside its chance first.",
+        [
+            {
+                "protocol": row.found.protocol,
+                "panel": row.panel,
+                "size": row.size,
+                "turns": row.found.turns,
+                measure: estimate(row.share(measure)),
+                "by chance": row.by_chance(measure),
+            }
+            for row in of.votes
+        ],
+    )
+
+
+@table("panel-outcomes", "What became of the students, by panel")
+def outcomes_table(of: PanelsView) -> Iterator[Row]:
+    """Means over complete episodes [95 % intervals over tasks]. Score: the judge's last. Turns:
+    tutoring turns of an episode, 0 where the first attempt succeeded."""
+    several = len({row.benchmark for row in of.outcomes}) > 1
+    for row in of.outcomes:
+        yield {
+            **({"benchmark": row.benchmark} if several else {}),
+            "condition": row.condition,
+            "panel": row.panel,
+            "size": row.size,
+            "episodes": row.episodes,
+            "success": estimate(row.success),
+            "score": estimate(row.score),
+            "turns": estimate(row.rounds.mean),
+        }
+
+
+def panel_contrasts_table(of: PanelsView, measure: str) -> Table | None:
+    """Every panel against the study's first, on one measure."""
+    rows = [row for row in of.contrasts if row.outcome == measure]
+    several = len({row.benchmark for row in rows}) > 1
+    columns = ("condition", "difference of", "pairs", "difference", "p", "detectable")
+    return of_rows(
+        f"panel-contrasts-{measure}",
+        f"{_NAMES[measure].capitalize()}: one panel against another",
+        "Mean difference [95 % interval over tasks] to the study's first panel, paired on task "
+        f"and persona{'; shares of the turns of a pair' * (measure in _MEANT)}. First attempts are "
+        "drawn separately in each episode. p: signs flipped by task, exact unless marked ~, with "
+        f"Holm's correction over all {len(of.contrasts)} contrasts of panels. Detectable: the "
+        "least mean difference that so many tasks with this spread would show with 80 % power.",
+        [row.cells(*(("benchmark",) * several), *columns) for row in rows],
+    )
+
+
+@table("panel-certain", "Certain under another rule, by size")
+def certain_table(of: tuple[Source, pl.DataFrame]) -> Iterator[Row]:
+    """Turns with exactly one possible winner under each protocol, ties going to the fallback order:
+    what ballots of one format tell of another gets less as panels grow. Not settled: answers (over
+    the four columns) that would take more work than is allowed, counted as not certain."""
+    source, per_turn = of  # a recount's turns, nobody exempt, one reading of ties
     panel_of = {e.episode_id: e.panel for e in source.episodes}
     panel = pl.col("episode_id").replace_strict(panel_of, default=None, return_dtype=pl.String)
     turns = per_turn.with_columns(panel=panel).filter(pl.col("panel").is_not_null())
@@ -521,27 +486,14 @@ def certain_table(source: Source, per_turn: pl.DataFrame) -> Table | None:
         unsettled=(~pl.col("settled")).sum(),
     )
     cells = {row[:3]: row[3:] for row in counts.iter_rows()}
-    rows = []
     for protocol in BALLOT_FORMATS:
         for name, made in panels_of(source.run).items():
-            own = [cells.get((protocol, name, target)) for target in PROTOCOLS]
-            if any(own):
-                shares = ["–" if c is None else part_of(c[1], c[0]) for c in own]
-                left = sum(c[2] for c in own if c is not None)
-                rows.append((protocol, name, len(made.roles), *shares, left))
-    return table(
-        "panel-certain",
-        "Certain under another rule, by size",
-        "Turns with exactly one possible winner under each protocol, ties going to the "
-        "fallback order: what ballots of one format tell of another gets less as panels "
-        "grow. Not settled: answers (over the four columns) that would take more work than is "
-        "allowed, counted as not certain.",
-        ["protocol", "panel", "size", *(f"under {target}" for target in PROTOCOLS), "not settled"],
-        rows,
-    )
-
-
-def _chance(row: PanelVotes, measure: VoteMeasure) -> str:
-    if isinstance(row.chance, NotEstimable):
-        return plain(row.chance)
-    return f"{'' if row.chance.exact else '~'}{getattr(row.chance, measure):.3f}"
+            own = {target: cells.get((protocol, name, target)) for target in PROTOCOLS}
+            if any(own.values()):
+                yield {
+                    "protocol": protocol,
+                    "panel": name,
+                    "size": len(made.roles),
+                    **{f"under {t}": part_of(c[1], c[0]) if c else "–" for t, c in own.items()},
+                    "not settled": sum(c[2] for c in own.values() if c),
+                }

@@ -142,23 +142,27 @@ def successes(source: Source) -> list[Success]:
 
 def success_rates(source: Source) -> list[SuccessRate]:
     """Success by benchmark and condition, over all personas and tasks."""
-    found = []
-    for (benchmark, condition), episodes in cells_of(source.episodes, "benchmark", "condition"):
-        units = units_of(episodes, _success)
-        number = len(units.values) + units.unknown
-        found.append(SuccessRate(benchmark, condition, number, units.unknown, units.share()))
-    return found
+    return [success_rate(*cell) for cell in cells_of(source.episodes, "benchmark", "condition")]
+
+
+def success_rate(cell: tuple[str, ...], episodes: Sequence[EpisodeRecord]) -> SuccessRate:
+    """Success in a cell, a benchmark and a condition."""
+    units = units_of(episodes, _success)
+    number = len(units.values) + units.unknown
+    return SuccessRate(cell[0], cell[1], number, units.unknown, units.share())
 
 
 def rounds(source: Source) -> list[Rounds]:
     """Tutoring turns per episode by benchmark and condition."""
-    found = []
-    for (benchmark, condition), episodes in cells_of(source.episodes, "benchmark", "condition"):
-        taken = units_of(episodes, _turns_taken)
-        fired = units_of([e for e in episodes if e.turns_taken], _turns_taken)
-        n, tutored = len(taken.values), len(fired.values)
-        found.append(Rounds(benchmark, condition, n, tutored, taken.mean(), fired.mean()))
-    return found
+    return [rounds_of(*cell) for cell in cells_of(source.episodes, "benchmark", "condition")]
+
+
+def rounds_of(cell: tuple[str, ...], episodes: Sequence[EpisodeRecord]) -> Rounds:
+    """Tutoring turns per episode in a cell, a benchmark and a condition."""
+    taken = units_of(episodes, _turns_taken)
+    fired = units_of([e for e in episodes if e.turns_taken], _turns_taken)
+    n, tutored = len(taken.values), len(fired.values)
+    return Rounds(cell[0], cell[1], n, tutored, taken.mean(), fired.mean())
 
 
 def outcome_of(episode: EpisodeRecord, outcome: Outcome) -> float | None:

@@ -23,9 +23,7 @@ from tutorsim.analysis.systems.panel.contrasts import compare_runs
 from tutorsim.analysis.systems.panel.panels_compared_and_random_ballots import (
     PanelsView,
     leaders_by_chance,
-    panel_contrasts,
-    panel_outcomes,
-    panel_votes,
+    panel_contrasts_table,
     uniform_chance,
 )
 from tutorsim.ballots_and_decisions import decide
@@ -71,7 +69,7 @@ def source():
 
 
 def test_each_panel_has_its_own_rates_beside_those_of_random_ballots(source):
-    three, copies = panel_votes(source)
+    three, copies = PanelsView(source).votes
     assert (three.panel, three.size, copies.panel, copies.size) == ("three", 3, "copies", 3)
     tied = [(r.value, r.n) for r in (three.share("tied"), copies.share("tied"))]  # type: ignore[union-attr]
     assert tied == [(pytest.approx(1 / 3), 3), (pytest.approx(2 / 3), 3)]
@@ -88,7 +86,7 @@ def test_ties_go_to_the_first_in_the_panels_own_order(source):
 
 
 def test_outcomes_are_per_panel_and_leave_the_single_tutor_out(source):
-    three, copies = panel_outcomes(source)
+    three, copies = PanelsView(source).outcomes
     assert [row.panel for row in (three, copies)] == ["three", "copies"]
     assert [row.success.value for row in (three, copies)] == pytest.approx([1 / 3, 0])  # type: ignore[union-attr]
     assert three.score.value == pytest.approx(1.3 / 3)  # type: ignore[union-attr]
@@ -96,13 +94,13 @@ def test_outcomes_are_per_panel_and_leave_the_single_tutor_out(source):
     many = tuple(
         first.model_copy(update={"task_id": f"t{i}", "episode_id": f"e{i}"}) for i in range(20)
     )
-    [alike] = panel_outcomes(replace(source, episodes=many))
+    [alike] = PanelsView(replace(source, episodes=many)).outcomes
     score = alike.score
     assert score.interval.low < score.value < score.interval.high  # type: ignore[union-attr]
 
 
 def test_panels_are_contrasted_with_the_first_over_shared_tasks(source):
-    found = {row.outcome: row for row in panel_contrasts(source)}
+    found = {row.outcome: row for row in PanelsView(source).contrasts}
     assert {(row.first, row.second, row.condition) for row in found.values()} == {
         ("three", "copies", "simple")
     }
@@ -116,7 +114,7 @@ def test_panels_are_contrasted_with_the_first_over_shared_tasks(source):
 
 def test_a_single_pair_is_counted(source):
     one = replace(source, episodes=tuple(e for e in source.episodes if e.task_id == "t1"))
-    made = PanelsView(one).contrast_table("success")
+    made = panel_contrasts_table(PanelsView(one), "success")
     [row] = made.data.iter_rows(named=True)
     assert row["pairs"] == 1
 

@@ -38,15 +38,8 @@ class AskedTurn(NamedTuple):
     place: Place
     candidates: tuple[str, ...]
     """Everybody who stands, in the fallback order that the turn was decided under."""
-    winner: str
-    final_leader: str
-    """Of the final vote alone, a tie going to the order."""
-    initial_leader: str | None
-    """Of the first vote, likewise; `None` where none was held."""
-    outside: bool
-    """The winner is not among the leaders of the first vote."""
-    shift: float | None
-    """Of the vote shares; `None` where it is undefined."""
+    logged: "Mapping[Quantity, float]"
+    """Those of its quantities that are defined; none where no first vote was held."""
 
     @property
     def cluster(self) -> Cluster:
@@ -110,15 +103,17 @@ def _turns(source: Source) -> Iterator[AskedTurn]:
         standing = panel.final.candidates.tolist()
         for turn, own, first in zip(panel.final.turn.tolist(), standing, led, strict=True):
             leader, shift = int(table.leader[turn]), float(table.shift[turn])
+            logged: dict[Quantity, float] = {
+                "flip": float(table.winner[turn] != leader),
+                "flip_set": float(table.outside[turn]),
+                "leader": float(own[first] != leader),
+                **({} if isnan(shift) else {"shift": shift}),
+            }
             yield AskedTurn(
                 key=TurnKey(*keys[turn]),
                 place=Place(*places[turn]),
                 candidates=tuple(table.order[c] for c in own),
-                winner=table.order[table.winner[turn]],
-                final_leader=table.order[own[first]],
-                initial_leader=None if leader < 0 else table.order[leader],
-                outside=bool(table.outside[turn]),
-                shift=None if isnan(shift) else shift,
+                logged=logged if leader >= 0 else {},
             )
 
 
@@ -421,9 +416,14 @@ def answered_by(stated: Provenance) -> str:
 
 def ballot_agreement(votes: Sequence[AskedVote]) -> BallotAgreement:
     """The agreement of single ballots over votes in one format, at least one."""
-    pairs = [pair for vote in votes for pair in _pairs(vote)]
-    kinds = Counter((pair.one is None) + (pair.other is None) for pair in pairs)
-    cast = [(p.one, p.other, p.cluster) for p in pairs if p.one is not None and p.other is not None]
+    pairs = [
+        (one, other, vote.turn.cluster)
+        for vote in votes
+        for asked in vote.askings
+        for one, other in combinations([_answer(b, vote.turn.candidates) for b in asked], 2)
+    ]
+    kinds = Counter((one is None) + (other is None) for one, other, _ in pairs)
+    cast = [(one, other, cluster) for one, other, cluster in pairs if one and other]
     clusters = [cluster for _, _, cluster in cast]
     stages = {vote.stage for vote in votes}
     return BallotAgreement(
@@ -433,40 +433,17 @@ def ballot_agreement(votes: Sequence[AskedVote]) -> BallotAgreement:
         pairs=len(pairs),
         one_abstained=kinds[1],
         both_abstained=kinds[2],
-        same=_share([one.said == other.said for one, other, _ in cast], clusters),
-        same_top=_share([one.top == other.top for one, other, _ in cast], clusters),
+        same=_share([one[0] == other[0] for one, other, _ in cast], clusters),
+        same_top=_share([one[1] == other[1] for one, other, _ in cast], clusters),
         chance=_chance(votes),
     )
 
 
-class _Answer(NamedTuple):
-    """What a ballot that is no abstention says, and whom it puts first."""
-
-    said: Hashable
-    top: frozenset[str]
-
-
-class _Pair(NamedTuple):
-    """Two askings of one voter's prompt; `None` for an abstention."""
-
-    one: _Answer | None
-    other: _Answer | None
-    cluster: Cluster
-
-
-def _pairs(vote: AskedVote) -> list[_Pair]:
-    candidates, cluster = vote.turn.candidates, vote.turn.cluster
-    return [
-        _Pair(one, other, cluster)
-        for asked in vote.askings
-        for one, other in combinations([_answer(ballot, candidates) for ballot in asked], 2)
-    ]
-
-
-def _answer(ballot: BallotRecord, candidates: Sequence[str]) -> _Answer | None:
-    if ballot.parsed is None:
-        return None
-    return _Answer(said(ballot), top_of(ballot, candidates))
+def _answer(
+    ballot: BallotRecord, candidates: Sequence[str]
+) -> tuple[Hashable, frozenset[str]] | None:
+    """What a ballot says, and whom it puts first; `None` for an abstention."""
+    return None if ballot.parsed is None else (said(ballot), top_of(ballot, candidates))
 
 
 def _share(alike: Sequence[bool], clusters: Sequence[Cluster]) -> Estimate | NotEstimable:
@@ -542,12 +519,12 @@ def _beside(cells: Cells) -> list[BesideFloor]:
 def _quantity(
     quantity: Quantity, votes: Sequence[AskedVote], floors: Sequence[Floor]
 ) -> BesideFloor:
-    rows = []
-    for vote, of in zip(votes, floors, strict=True):
-        seen = _logged(quantity, vote.turn)
-        expected = of.flip if quantity == "leader" else getattr(of, quantity)
-        if seen is not None and expected is not None:
-            rows.append((seen, expected, vote.turn.cluster, of.exact))
+    rows = [
+        (vote.turn.logged[quantity], expected, vote.turn.cluster, of.exact)
+        for vote, of in zip(votes, floors, strict=True)
+        if (expected := of.flip if quantity == "leader" else getattr(of, quantity)) is not None
+        and quantity in vote.turn.logged
+    ]
     clusters = [cluster for _, _, cluster, _ in rows]
 
     def mean(values: Sequence[float]) -> Estimate | NotEstimable:
@@ -567,15 +544,3 @@ def _quantity(
         ),
         sampled=sum(not exact for *_, exact in rows),
     )
-
-
-def _logged(quantity: Quantity, turn: AskedTurn) -> float | None:
-    """A quantity of one turn as logged; `None` where it is not defined."""
-    if turn.initial_leader is None:
-        return None
-    if quantity == "shift":
-        return turn.shift
-    if quantity == "flip_set":
-        return float(turn.outside)
-    chosen = turn.final_leader if quantity == "leader" else turn.winner
-    return float(chosen != turn.initial_leader)

@@ -1,9 +1,10 @@
 """Where another rule would have left the logged path, and what that leaves known."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from math import fsum
-from typing import Any, Final, Literal, cast
+from typing import Final, cast
 
 import numpy as np
 import polars as pl
@@ -17,8 +18,7 @@ from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import (
     places_of,
     turn_table,
 )
-from tutorsim.analysis.pages import cells_and_tables
-from tutorsim.analysis.pages.cells_and_tables import Table, Written, bounds, plain
+from tutorsim.analysis.pages.cells_and_tables import Table, Written, bounds, of_rows, plain
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.recount import make_plan, recount
 from tutorsim.analysis.recount.recount_plan_and_own_rules import (
@@ -106,11 +106,27 @@ def diverge(source: Source, alternatives: Alternatives, *, question: str) -> Div
     """
     complete = (e for e in source.episodes if e.status == "complete")
     records = {e.episode_id: e for e in complete if e.condition != "baseline"}
-    found = _episodes(source, alternatives).rows_by_key("episode_id", named=True, unique=True)
-    names = list(records) + [name for name in found if name not in records]
-    rows = [_row(name, found.get(name, _NO_TURNS), records.get(name)) for name in names]
-    frame = pl.DataFrame(rows, schema=DIVERGENCE_SCHEMA, orient="row")
-    return Divergence(question, frame, _coverage(frame, records), _caption(source, question, frame))
+    columns = ("episode_id", "benchmark", "condition")
+    rows = [[getattr(e, name) for name in columns] for e in records.values()]
+    known = pl.DataFrame(rows, dict.fromkeys(columns, pl.String), orient="row")
+    found = _episodes(source, alternatives)
+    unknown = found.select(columns).join(known, on="episode_id", how="anti", maintain_order="left")
+    path = (
+        pl.when(pl.col("first_certain").is_not_null())
+        .then(pl.lit("divergent"))
+        .when(pl.col("first_possible").is_not_null())
+        .then(pl.lit("possible"))
+        .otherwise(pl.lit("covered"))
+    )
+    frame = (
+        pl.concat([known, unknown])
+        .join(found.drop(columns[1:]), on="episode_id", how="left", maintain_order="left")
+        .with_columns(pl.col("turns").fill_null(0), path=path)
+        .select(pl.col(name).cast(kind) for name, kind in DIVERGENCE_SCHEMA.items())
+    )
+    cells = frame.group_by("benchmark", "condition", maintain_order=True)
+    coverage = tuple(_cell(key, own, records) for key, own in cells)
+    return Divergence(question, frame, coverage, _caption(source, question, frame))
 
 
 def under_order(source: Source, order: Sequence[str]) -> Alternatives:
@@ -213,66 +229,36 @@ def _episodes(source: Source, alternatives: Alternatives) -> pl.DataFrame:
     )
 
 
-_NO_TURNS: Final[Mapping[str, Any]] = dict.fromkeys(DIVERGENCE_SCHEMA) | {"turns": 0}
-
-
-def _row(name: str, found: Mapping[str, Any], record: EpisodeRecord | None) -> tuple[Any, ...]:
-    return (
-        name,
-        record.benchmark if record else found["benchmark"],
-        record.condition if record else found["condition"],
-        found["turns"],
-        _path(found["first_possible"] is not None, found["first_certain"] is not None),
-        *(found[key] for key in ("first_possible", "first_certain")),
-        *(found[key] for key in ("logged_winner", "alternatives")),
-    )
-
-
-def _path(may: bool, must: bool) -> Literal["covered", "possible", "divergent"]:
-    if must:
-        return "divergent"
-    return "possible" if may else "covered"
-
-
-def _coverage(frame: pl.DataFrame, records: Mapping[str, EpisodeRecord]) -> tuple[Coverage, ...]:
-    cells = frame.group_by("benchmark", "condition", maintain_order=True)
-    return tuple(_cell(key, rows, records) for key, rows in cells)
-
-
 def _cell(
     key: tuple[object, ...], rows: pl.DataFrame, records: Mapping[str, EpisodeRecord]
 ) -> Coverage:
-    paths = rows["path"].to_list()
+    paths, of = rows["path"].to_list(), [records.get(name) for name in rows["episode_id"]]
     n, covered, divergent = len(paths), paths.count("covered"), paths.count("divergent")
-    known = [
-        (records.get(e), p == "covered") for e, p in zip(rows["episode_id"], paths, strict=True)
-    ]
-    values = {
-        name: [(None if e is None else outcome_of(e, name), kept) for e, kept in known]
-        for name in _COVERED
-    }
+    kept = [path == "covered" for path in paths]
+    values = {name: [outcome_of(e, name) if e else None for e in of] for name in _COVERED}
+    benchmark, condition = (None if value is None else str(value) for value in key)
     return Coverage(
-        benchmark=None if key[0] is None else str(key[0]),
-        condition=None if key[1] is None else str(key[1]),
+        benchmark=benchmark,
+        condition=condition,
         episodes=n,
         covered=covered,
         divergent=divergent,
         coverage=Bounds(covered / n, (n - divergent) / n, n),
-        on_covered={name: _mean([v for v, kept in vs if kept]) for name, vs in values.items()},
-        bounds={name: _worst_case(vs) for name, vs in values.items()},
-        logged={name: _mean([v for v, _ in vs]) for name, vs in values.items()},
+        on_covered={name: _mean(compress(vs, kept)) for name, vs in values.items()},
+        bounds={name: _worst_case(vs, kept) for name, vs in values.items()},
+        logged={name: _mean(vs) for name, vs in values.items()},
     )
 
 
-def _mean(values: Sequence[float | None]) -> float | NotEstimable:
+def _mean(values: Iterable[float | None]) -> float | NotEstimable:
     return mean_of([value for value in values if value is not None], _NO_OUTCOME)
 
 
-def _worst_case(values: Sequence[tuple[float | None, bool]]) -> Bounds | NotEstimable:
+def _worst_case(values: Sequence[float | None], kept: Sequence[bool]) -> Bounds | NotEstimable:
     """Bounds where every outcome that is not known may be 0 or 1, unscored ones among them."""
-    if all(value is None for value, _ in values):
+    if all(value is None for value in values):
         return NotEstimable(_NO_OUTCOME)
-    known = [value for value, kept in values if kept and value is not None]
+    known = [value for value in compress(values, kept) if value is not None]
     n = len(values)
     return Bounds(fsum(known) / n, (fsum(known) + n - len(known)) / n, n)
 
@@ -295,7 +281,6 @@ _COVERAGE: Final = (
     "any other episode leaves the log at its first turn that diverges."
 )
 _BOUNDS: Final = "its bounds let every outcome after a turn that may diverge be a success or none."
-_COLUMNS: Final = ("episodes", "covered", "may diverge", "diverge for certain")
 
 
 def alternatives_table(found: Sequence[Divergence], logged: str | None) -> Table | None:
@@ -303,21 +288,23 @@ def alternatives_table(found: Sequence[Divergence], logged: str | None) -> Table
 
     `logged`: success as logged; `None` where no outcome is known.
     """
-    rows = []
-    for of in found:
-        paths = of.episodes.get_column("path").to_list()
-        counts = [paths.count(path) for path in ("covered", "possible", "divergent")]
-        success = [] if logged is None else [_pooled([c.bounds["success"] for c in of.coverage])]
-        if paths:
-            rows.append((of.question, len(paths), *counts, *success))
-    return cells_and_tables.table(
+    rows = [
+        {
+            "alternative": of.question,
+            **_counts(of.coverage),
+            **(
+                {f"success: {logged} as logged, bounds": _pooled(of.coverage)}
+                if logged is not None
+                else {}
+            ),
+        }
+        for of in found
+        if of.coverage
+    ]
+    return of_rows(
         "divergence",
         "How far the recording speaks for another rule",
         f"Episodes with a panel. {_COVERAGE} Success is the share of all these episodes; {_BOUNDS}",
-        [
-            *("alternative", *_COLUMNS),
-            *([] if logged is None else [f"success: {logged} as logged, bounds"]),
-        ],
         rows,
     )
 
@@ -343,10 +330,7 @@ def coverage_table(of: Divergence) -> Iterator[Row]:
         yield {
             "benchmark": row.benchmark or "",
             "condition": row.condition or "",
-            "episodes": row.episodes,
-            "covered": row.covered,
-            "may diverge": row.episodes - row.covered - row.divergent,
-            "diverge for certain": row.divergent,
+            **_counts([row]),
             "coverage": bounds(row.coverage),
             **(success if known else {}),
         }
@@ -367,12 +351,22 @@ def first_turns_table(of: Divergence) -> Iterator[Row]:
             }
 
 
-def _pooled(cells: Sequence[Bounds | NotEstimable]) -> Written:
-    known = [cell for cell in cells if isinstance(cell, Bounds)]
-    n = sum(cell.n for cell in known)
+def _counts(cells: Sequence[Coverage]) -> dict[str, int]:
+    """Episodes of some cells, by whether they leave the log."""
+    names = ("episodes", "covered", "divergent")
+    whole, covered, certain = (sum(getattr(cell, name) for cell in cells) for name in names)
+    may = {"may diverge": whole - covered - certain, "diverge for certain": certain}
+    return {"episodes": whole, "covered": covered, **may}
+
+
+def _pooled(cells: Sequence[Coverage]) -> Written:
+    """Bounds of success over the cells in which it is known."""
+    every = [cell.bounds["success"] for cell in cells]
+    known = [one for one in every if isinstance(one, Bounds)]
+    n = sum(one.n for one in known)
     if not n:
         return bounds(NotEstimable("no outcome is known"))
-    low, high = (sum(getattr(c, end) * c.n for c in known) / n for end in ("low", "high"))
+    low, high = (sum(getattr(one, end) * one.n for one in known) / n for end in ("low", "high"))
     return bounds(Bounds(low, high, n))
 
 

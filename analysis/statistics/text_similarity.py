@@ -13,70 +13,48 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import without_shared_turns
+from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, mean_over_tasks
 from tutorsim.errors import UsageError
 from tutorsim.regular_files_and_digests import open_named, read_named
 
 # --- Proposal similarity -------------------------------------------------------------------------
 
-SIMILARITY_SCHEMA: Final = pl.Schema(
-    {
-        "episode_id": pl.String(),
-        "benchmark": pl.String(),
-        "task": pl.String(),
-        "condition": pl.String(),
-        "turn": pl.Int64(),
-        "version": pl.String(),  # initial or final
-        "similarity": pl.Float64(),  # mean over pairs; null with fewer than two texts with words
-    }
-)
-"""One row per panel turn and version of its proposals."""
-
 Vector = Mapping[str, float]
 V = TypeVar("V")
 
 
-def similarities(source: Source) -> pl.DataFrame:
-    """Mean pairwise similarity of each panel turn's proposals: see `SIMILARITY_SCHEMA`."""
-    panels = [
-        ((e.episode_id, e.benchmark, e.task_id, e.condition, turn.turn, version), texts)
+def role_collapse(source: Source) -> dict[str, dict[str, Estimate | NotEstimable]]:
+    """Condition → mean similarity of the drafts of a turn, `initial` and `final`, over tasks.
+
+    A turn with fewer than two drafts that have words has none.
+    """
+    drafts = [
+        ((e.condition, version), (e.benchmark, e.task_id), [p.text for p in proposals.values()])
         for e in without_shared_turns(source.episodes)
         if e.status == "complete"
         for turn in e.turns
         if turn.decision is not None
-        for version, texts in (
-            ("initial", [p.text for p in turn.proposals_initial.values()]),
-            ("final", [p.text for p in turn.proposals_final.values()]),
+        for version, proposals in (
+            ("initial", turn.proposals_initial),
+            ("final", turn.proposals_final),
         )
     ]
-    means = text_similarities([texts for _, texts in panels])
-    rows = [(*place, mean) for (place, _), mean in zip(panels, means, strict=True)]
-    return pl.DataFrame(rows, schema=SIMILARITY_SCHEMA, orient="row")
-
-
-def role_collapse(source: Source) -> dict[str, dict[str, Estimate | NotEstimable]]:
-    """Condition → `initial`, `final` and `change` of the mean similarity, with intervals."""
-    frame = similarities(source)
-    wide = (
-        frame.pivot(
-            "version",
-            index=["benchmark", "task", "condition", "episode_id", "turn"],
-            values="similarity",
-        )
-        if frame.height
-        else frame
+    means = text_similarities([texts for *_, texts in drafts])
+    known = by_key(
+        (cell, (mean, task))
+        for (cell, task, _), mean in zip(drafts, means, strict=True)
+        if mean is not None
     )
     found: dict[str, dict[str, Estimate | NotEstimable]] = {}
-    for (condition,), turns in wide.group_by("condition", maintain_order=True):
-        turns = turns.with_columns(change=pl.col("final") - pl.col("initial"))
-        found[str(condition)] = {
-            name: _mean(turns.drop_nulls(name), name) for name in ("initial", "final", "change")
-        }
+    for condition, version in dict.fromkeys(cell for cell, *_ in drafts):
+        rows = known.get((condition, version), [])
+        values, tasks = [mean for mean, _ in rows], [task for _, task in rows]
+        found.setdefault(condition, {})[version] = mean_over_tasks(values, tasks, ends=(0, 1))
     return found
 
 
@@ -113,12 +91,6 @@ def _cosine_of_words(a: Vector, b: Vector) -> float:
 def _mean_of_pairs(vectors: Sequence[V], cosine: Callable[[V, V], float]) -> float | None:
     cosines = [min(1.0, cosine(a, b)) for a, b in combinations(vectors, 2)]
     return sum(cosines) / len(cosines) if cosines else None
-
-
-def _mean(turns: pl.DataFrame, name: str) -> Estimate | NotEstimable:
-    return mean_over_tasks(
-        turns[name].to_list(), turns.select("benchmark", "task").rows(), ends=(0, 1)
-    )
 
 
 # --- Text embeddings -----------------------------------------------------------------------------

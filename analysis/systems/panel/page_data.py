@@ -403,7 +403,7 @@ class Evidence:
 
     @cached_property
     def similarity(self) -> dict[str, dict[str, Estimate | NotEstimable]]:
-        """Condition → similarity of the drafts: `initial`, `final`, `change`."""
+        """Condition → similarity of the drafts, `initial` and `final`."""
         return role_collapse(self.source)
 
     @cached_property

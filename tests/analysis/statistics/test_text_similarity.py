@@ -13,10 +13,10 @@ from tutorsim.analysis.statistics.text_similarity import (
     embedded_similarities,
     open_embedding,
     role_collapse,
-    similarities,
     text_similarities,
 )
 from tutorsim.errors import UsageError
+from tutorsim.records import Proposal
 
 WORDS = {"yes": (1.0, 0.0), "no": (0.0, 1.0), "perhaps": (0.6, 0.8)}
 
@@ -127,22 +127,19 @@ def test_texts_without_words_are_left_out_and_one_text_has_no_similarity():
     ]
 
 
-def test_role_collapse_is_per_condition_with_its_change():
+def test_role_collapse_is_per_condition_of_first_and_of_revised_drafts():
     same = dict.fromkeys(
         ("scaffolding", "misconception", "motivation", "metacognitive"), "the same"
     )
     turn = panel_turn("simple", {"scaffolding": "motivation"}, texts=same)
-    source = panel_source(panel_episode(turn), panel_episode(turn, task="t2"), panel_episode())
-    assert similarities(source).select("task", "version", "similarity").rows() == [
-        ("t1", "initial", pytest.approx(1)),
-        ("t1", "final", pytest.approx(1)),
-        ("t2", "initial", pytest.approx(1)),
-        ("t2", "final", pytest.approx(1)),
-    ]
+    apart = {"scaffolding": Proposal(text="one"), "motivation": Proposal(text="other")}
+    revised = turn.model_copy(update={"proposals_final": apart})
+    source = panel_source(panel_episode(turn), panel_episode(revised, task="t2"), panel_episode())
     found = role_collapse(source)
     assert list(found) == ["simple"]
-    change = found["simple"]["change"]
-    assert (change.value, change.n) == (0, 2)
+    first, last = found["simple"]["initial"], found["simple"]["final"]
+    assert (first.value, first.n) == (pytest.approx(1), 2)
+    assert (last.value, last.n) == (pytest.approx(1 / 2), 2)
 
 
 def test_a_run_without_panels_has_no_role_collapse():

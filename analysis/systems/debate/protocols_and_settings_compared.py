@@ -402,56 +402,41 @@ def outcomes_under(settings: Mapping[str, Sequence[str]]) -> Table:
     )
 
 
-_SETTINGS: Final = ("vote_from", "majority", "undecided", "merge_identical", "agreement_reading")
+_SETTABLE: Final[Mapping[str, Sequence[str]]] = {
+    "vote_from": (),  # a turn from 1
+    "majority": MAJORITIES,
+    "undecided": ("first_agent", "leader", "none"),
+    "merge_identical": ("true", "false"),
+    "agreement_reading": ("tag", "lenient"),
+    "scoring": SCORINGS,
+}
+"""What `--set` takes for a recount → its values."""
 
 
 def _combinations(settings: Mapping[str, Sequence[str]]) -> list[tuple[str, Changes, Scoring]]:
     """Every combination of values, with its words."""
-    found: list[tuple[str, Changes, Scoring]] = [("", Changes(), "standard")]
-    for key, values in settings.items():
-        found = [
-            (
-                ", ".join(filter(None, (words, f"{key} = {value}"))),
-                changes if key == "scoring" else _changed(changes, key, value),
-                _scoring(value) if key == "scoring" else scoring,
-            )
-            for words, changes, scoring in found
-            for value in values
-        ]
+    found = []
+    for values in product(*settings.values()):
+        given = dict(zip(settings, values, strict=True))
+        words = ", ".join(f"{key} = {value}" for key, value in given.items())
+        read = {key: _read(key, value) for key, value in given.items()}
+        scoring: Scoring = read.pop("scoring", "standard")
+        found.append((words, Changes(**read), scoring))
     return found
 
 
-def _scoring(value: str) -> Scoring:
-    found = next((name for name in SCORINGS if name == value), None)
-    if found is None:
-        raise _refused("scoring", value, SCORINGS)
-    return found
-
-
-def _changed(changes: Changes, key: str, value: str) -> Changes:
-    allowed: dict[str, Iterable[str]] = {
-        "majority": MAJORITIES,
-        "undecided": ("first_agent", "leader", "none"),
-        "merge_identical": ("true", "false"),
-        "agreement_reading": ("tag", "lenient"),
-    }
-    if key == "vote_from":
-        if not value.isdigit() or int(value) < 1:
-            raise _refused(key, value, ("a turn from 1",))
-        return changes._replace(vote_from=int(value))
-    if key not in allowed:
+def _read(key: str, value: str) -> Any:
+    if key not in _SETTABLE:
         raise UsageError(
             f"A recount of debates has no setting {key!r}.",
-            why=f"It can change {', '.join((*_SETTINGS, 'scoring'))}.",
+            why=f"It can change {', '.join(_SETTABLE)}.",
             hint="For example: --set vote_from=1,2,3.",
         )
-    if value not in allowed[key]:
-        raise _refused(key, value, allowed[key])
-    given: Any = value == "true" if key == "merge_identical" else value
-    return changes._replace(**{key: given})
-
-
-def _refused(key: str, value: str, allowed: Iterable[str]) -> UsageError:
-    return UsageError(
-        f"--set {key}={value}: {value!r} is no value of it.", hint=f"Give {', '.join(allowed)}."
-    )
+    if key == "vote_from" and value.isdigit() and int(value) > 0:
+        return int(value)
+    if value not in _SETTABLE[key]:
+        raise UsageError(
+            f"--set {key}={value}: {value!r} is no value of it.",
+            hint=f"Give {', '.join(_SETTABLE[key]) or 'a turn from 1'}.",
+        )
+    return value == "true" if key == "merge_identical" else value

@@ -406,17 +406,6 @@ def score_bounds(
     return min(values), max(values)
 
 
-def accounts(
-    debates: Sequence[Debate],
-    *,
-    changes: Changes = AS_LOGGED,
-    rules: Sequence[Rule] = RULES,
-    scoring: Scoring = "standard",
-) -> list[ProtocolRow]:
-    """One row per protocol over the same debates."""
-    return accounts_of([told(one, rules, changes, scoring) for one in debates], rules)
-
-
 class Told(NamedTuple):
     """What one protocol makes of one debate."""
 

@@ -34,7 +34,7 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     ProtocolRow,
     Rule,
     Told,
-    accounts,
+    accounts_of,
     possible_outcomes,
     score_bounds,
     told,
@@ -179,7 +179,8 @@ def other_settings(of: Variant) -> Rows:
     that the score is a range."""
     never_stopped = all(debate.record.ended_by == "full" for debate in of.debates)
     for words, changes, rules in _OTHER_SETTINGS if never_stopped else ():
-        for row in accounts(of.debates, changes=changes, rules=rules):
+        made = [told(debate, rules, changes) for debate in of.debates]
+        for row in accounts_of(made, rules):
             if row.debates:
                 yield {
                     "setting": words,

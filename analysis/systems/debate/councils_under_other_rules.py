@@ -31,8 +31,6 @@ from tutorsim.analysis.recount.result_models import ElectorateRow, RecountResult
 from tutorsim.analysis.runs.run_tables import Parts
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
-    Estimate,
-    NotEstimable,
     corrected,
     flips_by_task,
     mean_over_tasks,

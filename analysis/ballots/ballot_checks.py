@@ -2,9 +2,9 @@
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -18,8 +18,10 @@ from tutorsim.analysis.ballots.properties_of_ballot_formats import (
 )
 from tutorsim.analysis.ballots.table_to_arrays import plain_budget
 from tutorsim.analysis.ballots.vote_arrays import (
+    BALLOT,
     LEFT_OUT,
     RICH,
+    STAGES,
     Votes,
     rich_mass,
     rich_rule,
@@ -45,6 +47,9 @@ EXAMPLE: Final = (
 """Ends the hint of a file whose columns say nothing."""
 
 
+_HINT: Final = "Correct or remove the ballot; no other row was used."
+
+
 class Places(NamedTuple):
     """Where rows of several files stand, that were put one after the other."""
 
@@ -60,25 +65,25 @@ class Places(NamedTuple):
 
 def refuse(
     frame: pl.DataFrame,
-    bad: pl.Expr,
     file: Path | Places,
-    reason: str | Callable[[Mapping[str, Any]], str],
+    reason: str,
+    bad: pl.Expr | None = None,
     *,
-    hint: str = "Correct or remove the ballot; no other row was used.",
+    hint: str = _HINT,
+    **said: object,
 ) -> None:
     """Refuse the file if a row is bad, naming the first such row and the reason.
 
-    `bad`: true for a row that makes no ballot. `file`: named in the error; or the files whose rows
-    stand one after the other. `reason`: what is wrong, or how to say it of a row. Raises
-    `BallotFileError` if any row is bad.
+    `file`: named in the error; or the files whose rows stand one after the other. `reason`: what
+    is wrong, with `{column}` for a cell of the row, or for what `said` gives under that name.
+    `bad`: true for a row that makes no ballot; by default every row is bad. Raises
+    `BallotFileError` if any is.
     """
-    found = frame.filter(bad).sort("row").head(1)
-    if found.height:
-        row = found.row(0, named=True)
+    found = (frame if bad is None else frame.filter(bad)).sort("row").head(1)
+    for row in found.iter_rows(named=True):
         place, number = (file, row["row"]) if isinstance(file, Path) else file.of(row["row"])
-        text = reason if isinstance(reason, str) else reason(row)
         raise BallotFileError(
-            f"{place}, row {number}: {text}.",
+            f"{place}, row {number}: {reason.format_map({**row, **said})}.",
             why=f"Rows count from 1 at the first one after the heading{_line(place, number)}",
             hint=hint,
         )
@@ -107,9 +112,25 @@ def unreadable(file: Path, why: str, hint: str = EXAMPLE) -> BallotFileError:
     return BallotFileError(f"{file} cannot be read as ballots.", why=why, hint=hint)
 
 
-# --- Rich ballot checks --------------------------------------------------------------------------
+def only_one(found: Iterable[int | None], says: str, *, why: str, hint: str) -> int | None:
+    """The one number that files state, if any does; `BallotFileError` where they state several."""
+    stated = sorted({number for number in found if number is not None})
+    if len(stated) > 1:
+        raise BallotFileError(f"{says} {stated}.", why=why, hint=hint)
+    return next(iter(stated), None)
 
-_RICH_BALLOT: Final = ("episode_id", "turn", "stage", "voter")
+
+def one_budget(stated: Iterable[int | None]) -> int | None:
+    """The budget that files state, by the user or by the format."""
+    return only_one(
+        stated,
+        "The cumulative ballots of these files sum to",
+        why="One recount works with one budget.",
+        hint="Open the files one at a time.",
+    )
+
+
+# --- Rich ballot checks --------------------------------------------------------------------------
 
 
 def check_rich(frame: pl.DataFrame, file: Path | Places, budget: int) -> None:
@@ -117,50 +138,35 @@ def check_rich(frame: pl.DataFrame, file: Path | Places, budget: int) -> None:
 
     `budget`: what the points must sum to. Raises `BallotFileError` with file, row and reason.
     """
-    cast = frame.filter(pl.col("protocol") == "rich").sort(
-        *_RICH_BALLOT, "rank", maintain_order=True
-    )
+    cast = frame.filter(pl.col("protocol") == "rich").sort(*BALLOT, "rank", maintain_order=True)
     if not cast.height:
         return
-    points, rank, approved = (pl.col(name) for name in RICH)
     missing = pl.any_horizontal(pl.col(*RICH).is_null())
-    refuse(cast, missing, file, lambda row: f"a rich ballot without {', '.join(RICH)}")
-    place = pl.int_range(1, pl.len() + 1).over(_RICH_BALLOT)
-    before = points.shift(1).over(_RICH_BALLOT)
-    upper = approved.shift(1).over(_RICH_BALLOT)
-    line = upper & ~approved & (before <= points)
+    refuse(cast, file, f"a rich ballot without {', '.join(RICH)}", missing)
+    points, rank, approved = (pl.col(name) for name in RICH)
+    before, upper = (column.shift(1).over(BALLOT) for column in (points, approved))
     checks = {
-        "its ranks are not 1, 2, … each once": rank != place,
-        f"its points do not sum to {budget}": points.sum().over(_RICH_BALLOT) != budget,
+        "its ranks are not 1, 2, … each once": rank != pl.int_range(1, pl.len() + 1).over(BALLOT),
+        f"its points do not sum to {budget}": points.sum().over(BALLOT) != budget,
         "its points are negative or contradict its order": (points < 0) | (before < points),
         "it approves of nobody, or of somebody below one it does not approve of": (
-            (approved & ~upper) | (~approved.any().over(_RICH_BALLOT))
+            (approved & ~upper) | (~approved.any().over(BALLOT))
         ),
-        "somebody it approves of has no more points than one it does not": line,
+        "somebody it approves of has no more points than one it does not": (
+            upper & ~approved & (before <= points)
+        ),
     }
     for reason, bad in checks.items():
-        refuse(cast, bad, file, _of_voter(reason))
+        refuse(cast, file, f"the ballot of {{voter!r}}: {reason}", bad)
     if rich_rule(cast) is None:
-        refuse(
-            cast,
-            pl.any_horizontal(rich_mass(p).ne(pl.col("mass")) for p in PROTOCOLS),
-            file,
-            "the masses of the rich ballots are not those of one protocol",
-        )
-
-
-def _of_voter(reason: str) -> Callable[[Mapping[str, Any]], str]:
-    return lambda row: f"the ballot of {row['voter']!r}: {reason}"
+        other = pl.any_horizontal(rich_mass(p).ne(pl.col("mass")) for p in PROTOCOLS)
+        refuse(cast, file, "the masses of the rich ballots are not those of one protocol", other)
 
 
 # --- Ballot checks -------------------------------------------------------------------------------
 
-_TURN: Final = ("episode_id", "turn")
-_ROUND: Final = (*_TURN, "stage")
-_BALLOT: Final = (*_ROUND, "voter")
-
-_STAGES: Final = {"initial": "vote_initial", "final": "vote_final", "tie": "tie_vote"}
-_STAGE_NAMES: Final = (*_STAGES.values(), *_STAGES)
+_TURN: Final = BALLOT[:2]
+_ROUND: Final = BALLOT[:3]
 
 
 class Checked(NamedTuple):
@@ -189,10 +195,10 @@ def check_ballots(
     plain = plain_budget(columns, budget)
     if plain is not None:
         valid = pl.lit("valid").alias("ballot_status")
-        frame = columns.with_columns(pl.col("stage").replace(_STAGES), valid)
+        frame = columns.with_columns(pl.col("stage").replace(STAGES), valid)
         return Checked(frame, plain, _approving_nobody(frame))
     _check_words(columns, file)
-    frame = columns.with_columns(pl.col("stage").replace(_STAGES))
+    frame = columns.with_columns(pl.col("stage").replace(STAGES))
     _check_rounds(frame, file)
     frame, numbered = _number_namesakes(frame, file, allowed=namesakes)
     frame, filled = _fill_left_out(frame, file)
@@ -211,43 +217,28 @@ def check_ballots(
 
 
 def _check_words(frame: pl.DataFrame, file: Path | Places) -> None:
-    words = {"protocol": BALLOT_FORMATS, "stage": _STAGE_NAMES, "ballot_status": BALLOT_STATUSES}
+    stages = (*STAGES.values(), *STAGES)
+    words = {"protocol": BALLOT_FORMATS, "stage": stages, "ballot_status": BALLOT_STATUSES}
     for name, known in words.items():
-        found = frame.filter(~pl.col(name).is_in(known)).head(1)
-        for word in found[name]:
-            says = f"unknown {name} {word!r} (known: {', '.join(known)})"
-            refuse(found, pl.lit(True), file, says)
-    refuse(frame, pl.col("turn") < 0, file, lambda row: f"turn {row['turn']} is negative")
-    refuse(frame, pl.col("mass") < 0, file, lambda row: f"the mass {row['mass']} is negative")
+        unknown = f"unknown {name} {{{name}!r}} (known: {', '.join(known)})"
+        refuse(frame, file, unknown, ~pl.col(name).is_in(known))
+    refuse(frame, file, "turn {turn} is negative", pl.col("turn") < 0)
+    refuse(frame, file, "the mass {mass} is negative", pl.col("mass") < 0)
 
 
 def _check_rounds(frame: pl.DataFrame, file: Path | Places) -> None:
     """One protocol a turn, and only candidates of the final vote in its tie round."""
-    first = pl.col("protocol").first().over(_TURN)
-    refuse(
-        frame,
-        pl.col("protocol") != first,
-        file,
-        lambda row: f"a {row['protocol']} ballot in a turn of another protocol",
-    )
-    of_turn = frame.filter(pl.col("stage") == "vote_final").select(*_TURN, "candidate").unique()
-    stray = frame.filter(pl.col("stage") == "tie_vote").join(
-        of_turn, on=[*_TURN, "candidate"], how="anti"
-    )
-    refuse(
-        stray,
-        pl.lit(True),
-        file,
-        lambda row: f"the tie round has {row['candidate']!r}, which the final vote has not",
-    )
+    other = pl.col("protocol") != pl.col("protocol").first().over(_TURN)
+    refuse(frame, file, "a {protocol} ballot in a turn of another protocol", other)
+    final, again = (frame.filter(pl.col("stage") == name) for name in ("vote_final", "tie_vote"))
+    stray = again.join(final, on=[*_TURN, "candidate"], how="anti")
+    refuse(stray, file, "the tie round has {candidate!r}, which the final vote has not")
 
 
 def _without_final_vote(frame: pl.DataFrame) -> tuple[str, ...]:
     decided = (pl.col("stage") == "vote_final").any().over(_TURN)
     turns = frame.filter(~decided).select(*_TURN).unique().height
-    if not turns:
-        return ()
-    return (f"{turns} of the turns had no final vote and were not recounted.",)
+    return (f"{turns} of the turns had no final vote and were not recounted.",) * (turns > 0)
 
 
 def _check_tie_rounds(frame: pl.DataFrame, file: Path | Places) -> None:
@@ -257,21 +248,11 @@ def _check_tie_rounds(frame: pl.DataFrame, file: Path | Places) -> None:
     leading = totals.filter(pl.col("mass") == pl.col("mass").max().over(_TURN))
     tied = leading.filter(pl.len().over(_TURN) > 1)
     again = frame.filter(pl.col("stage") == "tie_vote")
-    refuse(
-        again.join(tied, on=[*_TURN, "candidate"], how="anti"),
-        pl.lit(True),
-        file,
-        lambda row: f"the tie round has {row['candidate']!r}, which was not tied before it",
-    )
-    left_out = tied.join(again, on=[*_TURN, "candidate"], how="anti").select(
-        *_TURN, pl.col("candidate").alias("left_out")
-    )
-    refuse(
-        again.join(left_out, on=_TURN, how="inner"),
-        pl.lit(True),
-        file,
-        lambda row: f"the tie round leaves out {row['left_out']!r}, which was tied before it",
-    )
+    stray = again.join(tied, on=[*_TURN, "candidate"], how="anti")
+    refuse(stray, file, "the tie round has {candidate!r}, which was not tied before it")
+    left_out = tied.join(again, on=[*_TURN, "candidate"], how="anti")
+    short = again.join(left_out.select(*_TURN, left_out="candidate"), on=_TURN, how="inner")
+    refuse(short, file, "the tie round leaves out {left_out!r}, which was tied before it")
 
 
 def _number_namesakes(
@@ -282,39 +263,31 @@ def _number_namesakes(
     A second ballot under one name is refused unless the user says that such are several voters.
     """
     frame = frame.with_columns(
-        pl.int_range(pl.len()).over(*_BALLOT, "candidate").alias("block"),
+        pl.int_range(pl.len()).over(*BALLOT, "candidate").alias("block"),
         pl.col("candidate").n_unique().over(_ROUND).alias("m"),
     )
     if not frame.select((pl.col("block") > 0).any()).item():
         return frame.drop("block", "m"), ()
-    whole = pl.len().over(*_BALLOT, "block") == pl.col("m")
-    in_turn = (pl.col("block").diff().fill_null(0) >= 0).all().over(_BALLOT)
-    several = pl.col("block").max().over(_BALLOT) > 0
-    a_contest = (pl.col("m") > 1) | (pl.col("mass").n_unique().over(_BALLOT) == 1)
-    refuse(
-        frame,
-        (pl.col("block") > 0) & ~(whole & in_turn & a_contest).all().over(_BALLOT),
-        file,
-        lambda row: f"voter {row['voter']!r} has two entries for {row['candidate']!r}",
-    )
+    whole = pl.len().over(*BALLOT, "block") == pl.col("m")
+    in_turn = (pl.col("block").diff().fill_null(0) >= 0).all().over(BALLOT)
+    several = pl.col("block").max().over(BALLOT) > 0
+    a_contest = (pl.col("m") > 1) | (pl.col("mass").n_unique().over(BALLOT) == 1)
+    twice = (pl.col("block") > 0) & ~(whole & in_turn & a_contest).all().over(BALLOT)
+    refuse(frame, file, "voter {voter!r} has two entries for {candidate!r}", twice)
     if not allowed:
         refuse(
             frame,
-            pl.col("block") > 0,
             file,
-            lambda row: f"voter {row['voter']!r} has a second ballot in one vote",
+            "voter {voter!r} has a second ballot in one vote",
+            pl.col("block") > 0,
             hint="If a column says what was voted on, add --map episode_id=COLUMN; if they are "
             "several voters, add --namesakes; else remove one of them.",
         )
-    count = frame.filter(several).select(*_BALLOT, "block").n_unique()
+    count = frame.filter(several).select(*BALLOT, "block").n_unique()
     number = pl.format("{} #{}", "voter", pl.col("block") + 1)
     renamed = frame.with_columns(pl.when(several).then(number).otherwise("voter").alias("voter"))
-    refuse(
-        renamed,
-        pl.struct(*_BALLOT, "candidate").is_duplicated(),
-        file,
-        lambda row: f"the name {row['voter']!r} is needed to tell namesakes apart",
-    )
+    taken = pl.struct(*BALLOT, "candidate").is_duplicated()
+    refuse(renamed, file, "the name {voter!r} is needed to tell namesakes apart", taken)
     note = (
         f"{_short(file)}: {count} ballots of voters who share a name in their round were numbered."
     )
@@ -327,46 +300,36 @@ def _fill_left_out(
     """A row of no mass, unknown in a ranking, for each candidate left out; rounds in order."""
     rounds = frame.select(*_ROUND, "candidate").unique(maintain_order=True)
     short = frame.with_columns(
-        pl.col("candidate").n_unique().over(_ROUND).alias("m"), pl.len().over(_BALLOT).alias("has")
+        pl.col("candidate").n_unique().over(_ROUND).alias("m"), pl.len().over(BALLOT).alias("has")
     ).filter(pl.col("has") < pl.col("m"))
     if short.height == 0:
         return frame, ()
-    refuse(
-        short,
-        pl.col("protocol") == "rich",
-        file,
-        lambda row: (
-            f"the rich ballot of {row['voter']!r} has {row['has']} of {row['m']} candidates"
-        ),
-    )
-    ballots = short.unique(_BALLOT, keep="first", maintain_order=True)
+    rich = pl.col("protocol") == "rich"
+    refuse(short, file, "the rich ballot of {voter!r} has {has} of {m} candidates", rich)
+    ballots = short.unique(BALLOT, keep="first", maintain_order=True)
     gives = pl.col("mass").is_not_null() & ~pl.col("protocol").is_in(MAY_LEAVE_OUT)
     empty = ballots.with_columns(
-        pl.when(gives).then(pl.lit(0, pl.Int64)).alias("mass"),
-        pl.lit(None, pl.String).alias("label"),
-        pl.lit(None, pl.Int64).alias("position"),
-    )
-    added = empty.drop("candidate", "m", "has").join(
-        rounds, on=_ROUND, how="inner", maintain_order="left_right"
-    )
-    added = added.join(short, on=[*_BALLOT, "candidate"], how="anti", maintain_order="left")
+        mass=pl.when(gives).then(pl.lit(0, pl.Int64)),
+        label=pl.lit(None, pl.String),
+        position=pl.lit(None, pl.Int64),
+    ).drop("candidate", "m", "has")
+    added = empty.join(rounds, on=_ROUND, how="inner", maintain_order="left_right")
+    added = added.join(short, on=[*BALLOT, "candidate"], how="anti", maintain_order="left")
     place = pl.col("row").min()
     filled = pl.concat([frame, added.select(frame.columns)]).sort(
-        place.over(_TURN), place.over(_ROUND), place.over(_BALLOT), maintain_order=True
+        place.over(_TURN), place.over(_ROUND), place.over(BALLOT), maintain_order=True
     )
     without = ballots.filter(~pl.col("protocol").is_in(MAY_LEAVE_OUT)).height
-    if not without:
-        return filled, ()
     note = f"{_short(file)}: {without} of the ballots left candidates out; they have no mass there."
-    return filled, (note,)
+    return filled, (note,) * (without > 0)
 
 
 def _from_the_top(frame: pl.DataFrame, file: Path | Places) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Rankings that leave candidates out with m - 1 for the first, and what is told of them."""
     named = pl.col("mass").is_not_null()
-    left_out = (~named).any().over(_BALLOT) & named.any().over(_BALLOT)
+    left_out = (~named).any().over(BALLOT) & named.any().over(BALLOT)
     scored = frame.filter(left_out & pl.col("protocol").is_in(leaving_out("anywhere")))
-    n = scored.select(_BALLOT).unique().height
+    n = scored.select(BALLOT).unique().height
     told = (
         f"{n} of the ballots of scores left candidates out: bounds take every score of the scale, "
         "and a point the scores that are given.",
@@ -376,17 +339,14 @@ def _from_the_top(frame: pl.DataFrame, file: Path | Places) -> tuple[pl.DataFram
         return frame, ()
     refuse(
         short.join(frame.filter(pl.col("stage") == "tie_vote"), on=_TURN, how="semi"),
-        pl.lit(True),
         file,
-        lambda row: (
-            f"the ballot of {row['voter']!r} leaves candidates out in a turn with a tie "
-            "round, and who was tied depends on them"
-        ),
+        "the ballot of {voter!r} leaves candidates out in a turn with a tie round, and who was "
+        "tied depends on them",
     )
-    first = pl.len().over(_BALLOT).cast(pl.Int64) - 1 - pl.col("mass").max().over(_BALLOT)
+    first = pl.len().over(BALLOT).cast(pl.Int64) - 1 - pl.col("mass").max().over(BALLOT)
     ranked = pl.col("protocol").is_in(leaving_out("last"))
     raised = pl.when(left_out & ranked).then(pl.col("mass") + first).otherwise("mass")
-    n = short.filter(ranked).select(_BALLOT).unique().height
+    n = short.filter(ranked).select(BALLOT).unique().height
     note = (
         f"{n} of the rankings left candidates out: those stand below the ones named, in an order "
         "that is not known; bounds take every order, and a point shares what is left among them.",
@@ -395,13 +355,12 @@ def _from_the_top(frame: pl.DataFrame, file: Path | Places) -> tuple[pl.DataFram
 
 
 def _with_sums(frame: pl.DataFrame) -> pl.DataFrame:
-    """Per ballot: `sum`, `missing` (rows without a mass), `has` (rows), `values` (different)."""
+    """Per ballot: `sum`, `missing` (rows without a mass), `has` (rows), `statuses` (different)."""
     return frame.with_columns(
-        pl.col("mass").sum().over(_BALLOT).alias("sum"),
-        pl.col("mass").is_null().sum().over(_BALLOT).alias("missing"),
-        pl.len().over(_BALLOT).alias("has"),
-        pl.col("mass").n_unique().over(_BALLOT).alias("values"),
-        pl.col("ballot_status").n_unique().over(_BALLOT).alias("statuses"),
+        sum=pl.col("mass").sum().over(BALLOT),
+        missing=pl.col("mass").is_null().sum().over(BALLOT),
+        has=pl.len().over(BALLOT),
+        statuses=pl.col("ballot_status").n_unique().over(BALLOT),
     )
 
 
@@ -412,7 +371,7 @@ def budget_of(points: pl.DataFrame, file: Path | Places) -> int | None:
     equally frequent: then nothing says which is meant.
     """
     sums = (
-        points.group_by(_BALLOT)
+        points.group_by(BALLOT)
         .agg(pl.col("given").sum().alias("sum"))
         .filter(pl.col("sum") > 0)
         .group_by("sum")
@@ -443,7 +402,7 @@ _OF_NOBODY: Final = names_of(lambda form: form.may_give_nothing)
 def _approving_nobody(frame: pl.DataFrame) -> tuple[str, ...]:
     """Approvals of nobody are ballots, and easily taken for abstentions."""
     approvals = frame.filter(pl.col("protocol").is_in(_OF_NOBODY))
-    given = approvals.group_by(_BALLOT).agg(pl.col("mass").sum(), silent=pl.col("mass").has_nulls())
+    given = approvals.group_by(BALLOT).agg(pl.col("mass").sum(), silent=pl.col("mass").has_nulls())
     return _said_of_nobody(given.filter((pl.col("mass") == 0) & ~pl.col("silent")).height)
 
 
@@ -475,12 +434,10 @@ def notes_together(notes: Iterable[str]) -> tuple[str, ...]:
 
 
 def _said_of_nobody(count: int) -> tuple[str, ...]:
-    if not count:
-        return ()
     return (
         f"{count} of the approval ballots had only zeros: such a voter approves of nobody, while "
         "an abstention has empty masses.",
-    )
+    ) * (count > 0)
 
 
 def _points() -> pl.Expr:
@@ -502,28 +459,18 @@ def _status() -> pl.Expr:
 
 
 def _check_masses(frame: pl.DataFrame, file: Path | Places, budget: int) -> None:
-    mass, total = pl.col("mass"), pl.col("sum")
-    refuse(
-        frame,
-        mass.is_null()
-        & (pl.col("missing") < pl.col("has"))
-        & ~pl.col("protocol").is_in(MAY_LEAVE_OUT),
-        file,
-        lambda row: f"voter {row['voter']!r} has a mass for some candidates and none for others",
-    )
-    refuse(
-        frame,
-        (pl.col("statuses") > 1) | ((pl.col("ballot_status") == "abstained") & (total > 0)),
-        file,
-        lambda row: f"the ballot_status of voter {row['voter']!r} contradicts its rows",
-    )
-    _check_ballots(frame.filter(~_abstains() & pl.col("protocol").is_in([*FORMATS])), file, budget)
-
-
-def _check_ballots(cast: pl.DataFrame, file: Path | Places, budget: int) -> None:
     """Arrays say which ballots are unsound, and the rule of the format why the first of them is."""
-    ordered = cast.with_columns(pl.col("row").min().over(_BALLOT).alias("first"))
-    ordered = ordered.sort("first", *_BALLOT, maintain_order=True)
+    some = pl.col("mass").is_null() & (pl.col("missing") < pl.col("has"))
+    partly = some & ~pl.col("protocol").is_in(MAY_LEAVE_OUT)
+    refuse(
+        frame, file, "voter {voter!r} has a mass for some candidates and none for others", partly
+    )
+    silent = (pl.col("ballot_status") == "abstained") & (pl.col("sum") > 0)
+    contradicted = (pl.col("statuses") > 1) | silent
+    refuse(frame, file, "the ballot_status of voter {voter!r} contradicts its rows", contradicted)
+    cast = frame.filter(~_abstains() & pl.col("protocol").is_in([*FORMATS]))
+    ordered = cast.with_columns(pl.col("row").min().over(BALLOT).alias("first"))
+    ordered = ordered.sort("first", *BALLOT, maintain_order=True)
     unsound: list[pl.DataFrame] = []
     for (protocol, size), rows in ordered.group_by("protocol", "has", maintain_order=True):
         given = rows.get_column("mass").fill_null(LEFT_OUT)
@@ -540,10 +487,5 @@ def _check_ballots(cast: pl.DataFrame, file: Path | Places, budget: int) -> None
     fault = FORMATS[protocol].fault(given.to_list(), budget)
     assert fault is not None, "arrays and the plain rule disagree"
     blamed = ballot if fault.place == 0 else ballot.slice(fault.place, 1)
-    hint = _BUDGET_HINT if FORMATS[protocol].budget else _HINT
-    voter = repr(ballot["voter"][0])
-    refuse(blamed, pl.lit(True), file, fault.reason.format(voter=voter), hint=hint)
-
-
-_HINT: Final = "Correct or remove the ballot; no other row was used."
-_BUDGET_HINT: Final = f"{_HINT} --budget N says what a ballot sums to."
+    more = " --budget N says what a ballot sums to." if FORMATS[protocol].budget else ""
+    refuse(blamed, file, fault.reason, hint=_HINT + more)

@@ -18,43 +18,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, columns_missed, refuse, unreadable
-from tutorsim.analysis.ballots.doubtful_rows_and_columns import (
-    ALSO,
-    ONE_CELL,
-    alike_columns,
-    counts_or_names,
-    motion_columns,
-    names_rows,
-    other_columns,
-    proposal,
-    refuse_amounts,
-    refuse_answers_beside_numbers,
-    refuse_codes,
-    refuse_comments,
-    refuse_comparisons,
-    refuse_directions,
-    refuse_early_totals,
-    refuse_grades,
-    refuse_headings,
-    refuse_judges,
-    refuse_motions_or_voters,
-    refuse_nearly_numbers,
-    refuse_numbered,
-    refuse_other_ballots,
-    refuse_ranks_with_gaps,
-    refuse_shared_places,
-    refuse_summed_rows,
-    refuse_tallies,
-    refuse_totals,
-    refuse_unseen_names,
-    refuse_weights,
-    refuse_words_for_nobody,
-)
+from tutorsim.analysis.ballots import doubtful_rows_and_columns as doubtful
+from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, columns_missed, unreadable
+from tutorsim.analysis.ballots.doubtful_rows_and_columns import ALSO, ONE_CELL, other_columns
 from tutorsim.analysis.ballots.one_whole_ballot_per_row import (
     KEYS,
     Guess,
@@ -65,9 +35,9 @@ from tutorsim.analysis.ballots.one_whole_ballot_per_row import (
     nearly_numbers,
     of_one_cell,
     of_places,
+    of_replies,
     of_wide,
     place_columns,
-    read_replies,
     refuse_strange,
     whole_points,
 )
@@ -79,7 +49,7 @@ from tutorsim.analysis.ballots.properties_of_ballot_formats import (
     leaving_out,
     protocol_named,
 )
-from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, Cells, read_cells
+from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, Cells, Laid, read_cells
 from tutorsim.analysis.ballots.reading_options import (
     EVERY_VOTE,
     NO_HINTS,
@@ -91,31 +61,9 @@ from tutorsim.analysis.ballots.reading_options import (
     plain,
     spellings,
 )
+from tutorsim.analysis.ballots.vote_arrays import BALLOT
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError, UsageError
-
-_BALLOT: Final = ("episode_id", "turn", "stage", "voter")
-
-
-class Laid(NamedTuple):
-    """Rows in the long shape."""
-
-    frame: pl.DataFrame
-    """As `row`, the first column, the file's own row; then columns of the ballots table."""
-    shape: str
-    """`long`, `raw replies`, `places`, `one cell`, `votes`, `voters` or `wide`."""
-    columns: Mapping[str, str]
-    """Our column → the file's, of those that it has."""
-    assumed: tuple[str, ...]
-    """What the file does not say, in a few words each."""
-    provenance: tuple[str, ...]
-    """What the rows say answered the calls, each once."""
-    scale: int = 1
-    """What points with decimals were multiplied by, to be whole."""
-    own: Mapping[str, Mapping[str, str]] | None = None
-    """Vote → voter → the candidate that is its own, where the user says so."""
-    top: int | None = None
-    """The end of the scale of scores, which begins at 0; `None` without scores."""
 
 
 def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
@@ -130,33 +78,26 @@ def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
         BallotFileError: If the columns fit no shape, or the file does not tell enough.
         UsageError: If a hint names a column that the file has not.
     """
-    rows = _named(cells, file, hints)
-    rows = replace(
-        rows,
-        assumed=(*cells.notes, *rows.assumed),
-        frame=_decimal_commas(rows.frame),
-        comments=cells.comments,
-    )
-    rows = _each_who_chose(rows)
-    refuse_headings(rows)
+    rows = _each_who_chose(_decimal_commas(_named(cells, file, hints)))
+    doubtful.refuse_headings(rows)
     shape, laid = _shaped(rows)
-    refuse_totals(laid, rows, shape)
+    doubtful.refuse_totals(laid, rows, shape)
     laid = _with_stages(_with_keys(laid, shape))
     if shape in ("long", "wide", "voters") and not rows.has("episode_id", "stage", "protocol"):
-        refuse_words_for_nobody(laid)
+        doubtful.refuse_words_for_nobody(laid)
     laid = _blanks_give_nothing(_with_protocol(laid, shape), shape)
     laid = _with_stated_candidates(_spelled(laid), rows, shape)
     laid, scale = _with_whole_points(laid)
     laid, top = _on_scale(laid)
     laid = _with_unused(_with_abstentions(_with_weights(laid), shape), rows, shape)
-    frame = laid.frame.select(n for n in ("row", *BALLOTS_SCHEMA) if n in laid.frame.columns)
+    answered = cells.frame.select(pl.col("^provenance$").drop_nulls().unique().cast(pl.String))
     return Laid(
-        frame,
+        laid.frame.select(n for n in ("row", *BALLOTS_SCHEMA) if n in laid.frame.columns),
         shape,
         {ours: theirs for ours, theirs in rows.columns.items() if ours in (*BALLOTS_SCHEMA, *ALSO)},
         laid.assumed,
-        _stated(cells.frame),
-        scale,
+        tuple(sorted(text for column in answered for text in column)),
+        None if hints.budget is None or scale == 1 else hints.budget * scale,
         _own(rows),
         top,
     )
@@ -175,12 +116,10 @@ def _on_scale(rows: Rows) -> tuple[Rows, int | None]:
     exported = all(rows.columns.get(name) == name for name in ("episode_id", "stage", "protocol"))
     worst, best = rows.hints.scale or ((min(seen[0], 0.0), seen[1]) if exported else seen)
     low, high = sorted((worst, best))
-    frame = rows.frame.with_columns(numbers.alias("mass"))
-    refuse(
-        frame,
+    rows = rows.with_columns(mass=numbers)
+    rows.refuse(
+        f"the score {{mass:g}} is not on the scale from {low:g} to {high:g}",
         scored & ((pl.col("mass") < low) | (pl.col("mass") > high)),
-        rows.file,
-        lambda row: f"the score {row['mass']:g} is not on the scale from {low:g} to {high:g}",
     )
     times = whole_points(pl.concat([given, pl.Series([low, high], dtype=pl.Float64)]))
     if times is None:
@@ -191,19 +130,19 @@ def _on_scale(rows: Rows) -> tuple[Rows, int | None]:
         )
     sign = 1 if worst <= best else -1
     counted = ((pl.col("mass") - worst) * sign * times).round()
-    frame = frame.with_columns(pl.when(scored).then(counted).otherwise("mass").alias("mass"))
     found = "" if rows.hints.scale else ", the smallest and the largest seen"
     finer = f", in steps of 1/{times}" if times != 1 else ""
     end = ", the best" if best < worst else ""
     note = f"a scale from {worst:g} to {best:g}{end}{found}, counted from 0{finer}"
-    return rows.with_frame(frame, note), round((high - low) * times)
+    rows = rows.with_columns(mass=pl.when(scored).then(counted).otherwise("mass"), text=note)
+    return rows, round((high - low) * times)
 
 
 def _with_abstentions(rows: Rows, shape: str) -> Rows:
     """How many ballots of a file that does not say it are abstentions."""
     if not rows.assumed or shape == "raw replies" or rows.has("ballot_status"):
         return rows
-    silent = rows.frame.group_by(_BALLOT).agg(pl.col("mass").is_null().all())
+    silent = rows.frame.group_by(BALLOT).agg(pl.col("mass").is_null().all())
     n = int(silent.get_column("mass").sum())
     return rows.note(f"{n} of the ballots had no mark and count as abstentions") if n else rows
 
@@ -211,11 +150,10 @@ def _with_abstentions(rows: Rows, shape: str) -> Rows:
 def _spelled(rows: Rows) -> Rows:
     """Voters and candidates under one spelling each."""
     for name, what in (("voter", "voters"), ("candidate", "candidates")):
-        column = rows.frame.get_column(name).cast(pl.String)
+        column = rows.texts(name)
         said = spellings(column.drop_nulls().unique(), what, rows.hints.spelling)
         if said:
-            spelled = column.replace(said).alias(name)
-            rows = rows.with_frame(rows.frame.with_columns(spelled), f"one spelling of {what}")
+            rows = rows.with_columns(column.replace(said), text=f"one spelling of {what}")
     return rows
 
 
@@ -229,13 +167,9 @@ def _with_weights(rows: Rows) -> Rows:
         return rows
     said, weight = rows.columns["weight"], as_numbers(rows.frame.get_column("weight"))
     if rows.frame.schema["weight"] == pl.String:
-        refuse(
-            rows.frame,
+        rows.refuse(
+            "the weight {weight!r} may have a sign that parts thousands, or decimals",
             pl.col("weight").str.contains(r"^\s*[1-9]\d{0,2}([.,]\d{3})+\s*$"),
-            rows.file,
-            lambda row: (
-                f"the weight {row['weight']!r} may have a sign that parts thousands, or decimals"
-            ),
             hint="Write 1200 for a thousand and two hundred, 1.2 for one and a fifth; no other row "
             "was used.",
         )
@@ -243,16 +177,11 @@ def _with_weights(rows: Rows) -> Rows:
         weight = pl.Series("weight", [None] * rows.frame.height, dtype=pl.Float64)
     if rows.file.suffix.lower() in (".json", ".jsonl") and weight.count():
         weight = weight.fill_null(1.0)
-    of = pl.col("weight").n_unique().over(_BALLOT) > 1
-    frame = rows.frame.with_columns(weight.alias("weight"))
-    bad = pl.col("weight").is_null() | (pl.col("weight") < 0) | of
-    refuse(
-        frame.with_columns(_said=rows.frame.get_column("weight")),
-        bad,
-        rows.file,
-        lambda row: (
-            f"{row['_said']!r} in “{said}” is no weight of a ballot: a number from 0, one a ballot"
-        ),
+    several = pl.col("weight").n_unique().over(BALLOT) > 1
+    rows.with_columns(weight=weight, _said="weight").refuse(
+        "{_said!r} in “{column}” is no weight of a ballot: a number from 0, one a ballot",
+        pl.col("weight").is_null() | (pl.col("weight") < 0) | several,
+        column=said,
     )
     scale = whole_points(weight)
     times = (weight * (scale or 1)).round().cast(pl.Int64)
@@ -263,14 +192,13 @@ def _with_weights(rows: Rows) -> Rows:
             hint="Divide all weights by one number, so that they are small and whole.",
         )
     several = pl.format("{} ({} of {})", "voter", "_copy", "_times")
-    every = frame.with_columns(times.alias("_times")).filter(pl.col("_times") > 0)
-    ballots = every.select(_BALLOT).unique().height
+    every = rows.frame.with_columns(_times=times).filter(pl.col("_times") > 0)
+    ballots = every.select(BALLOT).unique().height
     every = every.with_columns(_copy=pl.int_ranges(1, pl.col("_times") + 1)).explode("_copy")
-    voter = pl.when(pl.col("_times") > 1).then(several).otherwise("voter").alias("voter")
-    every = every.with_columns(voter)
-    count = every.select(_BALLOT).unique().height
+    every = every.with_columns(voter=pl.when(pl.col("_times") > 1).then(several).otherwise("voter"))
+    count = every.select(BALLOT).unique().height
     by = f", times {scale}" if scale != 1 else ""
-    left = frame.select(_BALLOT).unique().height - ballots
+    left = rows.frame.select(BALLOT).unique().height - ballots
     by += f"; {left} of weight 0 count for nobody" if left else ""
     return rows.with_frame(
         every, f"weights in “{said}”: {ballots} ballots count as those of {count} voters{by}"
@@ -298,25 +226,26 @@ def _own(rows: Rows) -> Mapping[str, Mapping[str, str]] | None:
     hints = rows.hints
     if hints.own is None:
         return hints.own_of or None
-    keys = [
-        rows.frame.get_column(name).cast(pl.String).to_list() if rows.has(name) else None
-        for name in ("episode_id", "voter")
-    ]
-    if hints.own not in rows.frame.columns:
+    if not rows.has(hints.own):
         raise UsageError(
             f"{rows.file} has no column {hints.own!r}, which --own names.",
             why="It is no file either.",
             hint="Name a column of the ballots' file, or a file with the columns voter and "
             "candidate.",
         )
+    vote = pl.col("episode_id") if rows.has("episode_id") else pl.lit(rows.file.stem)
+    own = pl.col(hints.own).cast(pl.String).str.strip_chars()
+    return _by_vote(rows.frame, vote, "voter" if rows.has("voter") else "row", own)
+
+
+def _by_vote(
+    frame: pl.DataFrame, vote: pl.Expr, voter: str, candidate: pl.Expr
+) -> dict[str, dict[str, str]]:
+    """Vote → voter → candidate, of the rows that name one."""
     found: dict[str, dict[str, str]] = {}
-    numbers = rows.frame.get_column("row").to_list()
-    names = rows.frame.get_column(hints.own).cast(pl.String).to_list()
-    for i, name in enumerate(names):
-        vote = rows.file.stem if keys[0] is None else keys[0][i]
-        voter = str(numbers[i]) if keys[1] is None else keys[1][i]
-        if name is not None:
-            found.setdefault(vote, {})[voter] = name.strip()
+    named = frame.select(_of=vote, _who=voter, _what=candidate).drop_nulls("_what")
+    for of, who, what in named.cast(pl.String).iter_rows():
+        found.setdefault(of, {})[who] = what
     return found
 
 
@@ -332,20 +261,8 @@ def read_own(file: Path) -> dict[str, dict[str, str]]:
     if voter is None or candidate is None:
         raise columns_missed(file, ["voter", "candidate"], names)
     vote = column_named("episode_id", [n for n in names if n not in (voter, candidate)])
-    of = pl.lit(EVERY_VOTE) if vote is None else pl.col(vote).cast(pl.String)
-    found: dict[str, dict[str, str]] = {}
-    for one, who, what in frame.select(
-        of.alias("_of"), pl.col(voter).alias("_who"), pl.col(candidate).alias("_what")
-    ).iter_rows():
-        found.setdefault(str(one), {})[str(who)] = str(what)
-    return found
-
-
-def _stated(frame: pl.DataFrame) -> tuple[str, ...]:
-    """What rows say answered the calls: the column that `tutorsim export` adds."""
-    if "provenance" not in frame.columns:
-        return ()
-    return tuple(sorted(map(str, frame.get_column("provenance").drop_nulls().unique())))
+    of = pl.lit(EVERY_VOTE) if vote is None else pl.col(vote)
+    return _by_vote(frame, of, voter, pl.col(candidate))
 
 
 def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
@@ -363,12 +280,7 @@ def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
         found["candidates"], hints = hints.candidates[0], replace(hints, candidates=())
     theirs = [name for name in theirs if name not in hints.votes]
     exact = [name for name in (*BALLOTS_SCHEMA, *ALSO) if name in theirs]
-    if "mass" not in exact and "candidate" not in exact and "approved" in exact:
-        exact.remove("approved")  # a list of those approved: only long rows say true or false
-    if "mass" not in exact and "points" in exact and "rank" not in exact:
-        exact.remove("points")  # the masses of a file without rich ballots
-    if not {"mass", "rank"} & set(exact) and "position" in exact:
-        exact.remove("position")  # where a candidate came in, not where it was shown
+    exact = [n for n in exact if n not in _ONLY_BESIDE or not _ONLY_BESIDE[n].isdisjoint(exact)]
     others = [name for name in theirs if name != "task"]
     if "task" in exact and "episode_id" not in found and not column_named("episode_id", others):
         exact.remove("task")  # where nothing else names the vote, that is the task
@@ -379,27 +291,32 @@ def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
         taken = [*found.values(), *(unnamed if name == "voter" else ())]
         free = [column for column in theirs if column not in taken]
         column = column_named(name, free)
-        if (
-            name == "reply"
-            and column is not None
-            and _holds_choices(cells.frame.get_column(column))
-        ):
+        if name in found or column is None:
             continue
-        counted = name in ("mass", "rank", "weight") and _lists(cells.frame, found.get("voter"))
-        if name not in found and column is not None and _has_place(name, found) and not counted:
+        if name == "reply" and _holds_choices(cells.frame.get_column(column)):
+            continue
+        if name == "rank" and ("candidate" not in found or "mass" in found):
+            continue  # a rank is a candidate's
+        if name not in ("mass", "rank", "weight") or not _lists(cells.frame, found.get("voter")):
             found[name] = column
-    rows_named = names_rows(cells.frame, [name for name in theirs if name not in found.values()])
+    free = [name for name in theirs if name not in found.values()]
+    rows_named = doubtful.names_rows(cells.frame, free)
     if "voter" not in found and rows_named is not None:
         found["voter"] = rows_named
     if "candidate" not in found and plain(found.get("mass", "")) == "votes":
         found.setdefault("weight", found.pop("mass"))  # how many voters gave a ballot
     renamed = cells.frame.rename({theirs: ours for ours, theirs in found.items()})
-    rows = Rows(renamed, file, hints, found)
-    other = [f"{o} in “{t}”" for o, t in found.items() if o != t and o not in _OPTIONAL]
-    return rows.note(f"{', '.join(other)}") if other else rows
+    rows = Rows(renamed, file, hints, found, cells.notes, comments=cells.comments)
+    other = [f"{o} in “{t}”" for o, t in found.items() if o not in (t, "candidates")]
+    return rows.note(", ".join(other)) if other else rows
 
 
-_OPTIONAL: Final = ("candidates",)
+_ONLY_BESIDE: Final = {
+    "approved": {"mass", "candidate"},  # else a list of those approved, not true or false
+    "points": {"mass", "rank"},  # else the masses of a file without rich ballots
+    "position": {"mass", "rank"},  # else where a candidate came in, not where it was shown
+}
+"""Our column → columns without which one of that name is another."""
 
 
 def _lists(frame: pl.DataFrame, name: str | None) -> bool:
@@ -455,82 +372,70 @@ def _wanted(found: Mapping[str, str]) -> Sequence[str]:
     return KEYS if whole else (*KEYS, "candidate", "mass", "rank", *ALSO)
 
 
-def _has_place(name: str, found: Mapping[str, str]) -> bool:
-    """Whether a file with the columns found can have this one: a rank is a candidate's."""
-    return name != "rank" or ("candidate" in found and "mass" not in found)
-
-
-def _decimal_commas(frame: pl.DataFrame) -> pl.DataFrame:
+def _decimal_commas(rows: Rows) -> Rows:
     """Numbers such as `2,5` with a point."""
-    texts = [n for n in frame.columns if frame.schema[n] == pl.String and n in ("mass", "points")]
-    number = r"^\s*(-?\d+),(\d+)\s*$"
-    return frame.with_columns(pl.col(name).str.replace(number, "$1.$2") for name in texts)
+    texts = [n for n in ("mass", "points") if rows.frame.schema.get(n) == pl.String]
+    return rows.with_columns(pl.col(texts).str.replace(r"^\s*(-?\d+),(\d+)\s*$", "$1.$2"))
 
 
 def _shaped(rows: Rows) -> tuple[str, Rows]:
-    refuse_early_totals(rows)
+    doubtful.refuse_early_totals(rows)
     if rows.hints.votes:
         return "votes", _of_votes(rows, rows.hints.votes)
     if rows.has("candidate") and (rows.has("mass") or rows.has("rank")):
-        return "long", _long(rows)
+        return "long", rows if rows.has("mass") else rows.note("ranks, 1 the best")
     if rows.has("reply"):
         return "raw replies", _replies(rows)
     places = place_columns(rows)
     if len(places) > 1:
-        refuse_weights(rows, "ranking", [*places.values()])
-        refuse_unseen_names(rows)
+        doubtful.refuse_weights(rows, "ranking", [*places.values()])
+        doubtful.refuse_unseen_names(rows)
         return "places", of_places(rows, places)
     if rows.has("candidate") and not rows.has("voter") and len(_number_columns(rows)) > 1:
         return "voters", _numbers_of_voters(rows, _number_columns(rows))
     for name in ONE_CELL:
         if rows.has(name):
-            refuse_other_ballots(rows, name)
-            refuse_weights(rows, name)
-            refuse_unseen_names(rows)
+            doubtful.refuse_other_ballots(rows, name)
+            doubtful.refuse_weights(rows, name)
+            doubtful.refuse_unseen_names(rows)
             rows = _with_write_ins(rows, name)
-            hint = _protocol_hint(rows) or _single_protocol(rows)
-            return "one cell", of_one_cell(rows, name, hint)
-    refuse_comparisons(rows)
-    motions = motion_columns(rows)
+            return "one cell", of_one_cell(rows, name, _single_protocol(rows))
+    doubtful.refuse_comparisons(rows)
+    motions = doubtful.motion_columns(rows)
     if motions and (rows.has("voter") or not rows.has("episode_id")):
-        refuse_motions_or_voters(rows, motions)
+        doubtful.refuse_motions_or_voters(rows, motions)
         return "votes", _of_votes(rows, motions)
     wide = _number_columns(rows)
-    refuse_nearly_numbers(rows, wide)
+    doubtful.refuse_nearly_numbers(rows, wide)
     if len(wide) > 1:
-        refuse_tallies(rows, wide)
-        refuse_judges(rows, wide)
-        refuse_summed_rows(rows, wide)
-        refuse_answers_beside_numbers(rows, wide)
+        doubtful.refuse_tallies(rows, wide)
+        doubtful.refuse_judges(rows, wide)
+        doubtful.refuse_summed_rows(rows, wide)
+        doubtful.refuse_answers_beside_numbers(rows, wide)
         return "wide", of_wide(rows, wide)
-    refuse_grades(rows, alike_columns(rows))
+    doubtful.refuse_grades(rows, doubtful.alike_columns(rows))
     voters = _voter_columns(rows)
     if voters:
-        refuse_numbered(rows, voters)
+        doubtful.refuse_numbered(rows, voters)
         return "voters", _of_voters(rows, voters)
     missed = [name for name in ("voter", "candidate", "mass", "protocol") if not rows.has(name)]
-    theirs = [rows.columns.get(n, n) for n in rows.frame.columns if n != "row"]
-    raise columns_missed(rows.file, missed, theirs, proposal(rows))
+    theirs = [rows.called(name) for name in rows.frame.columns if name != "row"]
+    raise columns_missed(rows.file, missed, theirs, doubtful.proposal(rows))
 
 
 def _with_write_ins(rows: Rows, name: str) -> Rows:
     """A choice of “Other” as the name that the row's column of write-ins gives."""
-    cells = rows.frame.get_column(name).cast(pl.String)
+    cells = rows.texts(name)
     other = cells.map_elements(bare, pl.String).is_in(_OTHER).fill_null(False)
     for column in other_columns(rows) if other.any() else ():
-        filled = rows.frame.get_column(column).is_not_null()
+        written = rows.texts(column)
+        filled = written.is_not_null()
         if re.search("write|other|specif|sonst|ander|autre|otr", column, re.I) and (
             filled.any() and not (filled & ~other).any()
         ):
-            named = cells.zip_with(~(other & filled), rows.frame.get_column(column).cast(pl.String))
-            n = int((other & filled).sum())
-            return replace(
-                rows.with_frame(
-                    rows.frame.with_columns(named.alias(name)),
-                    f"{n} of the choices name others, in “{column}”",
-                ),
-                used=(*rows.used, column),
-            )
+            told = f"{filled.sum()} of the choices name others, in “{column}”"
+            named = rows.with_columns(cells.zip_with(~filled, written), text=told)
+            return replace(named, used=(*rows.used, column))
     return rows
 
 
@@ -540,7 +445,7 @@ _OTHER: Final = ("other", "others", "andere", "anderer", "sonstige", "sonstiges"
 def _of_votes(rows: Rows, votes: Sequence[str]) -> Rows:
     """One choice for each row and column, each column a vote; in rows of a vote, beside it."""
     if not rows.has("voter"):
-        rows = rows.with_frame(rows.frame.with_columns(voter=pl.col("row").cast(pl.String)))
+        rows = rows.with_columns(voter=pl.col("row").cast(pl.String))
     kept = [name for name in rows.frame.columns if name not in votes]
     long = rows.frame.unpivot(on=votes, index=kept, variable_name="_vote", value_name="choice")
     vote = pl.format("{} {}", "episode_id", "_vote") if rows.has("episode_id") else pl.col("_vote")
@@ -568,7 +473,7 @@ def _voter_columns(rows: Rows) -> list[str]:
     """Columns that hold a voter's choices each: two or more, in which some cells are alike."""
     if rows.has("voter"):
         return []
-    names = alike_columns(rows)
+    names = doubtful.alike_columns(rows)
     place = next((n for n in rows.frame.columns if plain(n) in _PLACES), None)
     if place is not None and names:
         raise BallotFileError(
@@ -585,17 +490,16 @@ _PLACES: Final = ("rank", "place", "position", "preference")
 
 def _of_voters(rows: Rows, voters: Sequence[str]) -> Rows:
     """One choice, or one list, for each row and voter."""
-    cells = pl.concat([rows.frame.get_column(name).cast(pl.String) for name in voters])
-    column = "ranking" if cells.str.contains(">", literal=True).any() else "choice"
-    long = _each_voter(rows, voters, column)
-    return of_one_cell(long, column, _protocol_hint(rows) or _single_protocol(rows))
+    ordered = any(rows.texts(name).str.contains(">", literal=True).any() for name in voters)
+    column = "ranking" if ordered else "choice"
+    return of_one_cell(_each_voter(rows, voters, column), column, _single_protocol(rows))
 
 
 def _numbers_of_voters(rows: Rows, voters: Sequence[str]) -> Rows:
     """One number for each row's candidate and voter."""
-    numbers = {name: as_numbers(rows.frame.get_column(name)) for name in voters}
-    cast = [column.alias(name) for name, column in numbers.items() if column is not None]
-    return _each_voter(rows.with_frame(rows.frame.with_columns(cast)), voters, "mass")
+    numbers = [as_numbers(rows.frame.get_column(name)) for name in voters]
+    cast = rows.with_columns(column for column in numbers if column is not None)
+    return _each_voter(cast, voters, "mass")
 
 
 def _each_voter(rows: Rows, voters: Sequence[str], column: str) -> Rows:
@@ -613,27 +517,20 @@ def _holds_numbers(rows: Rows, name: str) -> bool:
     """Whether a column of a wide table is a candidate's."""
     if rows.hints.candidates:
         return name in rows.hints.candidates
-    if counts_or_names(name):
+    if doubtful.counts_or_names(name):
         return False
     return as_numbers(rows.frame.get_column(name)) is not None
 
 
-def _long(rows: Rows) -> Rows:
-    if rows.has("mass"):
-        return rows
-    return rows.with_frame(rows.frame, "ranks, 1 the best")
-
-
 def _replies(rows: Rows) -> Rows:
-    protocol = _protocol_hint(rows) or _single_protocol(rows)
+    protocol = _single_protocol(rows)
     if protocol is None:
         raise BallotFileError(
             f"{rows.file} has raw replies, and nothing says which ballots they are.",
             why="A reply is read under one protocol.",
             hint="Add --protocol simple, ranked, cumulative or approval.",
         )
-    found = read_replies(rows.frame, rows.file, protocol=protocol, hints=rows.hints)
-    return rows.with_frame(found.frame, found.note)
+    return of_replies(rows, protocol)
 
 
 def _with_keys(rows: Rows, shape: str) -> Rows:
@@ -646,8 +543,7 @@ def _with_keys(rows: Rows, shape: str) -> Rows:
                 f"--map 'weight={rows.columns.get('mass', 'COUNT')}'"
             )
             raise columns_missed(rows.file, ["voter"], list(rows.columns.values()), counts)
-        named = rows.frame.with_columns(pl.col("row").cast(pl.String).alias("voter"))
-        rows = rows.with_frame(named, "every row a voter")
+        rows = rows.with_columns(voter=pl.col("row").cast(pl.String), text="every row a voter")
     stem = rows.file.stem
     lacking: Mapping[str, tuple[pl.Expr, str]] = {
         "episode_id": (pl.lit(stem), f"all of one vote, {stem}"),
@@ -656,31 +552,26 @@ def _with_keys(rows: Rows, shape: str) -> Rows:
     }
     for name, (value, text) in lacking.items():
         if not rows.has(name):
-            rows = rows.with_frame(rows.frame.with_columns(value.alias(name)), text)
+            rows = rows.with_columns(value.alias(name), text=text)
     return rows
 
 
 def _with_stages(rows: Rows) -> Rows:
     """Stages by our names, where the file has others."""
-    column = rows.frame.get_column("stage").cast(pl.String)
-    words = [word for word in column.unique(maintain_order=True).to_list() if word is not None]
+    rows = rows.with_columns(rows.texts("stage"))
+    words = rows.frame["stage"].drop_nulls().unique().to_list()
     named = {word: rows.stage_of(word) for word in words}
     unknown = [word for word, stage in named.items() if stage is None]
-    if unknown == words and len(words) == 1:
+    if unknown and len(words) == 1:
         named[words[0]] = "vote_final"
         rows = rows.note(f"the stage {words[0]!r} is the final vote")
     elif unknown:
-        refuse(
-            rows.frame,
-            pl.col("stage").cast(pl.String).is_in(unknown),
-            rows.file,
-            lambda row: f"unknown stage {row['stage']!r} (known: initial, final, tie)",
+        rows.refuse(
+            "unknown stage {stage!r} (known: initial, final, tie)",
+            pl.col("stage").is_in(unknown),
             hint="Say which it is: --stage final=NAME, --stage initial=NAME or --stage tie=NAME.",
         )
-    changes = {word: stage for word, stage in named.items() if stage != word}
-    if not changes:
-        return rows
-    return rows.with_frame(rows.frame.with_columns(column.replace(changes).alias("stage")))
+    return rows.with_columns(pl.col("stage").replace(named))
 
 
 def _protocol_hint(rows: Rows) -> str | None:
@@ -693,11 +584,10 @@ def _protocol_hint(rows: Rows) -> str | None:
 
 
 def _single_protocol(rows: Rows) -> str | None:
-    """The protocol of a file whose column says one for all rows."""
-    if not rows.has("protocol"):
-        return None
-    words = {str(word) for word in rows.frame.get_column("protocol").drop_nulls().unique()}
-    named = {protocol_named(word) for word in words}
+    """The protocol that the user says, or a column of the file, one for all rows."""
+    if rows.hints.protocol is not None or not rows.has("protocol"):
+        return _protocol_hint(rows)
+    named = {protocol_named(word) for word in rows.texts("protocol").drop_nulls().unique()}
     return named.pop() if len(named) == 1 else None
 
 
@@ -705,103 +595,91 @@ def _with_protocol(rows: Rows, shape: str) -> Rows:
     """Protocols by our names; found from the numbers where nothing says one."""
     hint = _protocol_hint(rows)
     if hint is not None:
-        rows = rows.with_frame(rows.frame.with_columns(pl.lit(hint).alias("protocol")))
+        rows = rows.with_columns(protocol=pl.lit(hint))
     if not rows.has("protocol"):
         return _ranks_as_masses(_guessed(rows, shape))
-    column = rows.frame.get_column("protocol").cast(pl.String)
-    words = [word for word in column.unique(maintain_order=True).to_list() if word is not None]
+    words = rows.texts("protocol").drop_nulls().unique(maintain_order=True).to_list()
     named = {word: protocol_named(word) or word for word in words}
-    changes = {word: name for word, name in named.items() if word != name}
-    frame = rows.frame.with_columns(column.replace(changes).alias("protocol"))
+    rows = rows.with_columns(rows.texts("protocol").replace(named))
     borda = plain(rows.hints.protocol or next(iter(words), "")) == "borda"
-    rows = rows.with_frame(frame)
-    if borda and rows.has("mass") and _least(frame) == 1:
-        from_zero = pl.col("mass").cast(pl.Float64) - 1
-        return rows.with_frame(frame.with_columns(from_zero), "Borda points from 1")
+    if borda and rows.has("mass") and _least(rows.frame) == 1:
+        return rows.with_columns(pl.col("mass").cast(pl.Float64) - 1, text="Borda points from 1")
     return _ranks_as_masses(rows, ranks=shape == "wide" and not borda)
 
 
 def _guessed(rows: Rows, shape: str) -> Rows:
     """The protocol that the numbers of all ballots fit."""
     if not rows.has("mass"):
-        return rows.with_frame(rows.frame.with_columns(pl.lit("ranked").alias("protocol")))
+        return rows.with_columns(protocol=pl.lit("ranked"))
     numbers = as_numbers(rows.frame.get_column("mass"))
-    found = None
-    if numbers is not None:
-        ballot = ("row",) if shape == "wide" else _BALLOT
-        found = guess_protocol(rows.frame.with_columns(numbers.alias("mass")), ballot)
-        if shape != "long" and (found is None or not found.ranks):
-            refuse_shared_places(rows.with_frame(rows.frame.with_columns(mass=numbers)), ballot)
-        if shape != "long" and found is not None and found.from_zero:
-            raise BallotFileError(
-                f"{rows.file} has Borda points, or ranks from 0.",
-                why="Every ballot has each of 0, 1, … once, and nothing says which is the best.",
-                hint="If the highest is the best, say --protocol borda; else let ranks begin at 1, "
-                "and leave out who has none.",
-            )
-    if found is None and numbers is not None and shape == "wide":
-        refuse_codes(rows, numbers)
-        refuse_ranks_with_gaps(rows.with_frame(rows.frame.with_columns(mass=numbers)), ballot)
-    if found is None and numbers is not None:
-        refuse_amounts(rows, numbers)
-        refuse_directions(rows, numbers)
-    if found is None and numbers is not None:
-        found = Guess(
-            ON_A_SCALE[0], "the numbers are neither 0 and 1, nor an order, nor of one sum"
-        )
-    if found is None and nearly_numbers(rows.frame.get_column("mass")):
-        refuse_strange(rows, "mass")
-    if found is None:
+    if numbers is None:
+        if nearly_numbers(rows.frame.get_column("mass")):
+            refuse_strange(rows, "mass")
         raise BallotFileError(
             f"{rows.file} does not say which ballots these are.",
             why="There is no column protocol, and some masses are no numbers.",
             hint=f"Add --protocol {CHOICES}.\n{EXAMPLE}",
         )
-    frame = rows.frame.with_columns(pl.lit(found.protocol).alias("protocol"))
+    ballot = ("row",) if shape == "wide" else BALLOT
+    counted = rows.with_columns(mass=numbers)
+    found = guess_protocol(counted.frame, ballot)
+    if shape != "long" and (found is None or not found.ranks):
+        doubtful.refuse_shared_places(counted, ballot)
+    if shape != "long" and found is not None and found.from_zero:
+        raise BallotFileError(
+            f"{rows.file} has Borda points, or ranks from 0.",
+            why="Every ballot has each of 0, 1, … once, and nothing says which is the best.",
+            hint="If the highest is the best, say --protocol borda; else let ranks begin at 1, "
+            "and leave out who has none.",
+        )
+    if found is None:
+        if shape == "wide":
+            doubtful.refuse_codes(rows, numbers)
+            doubtful.refuse_ranks_with_gaps(counted, ballot)
+        doubtful.refuse_amounts(rows, numbers)
+        doubtful.refuse_directions(rows, numbers)
+        because = "the numbers are neither 0 and 1, nor an order, nor of one sum"
+        found = Guess(ON_A_SCALE[0], because)
     note = f"{found.protocol} ballots, since {found.because}"
-    if found.ranks:
-        refuse_comments(rows)
-    if found.ranks and shape == "long":  # a column of points, of which more is better
+    rows = rows.with_columns(protocol=pl.lit(found.protocol))
+    if not found.ranks:
+        return rows.note(note)
+    doubtful.refuse_comments(rows)
+    if shape == "long":  # a column of points, of which more is better
         from_zero = pl.col("mass").cast(pl.Float64) - 1
-        return rows.with_frame(frame.with_columns(from_zero), f"{note}, the highest the best")
-    if found.ranks:
-        return rows.with_frame(frame.rename({"mass": "rank"}), f"{note}, 1 the best")
-    return rows.with_frame(frame, note)
+        return rows.with_columns(from_zero, text=f"{note}, the highest the best")
+    return rows.with_frame(rows.frame.rename({"mass": "rank"}), f"{note}, 1 the best")
 
 
 def _ranks_as_masses(rows: Rows, *, ranks: bool = False) -> Rows:
     """Masses from m - 1 to 0 for the ranks 1 to m of ranked ballots."""
-    frame = rows.frame
     if rows.has("mass") and ranks:
-        ranked = frame.filter(pl.col("protocol").is_in(leaving_out("last")))
+        ranked = rows.frame.filter(pl.col("protocol").is_in(leaving_out("last")))
         if ranked.height and _least(ranked) == 1:
-            frame = frame.with_columns(pl.col("mass").alias("rank")).drop("mass")
-            rows = rows.note("ranks, 1 the best")
-    if "mass" in frame.columns or "rank" not in frame.columns:
-        return rows.with_frame(frame)
-    number = as_numbers(frame.get_column("rank"))
+            as_ranks = rows.frame.with_columns(rank="mass").drop("mass")
+            rows = rows.with_frame(as_ranks, "ranks, 1 the best")
+    if rows.has("mass") or not rows.has("rank"):
+        return rows
+    number = as_numbers(rows.frame.get_column("rank"))
     if number is None:
         raise columns_missed(rows.file, ["mass"], list(rows.columns.values()))
-    m = pl.col("candidate").n_unique().over("episode_id", "turn", "stage").cast(pl.Int64)
-    mass = (m - number).alias("mass")
-    kept = frame.drop("rank")
-    refuse(
-        frame.with_columns(number.alias("_rank"), m.alias("_m")),
-        (pl.col("_rank") < 1) | (pl.col("_rank") > pl.col("_m")),
-        rows.file,
-        lambda row: f"the rank {row['rank']} is none of 1 to {row['_m']}",
-    )
-    return rows.with_frame(kept.with_columns(mass))
+    m = pl.col("candidate").n_unique().over(BALLOT[:3]).cast(pl.Int64)
+    rows = rows.with_columns(_rank=number, _m=m)
+    outside = (pl.col("_rank") < 1) | (pl.col("_rank") > pl.col("_m"))
+    rows.refuse("the rank {rank} is none of 1 to {_m}", outside)
+    mass = pl.col("_m") - pl.col("_rank")
+    return rows.with_frame(rows.frame.with_columns(mass=mass).drop("rank"))
 
 
 def _blanks_give_nothing(rows: Rows, shape: str) -> Rows:
     """A wide ballot's empty cells as 0, where a ballot cannot leave a candidate out."""
     if shape != "wide":
         return rows
-    silent = pl.col("mass").is_null().all().over(*_BALLOT)
+    silent = pl.col("mass").is_null().all().over(BALLOT)
     gives = ~silent & ~pl.col("protocol").is_in(MAY_LEAVE_OUT)
-    filled = pl.when(gives).then(pl.col("mass").fill_null(0)).otherwise("mass").alias("mass")
-    return rows.with_frame(rows.frame.with_columns(filled))
+    return rows.with_columns(
+        mass=pl.when(gives).then(pl.col("mass").fill_null(0)).otherwise("mass")
+    )
 
 
 def _with_stated_candidates(laid: Rows, file: Rows, shape: str) -> Rows:
@@ -819,20 +697,18 @@ def _with_stated_candidates(laid: Rows, file: Rows, shape: str) -> Rows:
     strangers = ballots.filter(pl.col("_of").is_in(list(stated))).join(
         names, on=["_of", "candidate"], how="anti"
     )
-    refuse(
-        strangers,
+    laid.with_frame(strangers).refuse(
+        "{candidate!r} is none of the candidates that are said to stand",
         pl.col("mass").is_not_null() & (pl.col("mass").cast(pl.String) != "0"),
-        laid.file,
-        lambda row: f"{row['candidate']!r} is none of the candidates that are said to stand",
         hint="Add it to them, or correct the name.",
     )
     gives = pl.col("mass").is_not_null() & ~pl.col("protocol").is_in(MAY_LEAVE_OUT)
-    said = ballots.with_columns(gives.any().over(*_BALLOT).alias("_gives"))
-    first = said.unique(_BALLOT, keep="first", maintain_order=True)
+    said = ballots.with_columns(_gives=gives.any().over(BALLOT))
+    first = said.unique(BALLOT, keep="first", maintain_order=True)
     every = first.drop("candidate").join(names, on="_of", how="inner")
-    added = every.join(laid.frame, on=[*_BALLOT, "candidate"], how="anti")
-    empty = pl.when("_gives").then(pl.lit(0)).cast(laid.frame.schema["mass"]).alias("mass")
-    frame = pl.concat([laid.frame, added.with_columns(empty).select(laid.frame.columns)])
+    added = every.join(laid.frame, on=[*BALLOT, "candidate"], how="anti")
+    empty = pl.when("_gives").then(pl.lit(0)).cast(laid.frame.schema["mass"])
+    frame = pl.concat([laid.frame, added.with_columns(mass=empty).select(laid.frame.columns)])
     return laid.with_frame(frame.sort("row", maintain_order=True))
 
 
@@ -853,13 +729,19 @@ def read_candidates(file: Path) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
     candidate, vote = column_named("candidate", names), column_named("episode_id", names)
     if candidate is None:
         raise columns_missed(file, ["candidate"], names)
+    found = _standing(frame.get_column(candidate), frame.get_column(vote) if vote else None)
+    return found if vote else found[EVERY_VOTE]
+
+
+def _standing(
+    lists: pl.Series, votes: pl.Series | None, every: str = EVERY_VOTE
+) -> dict[str, tuple[str, ...]]:
+    """Vote → who stands, of cells that list them; without votes all stand in one of some name."""
     found: dict[str, dict[str, None]] = {}
-    votes = frame.get_column(vote).to_list() if vote else [""] * frame.height
-    for one, several in zip(votes, lists_in(frame.get_column(candidate))[0].to_list(), strict=True):
-        found.setdefault(str(one), {}).update(dict.fromkeys(several or ()))
-    if vote is None:
-        return tuple(found[""])
-    return {one: tuple(standing) for one, standing in found.items()}
+    of = [every] * len(lists) if votes is None else votes
+    for vote, names in zip(of, lists_in(lists)[0].to_list(), strict=True):
+        found.setdefault(str(vote), {}).update(dict.fromkeys(names or ()))
+    return {vote: tuple(names) for vote, names in found.items()}
 
 
 def _stated_candidates(rows: Rows) -> Mapping[str, tuple[str, ...]]:
@@ -869,13 +751,9 @@ def _stated_candidates(rows: Rows) -> Mapping[str, tuple[str, ...]]:
         return hints.candidates_of
     if not rows.has("candidates"):
         return {EVERY_VOTE: hints.candidates} if hints.candidates else {}
-    found: dict[str, dict[str, None]] = {}
-    one = rows.file.stem
-    episodes = rows.frame.get_column("episode_id").to_list() if rows.has("episode_id") else None
-    for i, names in enumerate(lists_in(rows.frame.get_column("candidates"))[0].to_list()):
-        vote = one if episodes is None else str(episodes[i])
-        found.setdefault(vote, {}).update(dict.fromkeys(names or ()))
-    return {vote: tuple(names) for vote, names in found.items() if names}
+    votes = rows.frame.get_column("episode_id") if rows.has("episode_id") else None
+    found = _standing(rows.frame.get_column("candidates"), votes, rows.file.stem)
+    return {vote: names for vote, names in found.items() if names}
 
 
 def _with_whole_points(rows: Rows) -> tuple[Rows, int]:
@@ -889,12 +767,11 @@ def _with_whole_points(rows: Rows) -> tuple[Rows, int]:
     if numbers is None or "protocol" not in rows.frame.columns:
         return rows, 1
     points = rows.frame.get_column("protocol").is_in(WITH_BUDGET).fill_null(False)
-    given = numbers.filter(points).drop_nulls()
-    scale = whole_points(given)
+    scale = whole_points(numbers.filter(points).drop_nulls())
     if scale in (None, 1):
         return rows, 1
-    scaled = pl.when(points).then((numbers * scale).round()).otherwise(numbers).alias("mass")
-    return rows.with_frame(rows.frame.with_columns(scaled), f"points times {scale}"), scale
+    scaled = pl.when(points).then((numbers * scale).round()).otherwise(numbers)
+    return rows.with_columns(mass=scaled, text=f"points times {scale}"), scale
 
 
 def _least(frame: pl.DataFrame) -> float | None:

@@ -6,12 +6,10 @@ where nothing fits, `proposal` says what the file's own columns may be called.
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_checks import refuse
 from tutorsim.analysis.ballots.one_whole_ballot_per_row import (
     Rows,
     as_numbers,
@@ -73,13 +71,17 @@ _ROW_WORDS: Final = frozenset(
 """Words of columns that name or number who filled in a row, as `bare` writes them."""
 
 
+def _bare_words(name: str) -> set[str]:
+    return set(re.findall(r"\w+", bare(name).replace("_", " ")))
+
+
 def names_rows(frame: pl.DataFrame, names: Sequence[str]) -> str | None:
     """The first column that names or numbers who filled in its row; `None` without one.
 
     No two of its cells are equal, and its heading says so: in a word that no other has, or by “#”;
     or it stands first, and has no heading and words, or numbers its rows from 1.
     """
-    words = {n: set(re.findall(r"\w+", bare(n).replace("_", " "))) & _ROW_WORDS for n in names}
+    words = {name: _bare_words(name) & _ROW_WORDS for name in names}
     for name in names:
         once = not any(words[name] & words[other] for other in names if other != name)
         said = name.strip() == "#" or (words[name] and once and not re.search(r"\d", name))
@@ -98,7 +100,7 @@ def names_rows(frame: pl.DataFrame, names: Sequence[str]) -> str | None:
 def alike_columns(rows: Rows) -> list[str]:
     """Columns that have a cell in common with another, and do not count or name rows."""
     names = [name for name in other_columns(rows) if not counts_or_names(name)]
-    cells = [set(rows.frame.get_column(name).cast(pl.String).drop_nulls()) for name in names]
+    cells = [set(rows.texts(name).drop_nulls()) for name in names]
     shared = [any(one & other for other in cells if other is not one) for one in cells]
     return [name for name, alike in zip(names, shared, strict=True) if alike]
 
@@ -110,7 +112,7 @@ def refuse_headings(rows: Rows) -> None:
     """The heading once more among the rows, as where files were put behind one another; or a first
     line that is a ballot like the others, and no heading."""
     names = [name for name in rows.frame.columns if name != "row"]
-    first = rows.columns.get(names[0], names[0])
+    first = rows.called(names[0])
     cells = {n: rows.frame[n].drop_nulls() for n in names if rows.frame.schema[n] == pl.String}
     alike = ("^.+>", r"^[^:]+: \S") if len(names) == len(cells) == 1 else ()
     lines = any(re.match(p, first) and cells[names[0]].str.contains(p).all() for p in alike)
@@ -118,22 +120,19 @@ def refuse_headings(rows: Rows) -> None:
     if lines or again.intersection(names):
         raise BallotFileError(
             f"{rows.file}: the first line may be a ballot, and no heading: "
-            f"{','.join(rows.columns.get(n, n) for n in names)}",
+            f"{','.join(map(rows.called, names))}",
             why="The heading is the first line, with a name for each column.",
             hint="Put one on top: ranking, if a line is an order such as a > b; voter,choice for "
             "“Ann, red”; weight;ranking for “12; a > b”, cast 12 times.",
         )
     if len(names) > 1 and all(rows.frame.schema[name] == pl.String for name in names):
-        refuse(
-            rows.frame,
-            pl.all_horizontal(pl.col(n).str.strip_chars() == rows.columns.get(n, n) for n in names),
-            rows.file,
+        rows.refuse(
             "the row repeats the heading",
+            pl.all_horizontal(pl.col(n).str.strip_chars() == rows.called(n) for n in names),
             hint="Take it out; if files were put behind one another, read each by itself.",
         )
 
 
-_ALL: Final = (*_TOTALS, "all", "overall")
 _NOTES: Final = (
     *("note", "notes", "source", "remark", "remarks", "legend"),
     *("hinweis", "anmerkung", "bemerkung", "quelle"),
@@ -145,9 +144,9 @@ def refuse_early_totals(rows: Rows) -> None:
     name = rows.frame.columns[1] if rows.frame.width > 1 else "row"
     ours = rows.columns.get(name) is not None and name != "voter"
     if rows.frame.schema[name] == pl.String and not ours and rows.frame.height > 1:
-        _refuse_words(rows.frame, name, _NOTES, rows.file, "a note below the ballots")
+        _refuse_words(rows, name, _NOTES, "a note below the ballots")
         last = rows.frame.tail(1 if rows.frame.get_column(name).is_unique()[-1] else 0)
-        _refuse_words(last, name, (*_TOTALS, "count", "anzahl"), rows.file)
+        _refuse_words(rows.with_frame(last), name, (*_TOTALS, "count", "anzahl"))
 
 
 def refuse_totals(laid: Rows, file: Rows, shape: str) -> None:
@@ -157,45 +156,37 @@ def refuse_totals(laid: Rows, file: Rows, shape: str) -> None:
     ends in such a word.
     """
     if laid.has("voter"):
-        _refuse_words(laid.frame, "voter", _ALL, file.file)
-        _refuse_words(laid.frame, "voter", _NOTES, file.file, "a note below the ballots")
+        _refuse_words(laid, "voter", (*_TOTALS, "all", "overall"))
+        _refuse_words(laid, "voter", _NOTES, "a note below the ballots")
     if shape == "one cell" and laid.has("weight"):
         given = laid.frame.filter(pl.col("mass") > 0)  # every row has every candidate
-        _refuse_words(given, "candidate", _TOTALS, file.file)
+        _refuse_words(laid.with_frame(given), "candidate", _TOTALS)
     for name in file.frame.columns if shape == "wide" else ():
         cells = file.frame.get_column(name)
         if cells.dtype == pl.String and name not in laid.used and not cells.is_duplicated().any():
-            _refuse_words(file.frame.tail(1), name, _TOTALS, file.file)
+            _refuse_words(file.with_frame(file.frame.tail(1)), name, _TOTALS)
 
 
 def _refuse_words(
-    frame: pl.DataFrame,
-    name: str,
-    words: Sequence[str],
-    file: Path,
-    else_be: str = "what all others add up to",
+    rows: Rows, name: str, known: Sequence[str], else_be: str = "what all others add up to"
 ) -> None:
     who = "candidate" if name == "candidate" else "voter"
-    cells = frame.get_column(name).cast(pl.String).drop_nulls().unique()
-    found = [cell for cell in cells if plain(cell.partition(":")[0]) in words]
-    refuse(
-        frame,
+    cells = rows.texts(name).drop_nulls().unique()
+    found = [cell for cell in cells if plain(cell.partition(":")[0]) in known]
+    rows.with_columns(_cell=name).refuse(
+        f"{{_cell!r}} may be a {who}, or {else_be}",
         pl.col(name).cast(pl.String).is_in(found),
-        file,
-        lambda row: f"{row[name]!r} may be a {who}, or {else_be}",
         hint=f"Take the row out; if it is a {who}, give it another name.",
     )
 
 
 def refuse_words_for_nobody(rows: Rows) -> None:
     """A column or row of numbers for “abstain”, who may be a candidate."""
-    names = rows.frame.get_column("candidate").cast(pl.String).drop_nulls().unique()
+    names = rows.texts("candidate").drop_nulls().unique()
     words = [n for n in names if says_nobody(n) and n not in rows.hints.candidates]
-    refuse(
-        rows.frame,
+    rows.refuse(
+        "{candidate!r} has numbers, and may be a candidate or nobody",
         pl.col("candidate").is_in(words),
-        rows.file,
-        lambda row: f"{row['candidate']!r} has numbers, and may be a candidate or nobody",
         hint="If it is a candidate, name all: --candidates NAME,NAME,…; else take it out: a ballot "
         "without a number is an abstention.",
     )
@@ -203,14 +194,13 @@ def refuse_words_for_nobody(rows: Rows) -> None:
 
 def refuse_other_ballots(rows: Rows, name: str) -> None:
     """A row whose ballot stands in another column than those of the other rows."""
-    said = rows.columns.get
     for other in ONE_CELL:
         if other != name and rows.has(other):
-            refuse(
-                rows.frame,
+            rows.refuse(
+                "“{empty}” is empty and “{filled}” is not",
                 pl.col(name).is_null() & pl.col(other).is_not_null(),
-                rows.file,
-                f"“{said(name, name)}” is empty and “{said(other, other)}” is not",
+                empty=rows.called(name),
+                filled=rows.called(other),
                 hint="Give ballots of one format each a file of its own, or take a column out.",
             )
 
@@ -224,17 +214,17 @@ def motion_columns(rows: Rows) -> list[str]:
         return []
     found: dict[str, set[str]] = {}
     for name in other_columns(rows):
-        cells = rows.frame.get_column(name).cast(pl.String).drop_nulls().str.strip_chars().unique()
+        cells = rows.texts(name).drop_nulls().str.strip_chars().unique()
         words = {cell for cell in cells if not says_nobody(cell)}
         if words and all(plain(cell) in _TALLIED for cell in words):
             found[name] = {plain(cell) for cell in cells}
         elif any(plain(cell) in _FOR_OR_AGAINST for cell in words) and len(words) < 6:
             strange = next(cell for cell in sorted(words) if plain(cell) not in _TALLIED)
-            refuse(
-                rows.frame,
+            rows.refuse(
+                "{cell!r} in “{column}” is neither for nor against, nor a known abstention",
                 pl.col(name).cast(pl.String).str.strip_chars() == strange,
-                rows.file,
-                f"{strange!r} in “{name}” is neither for nor against, nor a known abstention",
+                cell=strange,
+                column=name,
                 hint="Write abstain, or nothing, if it is an abstention.",
             )
     said = set().union(*found.values())
@@ -283,7 +273,7 @@ def refuse_nearly_numbers(rows: Rows, candidates: Sequence[str]) -> None:
 
 def refuse_answers_beside_numbers(rows: Rows, candidates: Sequence[str]) -> None:
     """Columns of yes and no beside columns of numbers, which are not both candidates'."""
-    texts = {name: rows.frame[name].cast(pl.String) for name in candidates}
+    texts = {name: rows.texts(name) for name in candidates}
     marks = {n: cells.str.contains(r"\p{L}|[✓✔]").any() for n, cells in texts.items()}
     words = [n for n, some in marks.items() if some and not texts[n].str.contains(r"\d").any()]
     if words and len(words) < len(candidates) and not rows.hints.candidates:
@@ -325,7 +315,7 @@ def refuse_judges(rows: Rows, candidates: Sequence[str]) -> None:
         return
     stems = {re.sub(r"[_.\W]*\d+$|_[a-z]$", "", plain(name)) for name in candidates}
     if len(stems) == 1 and stems <= {"voter", *COLUMN_WORDS["voter"]}:
-        said = rows.columns.get("episode_id", "episode_id")
+        said = rows.called("episode_id")
         raise BallotFileError(
             f"{rows.file}: {', '.join(candidates)} may be voters or candidates.",
             why=f"They are called voters, and “{said}” may hold candidates or votes.",
@@ -347,18 +337,14 @@ def refuse_summed_rows(rows: Rows, candidates: Sequence[str]) -> None:
             continue  # equal sums are what each voter had to give away
         others = {n: numbers[n] for n in candidates if n != name}
         given = pl.DataFrame([column for column in others.values() if column is not None])
-        if any(_close(said, of) for of in (given.mean_horizontal(), given.sum_horizontal())):
+        sums = (given.mean_horizontal(), given.sum_horizontal())
+        if any(((said - exact).abs() < 0.06).all() for exact in sums):  # or that to one decimal
             raise BallotFileError(
                 f"{rows.file}: rows may be voters or candidates.",
                 why=f"“{name}” sums up what stands in each row, as one does for candidates.",
                 hint=f"If rows are candidates: --map 'candidate={who}'; if columns are candidates: "
                 f"--candidates '{','.join(others)}'.",
             )
-
-
-def _close(said: pl.Series, exact: pl.Series) -> bool:
-    """Whether each number is the exact one, or that to one decimal."""
-    return bool(((said - exact).abs() < 0.06).all())
 
 
 def refuse_shared_places(rows: Rows, ballot: Sequence[str]) -> None:
@@ -400,10 +386,9 @@ def refuse_directions(rows: Rows, numbers: pl.Series) -> None:
     """Scores of which a heading, a comment, a voter or the file's name says that 1 may be best."""
     if rows.hints.scale is not None or rows.hints.protocol is not None:
         return
-    cells = rows.frame.get_column("voter").cast(pl.String).drop_nulls()
-    texts = (*rows.comments, *rows.columns.values(), rows.file.stem.replace("_", " "), *cells)
-    candidates = rows.frame.get_column("candidate").unique().drop_nulls().cast(pl.String)
-    said = next((text for text in (*texts, *candidates) if _LOW_IS_BEST.search(text)), None)
+    headings = (*rows.comments, *rows.columns.values(), rows.file.stem.replace("_", " "))
+    names = (name for column in ("voter", "candidate") for name in rows.texts(column).drop_nulls())
+    said = next((text for text in (*headings, *names) if _LOW_IS_BEST.search(text)), None)
     if said is not None:
         least, most = float(numbers.min()), float(numbers.max())  # type: ignore[arg-type]
         raise BallotFileError(
@@ -416,13 +401,11 @@ def refuse_directions(rows: Rows, numbers: pl.Series) -> None:
 
 def refuse_ranks_with_gaps(rows: Rows, ballot: Sequence[str]) -> None:
     """Blanks beside whole numbers of which most ballots have each of 1, 2, … once."""
-    given = rows.frame.filter(pl.col("mass").is_not_null())
-    m = rows.frame.get_column("candidate").n_unique()
     mass = pl.col("mass")
-    each = given.group_by(*ballot).agg(
-        once=(mass.n_unique() == pl.len()) & (mass.min() == 1),
-        whole=mass.n_unique().eq(pl.len()) & (mass.min() == 1) & (mass.max() == pl.len()),
-    )
+    given = rows.frame.filter(mass.is_not_null())
+    m = rows.frame.get_column("candidate").n_unique()
+    once = (mass.n_unique() == pl.len()) & (mass.min() == 1)
+    each = given.group_by(*ballot).agg(once=once, whole=once & (mass.max() == pl.len()))
     fits = each.height and (2 * each["whole"].sum() > each.height) and each["once"].all()
     if fits and given.height < rows.frame.height and given["mass"].max() == m:
         raise BallotFileError(
@@ -480,7 +463,7 @@ def refuse_weights(rows: Rows, name: str, beside: Sequence[str] = ()) -> None:
         if other in beside:
             continue
         if re.search(_WEIGHTS, other, re.IGNORECASE) and as_numbers(rows.frame[other]) is not None:
-            said = beside[0] if beside else rows.columns.get(name, name)
+            said = beside[0] if beside else rows.called(name)
             raise BallotFileError(
                 f"{rows.file}: “{other}” may say how often a ballot counts.",
                 why=f"It has a number beside each choice in “{said}”.",
@@ -495,7 +478,7 @@ def refuse_unseen_names(rows: Rows) -> None:
     if rows.has("voter") or rows.hints.namesakes:
         return
     for other in filter(_names_people, other_columns(rows)):
-        cells = rows.frame.get_column(other).cast(pl.String).drop_nulls()
+        cells = rows.texts(other).drop_nulls()
         if as_numbers(cells) is None and len(cells) / 2 < cells.n_unique() < len(cells):
             twice = cells.filter(cells.is_duplicated())[0]
             raise BallotFileError(
@@ -507,7 +490,7 @@ def refuse_unseen_names(rows: Rows) -> None:
 
 
 def _names_people(column: str) -> bool:
-    return not _PEOPLE.isdisjoint(re.findall(r"\w+", bare(column).replace("_", " ")))
+    return not _PEOPLE.isdisjoint(_bare_words(column))
 
 
 _PEOPLE: Final = frozenset(
@@ -585,7 +568,7 @@ _GRADES: Final = re.compile(
 
 def refuse_grades(rows: Rows, columns: Sequence[str]) -> None:
     """Columns in which some cells are words of a scale: options that rows grade, or voters."""
-    cells = (cell for name in columns for cell in rows.frame[name].cast(pl.String).drop_nulls())
+    cells = (cell for name in columns for cell in rows.texts(name).drop_nulls())
     graded = [cell for cell in cells if _GRADES.fullmatch(cell.strip())]
     if graded and not rows.hints.candidates:
         raise BallotFileError(
@@ -604,7 +587,7 @@ def proposal(rows: Rows) -> str:
     votes: list[str] = []
     found = {name: rows.columns[name] for name in ("voter", "candidate") if rows.has(name)}
     for name in other_columns(rows):
-        cells = rows.frame.get_column(name).cast(pl.String).drop_nulls()
+        cells = rows.texts(name).drop_nulls()
         if cells.n_unique() < 2 or counts_or_names(name) or _BESIDE_VOTES.search(name):
             continue
         parted = cells.unique().str.split(next((sign for sign in ">;|," if sign in cells[0]), ">"))
@@ -621,7 +604,7 @@ def proposal(rows: Rows) -> str:
     alike = [name for name in texts if not rows.frame.get_column(name).is_unique().all()]
     given = numbers or rows.has("mass") or rows.has("rank")
     if numbers and len(alike) > 1:
-        places = as_numbers(rows.frame.get_column(numbers[0]).cast(pl.String))
+        places = as_numbers(rows.texts(numbers[0]))
         ranks = places is not None and set(places) == set(range(1, 1 + places.n_unique()))
         kind = "rank" if ranks else "mass"
         found = {"voter": alike[0], "candidate": alike[1], **found, kind: numbers[0]}

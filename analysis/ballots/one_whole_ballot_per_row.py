@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 import polars as pl
 
@@ -35,26 +35,19 @@ _APART: Final = re.compile(r"[,;|>]")
 _LABELLED: Final = re.compile(r"([A-Za-z])\s*[=:]\s*(.+)")
 
 
-class RepliesRead(NamedTuple):
-    """One row for each reply and candidate."""
-
-    frame: pl.DataFrame
-    note: str
-
-
-def read_replies(frame: pl.DataFrame, file: Path, *, protocol: str, hints: Hints) -> RepliesRead:
-    """Read every reply; one that is no ballot is an abstention, and the note counts them.
+def of_replies(rows: "Rows", protocol: str) -> "Rows":
+    """Every reply as a ballot; one that is none is an abstention, and a note counts them.
 
     The lenient reader is used, since nobody can be asked again. A reply may name candidates by
     label or by name: candidates stand in the order of their labels, in the column `candidates` or
     in the hints. Without either, a `BallotFileError` says so.
     """
     form = cast(BallotFormat, protocol)
-    budget = hints.budget or CUMULATIVE_BUDGET
-    rows: list[dict[str, object]] = []
+    budget = rows.hints.budget or CUMULATIVE_BUDGET
+    found: list[dict[str, object]] = []
     silent = 0
-    for row in frame.iter_rows(named=True):
-        labels = _labels(row.get("candidates"), file, hints)
+    for row in rows.frame.iter_rows(named=True):
+        labels = _labels(row.get("candidates"), rows)
         choice = _read(str(row["reply"] or ""), labels, form, budget)
         silent += choice is None
         named = None if choice is None else resolve(choice, labels)
@@ -64,31 +57,28 @@ def read_replies(frame: pl.DataFrame, file: Path, *, protocol: str, hints: Hints
         for label, candidate in labels.items():
             cell = masses.get(candidate, 0) if masses else None
             cells = {"candidate": candidate, "label": label, "mass": cell}
-            rows.append({**kept, **cells, "ballot_status": status, "protocol": protocol})
+            found.append({**kept, **cells, "ballot_status": status, "protocol": protocol})
     points = f" of {budget} points" if FORMATS[protocol].budget else ""
-    return RepliesRead(
-        pl.DataFrame(rows, infer_schema_length=None),
-        f"{frame.height} raw replies read leniently as {protocol} ballots{points}, "
+    return rows.with_frame(
+        pl.DataFrame(found, infer_schema_length=None),
+        f"{rows.frame.height} raw replies read leniently as {protocol} ballots{points}, "
         f"{silent} of them unreadable and so abstentions",
     )
 
 
-def _labels(cell: object, file: Path, hints: Hints) -> dict[str, str]:
+def _labels(cell: object, rows: "Rows") -> dict[str, str]:
     """Label → candidate, as one reply's voter saw them."""
-    names = [part.strip() for part in _APART.split(str(cell))] if cell else list(hints.candidates)
+    names = [part.strip() for part in _APART.split(str(cell))] if cell else rows.hints.candidates
     if not names:
         raise BallotFileError(
-            f"{file} has raw replies, and nothing says what their labels stand for.",
+            f"{rows.file} has raw replies, and nothing says what their labels stand for.",
             why="There is no column candidates.",
             hint="Add --candidates ann,ben,cid for the labels A, B, C.",
         )
     found: dict[str, str] = {}
     for letter, name in zip(ascii_uppercase, names, strict=False):
         labelled = _LABELLED.fullmatch(name)
-        if labelled:
-            found[labelled[1].upper()] = labelled[2].strip()
-        else:
-            found[letter] = name
+        found |= {labelled[1].upper(): labelled[2].strip()} if labelled else {letter: name}
     return found
 
 
@@ -213,34 +203,27 @@ def guess_protocol(frame: pl.DataFrame, ballot: Sequence[str]) -> Guess | None:
     a ballot.
     """
     mass = pl.col("mass")
-    each = (
-        frame.group_by(*ballot)
-        .agg(
-            sum=mass.sum(),
-            least=mass.min(),
-            most=mass.max(),
-            different=mass.drop_nulls().n_unique(),
-            m=pl.len(),
-            whole=(mass == mass.floor()).all(),
-            given=mass.is_not_null().sum(),
-        )
-        .filter((pl.col("given") > 0) & (pl.col("most") != 0))
+    least, most, given = mass.min(), mass.max(), mass.count()
+    whole = (mass == mass.floor()).all()
+    order = (mass.drop_nulls().n_unique() == given) & whole
+    each = frame.group_by(*ballot).agg(
+        sum=mass.sum(),
+        some=(given > 0) & (most != 0),
+        negative=least < 0,
+        binary=(most <= 1) & whole,
+        from_one=order & (least == 1) & (most == given),
+        from_zero=order & (given == pl.len()) & (least == 0) & (most == pl.len() - 1),
     )
-    if not each.height or bool((each["least"] < 0).any()):
+    each = each.filter("some")
+    if not each.height or each["negative"].any():
         return None
-    binary = (each["most"] <= 1) & each["whole"]
-    if binary.all():
-        single = bool((each["sum"] == 1).all())
-        return Guess(*_BINARY[single])
-    order = (each["different"] == each["given"]) & each["whole"]
-    if (order & (each["least"] == 1) & (each["most"] == each["given"])).all():
+    if each["binary"].all():
+        if (each["sum"] == 1).all():
+            return Guess("simple", "every ballot has a single 1")
+        return Guess("approval", "every cell is 0 or 1")
+    if each["from_one"].all():
         return Guess("ranked", "every ballot has each of 1, 2, … once", True)
-    if (
-        order
-        & (each["given"] == each["m"])
-        & (each["least"] == 0)
-        & (each["most"] == each["m"] - 1)
-    ).all():
+    if each["from_zero"].all():
         because = "every ballot has each of 0, 1, … once (the highest the best)"
         return Guess("ranked", because, from_zero=True)
     if each["sum"].round(_DIGITS).n_unique() == 1:
@@ -251,20 +234,13 @@ def guess_protocol(frame: pl.DataFrame, ballot: Sequence[str]) -> Guess | None:
 
 def may_share_places(frame: pl.DataFrame, ballot: Sequence[str]) -> bool:
     """Whether all ballots may be ranks, 1 the best, with several candidates in one place."""
-    given = frame.filter(pl.col("mass").is_not_null())
-    mass = pl.col("mass")
-    ways = (mass.rank("min"), mass.rank("dense"), mass.rank("max"), mass.rank("average"))
-    fits = given.select(
-        (way.over(*ballot) == mass).all().alias(str(i)) for i, way in enumerate(ways)
+    given, mass = frame.filter(pl.col("mass").is_not_null()), pl.col("mass")
+    fits = (
+        given.select((mass.rank(way).over(*ballot) == mass).all()).item()
+        for way in ("min", "dense", "max", "average")
     )
     most = given.get_column("mass").max()
-    return most is not None and most != 1 and any(fits.row(0))
-
-
-_BINARY: Final = {
-    True: ("simple", "every ballot has a single 1"),
-    False: ("approval", "every cell is 0 or 1"),
-}
+    return most is not None and most != 1 and any(fits)
 
 
 def whole_points(numbers: pl.Series) -> int | None:
@@ -301,6 +277,7 @@ _PLACE_WORDS: Final = {
 }
 _PLACE_STEMS: Final = ("rank", "choice", "place", "preference", "pref", "position", "")
 _LIST_SEPARATORS: Final = ">;|,"
+_PARTED: Final = r"\w[\s/:.–-]+\w"
 _MOST_NAMED: Final = 6
 """Candidates that a note names."""
 
@@ -325,6 +302,21 @@ class Rows:
     def with_frame(self, frame: pl.DataFrame, text: str = "") -> "Rows":
         rows = replace(self, frame=frame)
         return rows.note(text) if text else rows
+
+    def with_columns(self, *columns: Any, text: str = "", **named: Any) -> "Rows":
+        return self.with_frame(self.frame.with_columns(*columns, **named), text)
+
+    def refuse(self, reason: str, bad: pl.Expr | None = None, **said: Any) -> None:
+        """Refuse the file for a row, as `ballot_checks.refuse` does; `hint` may be among `said`."""
+        refuse(self.frame, self.file, reason, bad, **said)
+
+    def called(self, name: str) -> str:
+        """What the file calls a column."""
+        return self.columns.get(name, name)
+
+    def texts(self, name: str) -> pl.Series:
+        """The cells of a column as texts."""
+        return self.frame.get_column(name).cast(pl.String)
 
     def has(self, *names: str) -> bool:
         return all(name in self.frame.columns for name in names)
@@ -386,35 +378,32 @@ def _place_of(word: str) -> int | None:
     return None
 
 
+def _listed(*names: str) -> pl.Expr:
+    """What is in the cells of some columns as one list."""
+    cells = [pl.col(name).cast(pl.String).str.strip_chars().replace("", None) for name in names]
+    return pl.concat_list(cells).list.drop_nulls()
+
+
 def of_places(rows: Rows, places: Mapping[int, str]) -> Rows:
     """One list of candidates a row, in order; then as an order in one cell."""
-    rows = _without_abstentions(rows, list(places.values()))
-    rows = replace(rows, used=tuple(places.values()))
-    held = [
-        pl.col(name).cast(pl.String).str.strip_chars().replace("", None) for name in places.values()
-    ]
-    listed = rows.frame.with_columns(pl.concat_list(held).list.drop_nulls().alias("_listed"))
-    names = ", ".join(rows.columns.get(n, n) for n in places.values())
-    return _of_lists(rows.with_frame(listed, f"orders in the columns {names}"), "ranked")
+    names = tuple(places.values())
+    rows = replace(_without_abstentions(rows, names), used=names)
+    told = f"orders in the columns {', '.join(map(rows.called, names))}"
+    return _of_lists(rows, _listed(*names), "ranked", told)
 
 
 def of_one_cell(rows: Rows, name: str, hint: str | None) -> Rows:
     """Rows whose cell holds one choice, all approved, or the whole order."""
     rows = _without_abstentions(rows, [name])
-    cell = pl.col(name).cast(pl.String).str.strip_chars().replace("", None)
-    said = rows.columns.get(name, name)
+    said = rows.called(name)
     if name == "candidate" and hint in (None, "approval") and _several(rows):
-        chosen = rows.frame.with_columns(
-            pl.lit(1, pl.Int64).alias("mass"), pl.lit("approval").alias("protocol")
-        )
-        return rows.with_frame(chosen, f"a voter approves of every “{said}” in a row of theirs")
+        told = f"a voter approves of every “{said}” in a row of theirs"
+        return rows.with_columns(mass=pl.lit(1, pl.Int64), protocol=pl.lit("approval"), text=told)
     if name in ("choice", "candidate") and hint in (None, "simple"):
-        _refuse_several(rows, cell)
-        listed = rows.frame.with_columns(pl.concat_list(cell).list.drop_nulls().alias("_listed"))
-        return _of_lists(rows.with_frame(listed, f"one choice in “{said}”"), "simple")
+        _refuse_several(rows, name)
+        return _of_lists(rows, _listed(name), "simple", f"one choice in “{said}”")
     protocol = hint or ("ranked" if name == "ranking" else "approval")
     parts, parted = lists_in(rows.frame.get_column(name), rows.hints.separator)
-    listed = rows.frame.with_columns(parts.alias("_listed"))
     if "','" in parted:
         _refuse_one_name(rows, parts)
     if name == "list" and hint is None:
@@ -431,19 +420,19 @@ def of_one_cell(rows: Rows, name: str, hint: str | None) -> Rows:
             why="A list without numbers is an order or a set.",
             hint="Use --protocol ranked or --protocol approval.",
         )
-    what = "all approved"
+    told = f"all approved in “{said}”{parted}"
     if listed_as == "order":
-        what = "order"
-        _refuse_unparted(rows.with_frame(listed), name)
-    order = ", best first" if listed_as == "order" else ""
-    return _of_lists(rows.with_frame(listed, f"{what} in “{said}”{order}{parted}"), protocol)
+        told = f"order in “{said}”, best first{parted}"
+        if parts.list.len().max() == 1:
+            _refuse_unparted(rows, name)
+    return _of_lists(rows, parts, protocol, told)
 
 
-def _refuse_several(rows: Rows, cell: pl.Expr) -> None:
+def _refuse_several(rows: Rows, name: str) -> None:
     """A choice that parts into names of which one is chosen alone elsewhere."""
     if rows.hints.protocol is not None or rows.hints.candidates:
         return
-    cells = set(rows.frame.select(cell).to_series().drop_nulls())
+    cells = set(rows.texts(name).str.strip_chars().replace("", None).drop_nulls())
     for sign in _LIST_SEPARATORS:
         for one in sorted(cells):
             if sign in one and cells & {part.strip() for part in one.split(sign)}:
@@ -456,13 +445,11 @@ def _refuse_several(rows: Rows, cell: pl.Expr) -> None:
 
 def _refuse_unparted(rows: Rows, name: str) -> None:
     """Orders of which no cell has a sign that parts names, and some other sign may."""
-    names = rows.frame.get_column("_listed").list.len().max()
-    cells = rows.frame.get_column(name).cast(pl.String).drop_nulls().to_list()
-    strange = next((cell for cell in cells if re.search(r"\w[\s/:.–-]+\w", cell)), None)
-    if names == 1 and strange is not None and not rows.hints.candidates:
+    strange = (one for one in rows.texts(name).drop_nulls() if re.search(_PARTED, one))
+    for one in strange if not rows.hints.candidates else ():
         raise UsageError(
-            f"{strange!r} is one name, or an order of several.",
-            why=f"No cell of “{rows.columns.get(name, name)}” has a sign that parts names: "
+            f"{one!r} is one name, or an order of several.",
+            why=f"No cell of “{rows.called(name)}” has a sign that parts names: "
             f"{' '.join(_LIST_SEPARATORS)}",
             hint="Say what parts names: --separator /; if it is one name, use --protocol simple.",
         )
@@ -498,16 +485,11 @@ def _without_abstentions(rows: Rows, columns: Sequence[str]) -> Rows:
     found: list[str] = []
     for name in columns:
         column = rows.frame.get_column(name)
-        if column.dtype != pl.String:
-            continue
-        cells = column.str.strip_chars()
-        said = [
-            c for c in cells.drop_nulls().unique() if says_nobody(c) and plain(c) not in standing
-        ]
-        nobody = cells.is_in(said).fill_null(False)
-        found += column.filter(nobody).to_list()
-        kept = pl.Series(name, column.zip_with(~nobody, pl.Series([None], dtype=pl.String)))
-        rows = rows.with_frame(rows.frame.with_columns(kept))
+        if column.dtype == pl.String:
+            words = column.drop_nulls().unique()
+            said = [w for w in words if says_nobody(w) and plain(w) not in standing]
+            found += column.filter(column.is_in(said)).to_list()
+            rows = rows.with_columns(column.replace(said, [None] * len(said)))
     return rows.note(f"abstentions by their words: {_counted(found)}") if found else rows
 
 
@@ -571,106 +553,76 @@ def _list_separator(column: pl.Series) -> str:
     return strong
 
 
-def _of_lists(rows: Rows, protocol: str) -> Rows:
+def _of_lists(rows: Rows, listed: pl.Expr | pl.Series, protocol: str, told: str) -> Rows:
     """Rows with a list of candidates as one row for each candidate that lists of its vote name."""
+    rows = rows.with_columns(_listed=listed, _vote=_vote(rows), text=told)
     every_name = rows.frame.get_column("_listed").explode().drop_nulls()
     said = spellings(every_name, "candidates", rows.hints.spelling)
-    one = pl.element().replace(said)
-    rows = rows.with_frame(rows.frame.with_columns(pl.col("_listed").list.eval(one)))
-    lists = [list(names or ()) for names in rows.frame.get_column("_listed").to_list()]
-    _refuse_nobody(rows, lists)
-    if not any(lists):
+    names, one = pl.col("_listed"), pl.element()
+    rows = rows.with_columns(names.list.eval(one.replace(said)))
+    nobody = [name for name in every_name.unique().replace(said) if says_nobody(name)]
+    beside = names.list.eval(one.filter(one.is_in(nobody))).list.first()
+    rows.with_columns(_beside=pl.when(names.list.len() > 1).then(beside)).refuse(
+        "{_beside!r} stands beside names, and may be a candidate or nobody",
+        ~pl.col("_beside").is_in(rows.hints.candidates),
+        hint="If it is a candidate, name all: --candidates NAME,NAME,…; else take it out.",
+    )
+    if every_name.is_empty():
         raise BallotFileError(
             f"{rows.file} names no candidate.", why="Every cell is empty.", hint=EXAMPLE
         )
     in_order = FORMATS[protocol].listed == "order"
-    several = pl.col("_listed").list.n_unique() < pl.col("_listed").list.len()
-    refuse(
-        rows.frame,
-        several & in_order,
-        rows.file,
-        lambda row: (
-            "an order names a candidate twice: "
-            + next(name for name in row["_listed"] if row["_listed"].count(name) > 1)
-        ),
+    twice = names.list.eval(one.filter(one.is_duplicated())).list.first()
+    rows.with_columns(_twice=twice).refuse(
+        "an order names a candidate twice: {_twice}", pl.col("_twice").is_not_null() & in_order
     )
-    votes = _votes(rows)
-    standing: dict[tuple[object, ...], set[str]] = {}
-    for vote, names in zip(votes, lists, strict=True):
-        standing.setdefault(vote, set()).update(names)
-    told = rows.has("candidates") or rows.hints.candidates or rows.hints.candidates_of
-    if len(set(map(frozenset, standing.values()))) > 1 and not told:
+    of_vote = names.list.explode().drop_nulls().unique().sort()
+    frame = rows.frame.with_row_index("_ballot").with_columns(
+        _place=pl.int_ranges(names.list.len()),
+        candidate=of_vote.over("_vote", mapping_strategy="join"),
+    )
+    if frame.get_column("candidate").n_unique() > 1 and not (
+        rows.has("candidates") or rows.hints.candidates or rows.hints.candidates_of
+    ):
         rows = rows.note(
             "in each vote those stand whom its ballots name (--candidates says who else)"
         )
-    every = [sorted(standing[vote]) for vote in votes]
-    mass_in = _mass_in_order if in_order else _mass_in_set
-    masses = [
-        [mass_in(names, name, len(candidates)) for name in candidates]
-        for names, candidates in zip(lists, every, strict=True)
-    ]
-    kept = [n for n in rows.frame.columns if n in (*KEYS, *_GRID, "candidates")]
-    long = (
-        rows.frame.select("row", *kept)
-        .with_columns(
-            pl.Series("candidate", every, dtype=pl.List(pl.String)),
-            pl.Series("mass", masses, dtype=pl.List(pl.Int64)),
-            pl.lit(protocol).alias("protocol"),
-        )
-        .explode("candidate", "mass")
+    named = frame.select("_ballot", "_place", candidate="_listed").explode("_place", "candidate")
+    kept = [n for n in (*KEYS, *_GRID, "candidates") if rows.has(n) and n != "protocol"]
+    standing = frame.with_columns(_m=pl.col("candidate").list.len().cast(pl.Int64))
+    long = standing.explode("candidate").filter(pl.col("candidate").is_not_null()).drop("_place")
+    long = long.join(
+        named.unique(["_ballot", "candidate"], keep="first"),
+        on=["_ballot", "candidate"],
+        how="left",
+        maintain_order="left",
     )
-    return rows.with_frame(long.filter(pl.col("candidate").is_not_null()))
-
-
-def _refuse_nobody(rows: Rows, lists: Sequence[Sequence[str]]) -> None:
-    """A word for nobody beside names, which may be a candidate's."""
-    for row, names in zip(rows.frame.get_column("row").to_list(), lists, strict=True):
-        words = [name for name in names if says_nobody(name)]
-        if words and len(names) > 1 and words[0] not in rows.hints.candidates:
-            refuse(
-                rows.frame,
-                pl.col("row") == row,
-                rows.file,
-                f"{words[0]!r} stands beside names, and may be a candidate or nobody",
-                hint="If it is a candidate, name all: --candidates NAME,NAME,…; else take it out.",
-            )
+    place = pl.col("_place")
+    chosen = pl.when(names.list.len() > 0).then(place.is_not_null().cast(pl.Int64))
+    mass = pl.col("_m") - 1 - place if in_order else chosen
+    return rows.with_frame(
+        long.select("row", *kept, "candidate", mass=mass, protocol=pl.lit(protocol))
+    )
 
 
 _GRID: Final = ("run_id", "benchmark", "task", "persona", "condition", "ballot_status")
 
 
-def _votes(rows: Rows) -> list[tuple[object, ...]]:
+def _vote(rows: Rows) -> pl.Expr:
     """What names the vote of each row: episode, turn, and whether it is a tie round."""
-    names = [name for name in ("episode_id", "turn") if rows.has(name)]
-    keys: list[tuple[object, ...]] = [()] * rows.frame.height
-    if names:
-        keys = rows.frame.select(names).rows()
-    if not rows.has("stage"):
-        return keys
-    said = rows.frame.get_column("stage").cast(pl.String).to_list()
-    return [
-        (*key, stage == "tie_vote")
-        for key, stage in zip(keys, map(rows.stage_of, said), strict=True)
-    ]
-
-
-def _mass_in_order(order: Sequence[str], name: str, m: int) -> int | None:
-    """m - 1 to the first, and so on; nothing to one that is left out."""
-    return m - 1 - order.index(name) if name in order else None
-
-
-def _mass_in_set(chosen: Sequence[str], name: str, m: int) -> int | None:
-    return int(name in chosen) if chosen else None
+    keys = [pl.col(name) for name in ("episode_id", "turn") if rows.has(name)]
+    if rows.has("stage"):
+        ties = [word for word in rows.texts("stage").unique() if rows.stage_of(word) == "tie_vote"]
+        keys.append(pl.col("stage").cast(pl.String).is_in(ties).fill_null(False))
+    return pl.struct(pl.lit(0).alias("_"), *keys)
 
 
 def refuse_strange(rows: Rows, name: str) -> None:
     """A candidate's column in which a cell is no number."""
-    cells = rows.frame.get_column(name)
-    refuse(
-        rows.frame,
-        pl.lit(_strange_cells(cells)),
-        rows.file,
-        lambda row: f"{row[name]!r} for {rows.columns.get(name, name)} is no number",
+    rows.with_columns(_cell=rows.frame.get_column(name)).refuse(
+        "{_cell!r} for {of} is no number",
+        pl.lit(_strange_cells(rows.frame.get_column(name))),
+        of=rows.called(name),
         hint="Write a number or nothing."
         if name == "mass"
         else "Write a number, yes or no, or nothing; if that is no candidate's column, name those "
@@ -680,10 +632,8 @@ def refuse_strange(rows: Rows, name: str) -> None:
 
 def _words_for_nothing(rows: Rows, candidates: Sequence[str]) -> Rows:
     """How many cells beside numbers or marks say in words that there is none."""
-    every = [rows.frame.get_column(name).cast(pl.String).str.strip_chars() for name in candidates]
-    found = [
-        cell for cells in every for cell in cells.filter(cells.is_in(_nobody(cells))).to_list()
-    ]
+    every = [rows.texts(name).str.strip_chars() for name in candidates]
+    found = [cell for cells in every for cell in cells.filter(cells.is_in(_nobody(cells)))]
     said = f"cells that give nothing by their words: {_counted(found)}"
     return rows.note(said) if found else rows
 
@@ -697,13 +647,8 @@ def _refuse_sums(rows: Rows, numbers: Mapping[str, pl.Series | None]) -> None:
     most = held.max_horizontal()
     sums = held.select(pl.all_horizontal((pl.all().sum() - 2 * pl.all()).abs() < 1e-9)).to_series()
     above = most > most.sort(descending=True)[1]
-    refuse(
-        rows.frame,
-        pl.lit(sums & above),
-        rows.file,
-        "the row has the sums of all others",
-        hint="Take it out: it would count as a ballot.",
-    )
+    hint = "Take it out: it would count as a ballot."
+    rows.refuse("the row has the sums of all others", pl.lit(sums & above), hint=hint)
 
 
 def _in_brackets(names: Sequence[str]) -> list[str]:
@@ -735,9 +680,9 @@ def of_wide(rows: Rows, candidates: Sequence[str]) -> Rows:
     long = frame.unpivot(
         on=candidates, index=["row", *kept], variable_name="candidate", value_name="mass"
     )
-    every = long.with_columns(pl.col("candidate").replace(candidates, called))
-    named = rows.with_frame(every.sort("row", maintain_order=True))
-    standing = named.frame.with_columns(pl.Series("_vote", list(map(repr, _votes(named)))))
+    standing = long.sort("row", maintain_order=True).with_columns(
+        pl.col("candidate").replace(candidates, called), _vote=_vote(rows)
+    )
     empty = pl.col("mass").is_null().all().over("_vote", "candidate")
     whole = pl.col("mass").is_null().all().over("_vote")
     out = standing.filter(empty & ~whole).select("_vote", "candidate").unique().height

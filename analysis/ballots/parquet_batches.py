@@ -18,7 +18,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_checks import approving_nobody, budget_of, check_ballots
+from tutorsim.analysis.ballots.ballot_checks import (
+    approving_nobody,
+    budget_of,
+    check_ballots,
+    one_budget,
+)
 from tutorsim.analysis.ballots.properties_of_ballot_formats import WITH_BUDGET
 from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints, spellings
 from tutorsim.analysis.ballots.table_to_arrays import (
@@ -228,22 +233,11 @@ def batched(
         files=tuple(files),
         order=order(candidates),
         voters=tuple(voters),
-        budget=_one_budget([one.budget for one in outlines]),
+        budget=one_budget(one.budget for one in outlines),
         turns=tuple(len(one.turns) for one in outlines),
         rich=any(one.rich for one in outlines),
         stated=tuple(stated),
     )
-
-
-def _one_budget(stated: Sequence[int | None]) -> int | None:
-    budgets = sorted({budget for budget in stated if budget is not None})
-    if len(budgets) > 1:
-        raise BallotFileError(
-            f"The cumulative ballots of these files sum to {budgets}.",
-            why="One recount works with one budget.",
-            hint="Open the files one at a time.",
-        )
-    return next(iter(budgets), None)
 
 
 def _apart(files: Sequence[Path], outlines: Sequence[Outline]) -> bool:

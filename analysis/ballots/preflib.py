@@ -18,15 +18,15 @@ read, and no order's reading depends on another's place in the file:
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import polars as pl
 
 from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
-from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
+from tutorsim.analysis.ballots.raw_tables import Laid
 from tutorsim.errors import BallotFileError
 from tutorsim.regular_files_and_digests import read_named
 from tutorsim.vocabularies import Protocol
@@ -41,60 +41,62 @@ Groups = tuple[tuple[int, ...], ...]
 """A weak order: groups of equals, best first."""
 
 
-class PrefLibRead(NamedTuple):
-    """The ballots of one file."""
-
-    ballots: pl.DataFrame
-    """`analysis.runs.run_tables.BALLOTS_SCHEMA`."""
-    budget: int | None
-    """What its points sum to; `None` without points."""
-    assumed: tuple[str, ...]
-    """How weak orders and categories were read, a few words each."""
-    provenance: tuple[str, ...] = ()
-    """What its head says answered the calls, where `tutorsim export` wrote it."""
-
-
 @dataclass
 class _Head:
     """What the comment lines state."""
 
     names: dict[int, str] = field(default_factory=dict)
-    alternatives: int | None = None
-    voters: int | None = None
-    categories: int | None = None
-    unique_orders: int | None = None
     category_names: dict[int, str] = field(default_factory=dict)
-    provenance: str | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    """Of alternatives, voters, categories and unique orders."""
+    provenance: tuple[str, ...] = ()
 
 
-def read_preflib(file: Path) -> PrefLibRead:
-    """Read one PrefLib file.
+def read_preflib(file: Path) -> Laid:
+    """Read one PrefLib file; its budget is what points sum to that stand for weak orders.
 
     Raises `BallotFileError` with file, line and reason, where a line is no order of the kind that
     the file's ending promises, or where the counts in its head do not hold.
     """
     head, orders = _parse(file)
-    candidates = _candidates(head, orders)
-    suffix = file.suffix.lower()
-    checked = _checked(orders, candidates, head, file)
-    approving, assumed = _approving(head, file) if suffix == ".cat" else (0, ())
-    turned = [(order, times) for order, times, _ in (_turned(one, approving) for one in checked)]
-    protocol = _protocol([order for order, _ in turned], suffix)
-    weak = FORMATS[protocol].budget
-    if weak:
-        turned = [(_completed(order, candidates), times) for order, times in turned]
-    names = [head.names.get(a, str(a)) for a in candidates]
-    if len(set(names)) < len(names):
+    named = {a for order, _, _ in orders for group in order for a in group}
+    candidates = sorted(head.names) or [*range(1, head.counts.get("alternatives", 0) + 1)]
+    candidates = candidates or sorted(named)
+    _check(orders, candidates, head, file)
+    assumed: tuple[str, ...] = ()
+    protocol: Protocol = "approval"
+    if file.suffix.lower() == ".cat":
+        second, assumed = _second_approves(head, file)
+        if second:
+            orders = [((*(o[1:2] or [()]), *o[:1]), times, line) for o, times, line in orders]
+    elif all(len(group) == 1 for order, _, _ in orders for group in order):
+        protocol = "ranked"
+    else:
+        protocol, assumed = "cumulative", (_WEAK,)
+    names, m = [head.names.get(a, str(a)) for a in candidates], len(candidates)
+    if len(set(names)) < m:
         raise _bad(file, None, "two alternatives have one name")
-    m = len(candidates)
-    voters = [
-        mass for order, times in turned for mass in [_masses(order, candidates, protocol)] * times
+    masses = [
+        mass
+        for order, times, _ in orders
+        for mass in [_masses(order, candidates, protocol)] * times
     ]
-    return PrefLibRead(
-        _frame(voters, names, protocol, file.stem),
-        m * (m - 1) if weak else None,
-        (*assumed, *[_WEAK] * weak),
-        () if head.provenance is None else (head.provenance,),
+    stated = {"episode_id": file.stem, "turn": 1, "stage": "vote_final", "ballot_status": "valid"}
+    frame = pl.DataFrame(
+        {
+            "voter": [str(i) for i in range(1, len(masses) + 1) for _ in range(m)],
+            "candidate": names * len(masses),
+            "mass": [mass for ballot in masses for mass in ballot],
+        },
+        schema_overrides={"mass": pl.Int64},
+    ).with_columns(pl.lit(protocol).alias("protocol"), **{n: pl.lit(v) for n, v in stated.items()})
+    return Laid(
+        frame.with_row_index("row", 1),
+        "PrefLib",
+        {},
+        assumed,
+        head.provenance,
+        m * (m - 1) if FORMATS[protocol].budget else None,
     )
 
 
@@ -108,27 +110,18 @@ _NO: Final = frozenset(
 )
 
 
-def _approving(head: _Head, file: Path) -> tuple[int, tuple[str, ...]]:
-    """Which category approves, counted from 0, and what was assumed of it."""
+def _second_approves(head: _Head, file: Path) -> tuple[bool, tuple[str, ...]]:
+    """Whether the second category approves, and not the first, and what was assumed of it."""
     names = [head.category_names.get(i, "") for i in (1, 2)]
     said = [" ".join(name.casefold().split()) for name in names]
     if said[0] in _NO and said[1] not in _NO:
-        return 1, ()
+        return True, ()
     if said[0] in _YES and said[1] not in _YES:
-        return 0, ()
+        return False, ()
     if said[0] in _NO or (said[0] in _YES and said[1] in _YES):
         raise _bad(file, None, f"the categories {names[0]!r} and {names[1]!r} do not tell apart")
     called = f", “{names[0]}”," if names[0] else ""
-    return 0, (f"the first category{called} approves",)
-
-
-def _turned(order: tuple[Groups, int, int], approving: int) -> tuple[Groups, int, int]:
-    """A line's categories with the approving one first."""
-    groups, times, line = order
-    if not approving:
-        return order
-    groups = (groups[1] if len(groups) > 1 else (), *groups[:1])
-    return groups, times, line
+    return False, (f"the first category{called} approves",)
 
 
 def preflib_text(
@@ -216,10 +209,9 @@ def _read_head(line: str, head: _Head) -> None:
         of = head.names if numbered[1] == "ALTERNATIVE" else head.category_names
         of[int(numbered[2])] = value or numbered[2]
     elif count and value.isdecimal():
-        name = "unique_orders" if count[1] == "UNIQUE" else count[1].lower()
-        setattr(head, name, int(value))
+        head.counts[count[1].lower()] = int(value)
     elif key == "DESCRIPTION" and value.startswith(_ANSWERED):
-        head.provenance = value.removeprefix(_ANSWERED)
+        head.provenance = (value.removeprefix(_ANSWERED),)
 
 
 def _read_order(text: str, file: Path, line: int) -> tuple[Groups, int]:
@@ -233,120 +225,58 @@ def _read_order(text: str, file: Path, line: int) -> tuple[Groups, int]:
     return tuple(tuple(int(a) for a in re.findall(r"\d+", g)) for g in groups), int(times)
 
 
-def _candidates(head: _Head, orders: Sequence[tuple[Groups, int, int]]) -> list[int]:
-    """Those named in the head, or as many as it counts, or those that the orders name."""
-    if head.names:
-        return sorted(head.names)
-    if head.alternatives:
-        return list(range(1, head.alternatives + 1))
-    return sorted({a for order, _, _ in orders for group in order for a in group})
-
-
-def _checked(
-    orders: list[tuple[Groups, int, int]], candidates: Sequence[int], head: _Head, file: Path
-) -> list[tuple[Groups, int, int]]:
-    """The orders, each of the kind that the ending promises and the head counts."""
-    suffix = file.suffix.lower()
+def _check(
+    orders: Sequence[tuple[Groups, int, int]], candidates: Sequence[int], head: _Head, file: Path
+) -> None:
+    """Refuse orders of another kind than the ending promises, or that the head counts otherwise."""
     for order, _, line in orders:
-        named = [a for group in order for a in group]
-        twice = [a for a, times in Counter(named).items() if times > 1]
-        unknown = sorted(set(named) - set(candidates))
-        if twice:
-            raise _bad(file, line, f"two entries for alternative {twice[0]}")
-        if unknown:
-            raise _bad(file, line, f"alternative {unknown[0]} is not in the head")
-        if suffix in _COMPLETE and len(named) < len(candidates):
-            raise _bad(file, line, f"the ranking has {len(named)} of {len(candidates)} candidates")
-        if suffix in _STRICT and any(len(group) > 1 for group in order):
-            raise _bad(file, line, "a tie in a file of strict orders")
-        if suffix == ".cat" and len(order) > 2:
-            raise _bad(file, line, "an approval has two categories, this one more")
-        stray = [a for a in candidates if a not in named]
-        if suffix == ".cat" and (len(order) > 1 or head.categories == 2) and stray:
-            name = head.names.get(stray[0], str(stray[0]))
-            raise _bad(file, line, f"alternative {name!r} is in no category")
-    voters = sum(times for _, times, _ in orders)
-    if head.voters not in (None, voters):
-        raise _bad(file, None, f"the head counts {head.voters} voters, the orders {voters}")
-    if head.alternatives not in (None, len(candidates)):
-        raise _bad(
-            file,
-            None,
-            f"the head counts {head.alternatives} alternatives, and {len(candidates)} are named",
-        )
+        for fault in _faults(order, candidates, head, file.suffix.lower()):
+            raise _bad(file, line, fault)
+    voters, m = sum(times for _, times, _ in orders), len(candidates)
     unique = len({tuple(frozenset(group) for group in order) for order, _, _ in orders})
-    if head.unique_orders not in (None, unique):
-        raise _bad(
-            file,
-            None,
-            f"the head counts {head.unique_orders} unique orders, and there are {unique}",
-        )
-    if voters * len(candidates) > _LARGEST:
+    counts = {
+        "voters": (voters, f"voters, the orders {voters}"),
+        "alternatives": (m, f"alternatives, and {m} are named"),
+        "unique": (unique, f"unique orders, and there are {unique}"),
+    }
+    for name, (found, rest) in counts.items():
+        if head.counts.get(name, found) != found:
+            raise _bad(file, None, f"the head counts {head.counts[name]} {rest}")
+    if voters * m > _LARGEST:
         raise _bad(file, None, f"{voters} voters are more than can be recounted ballot by ballot")
-    return orders
 
 
-def _completed(order: Groups, candidates: Sequence[int]) -> Groups:
-    """The order with those that it leaves out as one last group; categories keep their place."""
-    named = {a for group in order for a in group}
-    rest = tuple(a for a in candidates if a not in named)
-    return (*order, rest) if rest else order
-
-
-def _protocol(orders: Sequence[Groups], suffix: str) -> Protocol:
-    if suffix == ".cat":
-        return "approval"
-    strict = all(len(group) == 1 for order in orders for group in order)
-    return "ranked" if strict else "cumulative"
+def _faults(order: Groups, candidates: Sequence[int], head: _Head, suffix: str) -> Iterator[str]:
+    """What is wrong with one order."""
+    named = [a for group in order for a in group]
+    yield from (f"two entries for alternative {a}" for a, n in Counter(named).items() if n > 1)
+    unknown = sorted(set(named) - set(candidates))
+    yield from (f"alternative {a} is not in the head" for a in unknown)
+    if suffix in _COMPLETE and len(named) < len(candidates):
+        yield f"the ranking has {len(named)} of {len(candidates)} candidates"
+    if suffix in _STRICT and any(len(group) > 1 for group in order):
+        yield "a tie in a file of strict orders"
+    if suffix == ".cat" and len(order) > 2:
+        yield "an approval has two categories, this one more"
+    if suffix == ".cat" and (len(order) > 1 or head.counts.get("categories") == 2):
+        stray = (head.names.get(a, str(a)) for a in candidates if a not in named)
+        yield from (f"alternative {name!r} is in no category" for name in stray)
 
 
 def _masses(order: Groups, candidates: Sequence[int], protocol: Protocol) -> list[int | None]:
-    """Mass of each candidate, in the candidates' order; none if a ranking leaves it out."""
+    """Mass of each candidate, in the candidates' order; none if a ranking leaves it out.
+
+    A weak order has those that it leaves out as its last group.
+    """
     mass: dict[int, int] = {}
     behind = len(candidates)
     for place, group in enumerate(order):
         behind -= len(group)
-        borda = 2 * behind + len(group) - 1
-        for candidate in group:
-            mass[candidate] = _mass_of(protocol, place, borda)
-    absent = None if FORMATS[protocol].left_out else 0
+        borda = 2 * behind + len(group) - 1  # twice the points, ties averaged
+        given = {"approval": int(place == 0), "ranked": borda // 2}.get(protocol, borda)
+        mass |= dict.fromkeys(group, given)
+    absent = {"approval": 0, "ranked": None}.get(protocol, behind - 1)
     return [mass.get(candidate, absent) for candidate in candidates]
-
-
-def _mass_of(protocol: Protocol, place: int, twice_borda: int) -> int:
-    by_protocol: Mapping[Protocol, int] = {
-        "simple": int(place == 0),
-        "approval": int(place == 0),
-        "ranked": twice_borda // 2,
-        "cumulative": twice_borda,
-    }
-    return by_protocol[protocol]
-
-
-def _frame(
-    voters: Sequence[Sequence[int | None]], names: Sequence[str], protocol: Protocol, stem: str
-) -> pl.DataFrame:
-    n, m = len(voters), len(names)
-    stated = {
-        "run_id": pl.lit(stem),
-        "episode_id": pl.lit(stem),
-        "turn": pl.lit(1, pl.Int64),
-        "stage": pl.lit("vote_final"),
-        "ballot_status": pl.lit("valid"),
-        "protocol": pl.lit(protocol),
-    }
-    frame = pl.DataFrame(
-        {
-            "voter": [str(i) for i in range(1, n + 1) for _ in range(m)],
-            "candidate": list(names) * n,
-            "mass": [mass for voter in voters for mass in voter],
-        },
-        schema_overrides={"mass": pl.Int64},
-    )
-    return frame.select(
-        pl.col(name) if name in frame.columns else stated.get(name, pl.lit(None, dtype)).alias(name)
-        for name, dtype in BALLOTS_SCHEMA.items()
-    )
 
 
 def _bad(file: Path, line: int | None, reason: str) -> BallotFileError:

@@ -35,7 +35,7 @@ class Fault(NamedTuple):
     place: int
     """Position of the candidate to blame; 0 where it is the whole ballot."""
     reason: str
-    """A sentence about the ballot of `{voter}`."""
+    """A sentence with `{voter!r}` for whose ballot it is."""
 
 
 @dataclass(frozen=True)
@@ -103,20 +103,20 @@ def _ranked(masses: Ints, _: int) -> Bools:
 def _not_simple(masses: Sequence[int], _: int) -> Fault | None:
     if sorted(masses)[-1:] == [1] and sum(masses) == 1:
         return None
-    return Fault(0, f"the simple ballot of {{voter}} sums to {sum(masses)}, not to one 1")
+    return Fault(0, f"the simple ballot of {{voter!r}} sums to {sum(masses)}, not to one 1")
 
 
 def _not_approval(masses: Sequence[int], _: int) -> Fault | None:
     place = next((i for i, mass in enumerate(masses) if mass > 1), None)
     if place is None:
         return None
-    return Fault(place, f"the approval of {{voter}} has the mass {masses[place]}, not 0 or 1")
+    return Fault(place, f"the approval of {{voter!r}} has the mass {masses[place]}, not 0 or 1")
 
 
 def _not_cumulative(masses: Sequence[int], budget: int) -> Fault | None:
     if sum(masses) == budget:
         return None
-    return Fault(0, f"the points of {{voter}} sum to {sum(masses)}, not to {budget}")
+    return Fault(0, f"the points of {{voter!r}} sum to {sum(masses)}, not to {budget}")
 
 
 def _not_ranked(masses: Sequence[int], _: int) -> Fault | None:
@@ -125,7 +125,7 @@ def _not_ranked(masses: Sequence[int], _: int) -> Fault | None:
         return None
     last = len(masses) - len(named)
     return Fault(
-        0, f"the ranking of {{voter}} has a hole: its masses are not {top} to {last}, each once"
+        0, f"the ranking of {{voter!r}} has a hole: its masses are not {top} to {last}, each once"
     )
 
 

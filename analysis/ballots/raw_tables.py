@@ -31,7 +31,7 @@ _FORMULA: Final = "'*[=+\\-@\t\r\n＝＋－＠]"
 
 
 class Cells(NamedTuple):
-    """A file's rows."""
+    """A file's rows, and what is told of them."""
 
     frame: pl.DataFrame
     """The columns of the file, and as `row`, the first one, the data row's number from 1. Cells
@@ -41,12 +41,25 @@ class Cells(NamedTuple):
     """Lines of comment, which nothing is read from."""
 
 
-class Raw(NamedTuple):
-    """A file's table before rows are counted, what is told of it, and its lines of comment."""
+class Laid(NamedTuple):
+    """Rows of a file in the long shape."""
 
     frame: pl.DataFrame
-    notes: tuple[str, ...] = ()
-    comments: tuple[str, ...] = ()
+    """As `row`, the first column, the file's own row; then columns of the ballots table."""
+    shape: str
+    """`long`, `raw replies`, `places`, `one cell`, `votes`, `voters`, `wide` or `PrefLib`."""
+    columns: Mapping[str, str]
+    """Our column → the file's, of those that it has."""
+    assumed: tuple[str, ...]
+    """What the file does not say, in a few words each."""
+    provenance: tuple[str, ...]
+    """What the file says answered the calls, each once."""
+    budget: int | None = None
+    """What points sum to, if the file or the user says so of points as they stand here."""
+    own: Mapping[str, Mapping[str, str]] | None = None
+    """Vote → voter → the candidate that is its own, where the user says so."""
+    top: int | None = None
+    """The end of the scale of scores, which begins at 0; `None` without scores."""
 
 
 def read_cells(file: Path, frame: pl.DataFrame | None = None) -> Cells:
@@ -56,7 +69,7 @@ def read_cells(file: Path, frame: pl.DataFrame | None = None) -> Cells:
     read, has no rows, or has a column twice.
     """
     try:
-        raw = Raw(frame) if frame is not None else _READERS[file.suffix.lower()](file)
+        raw = Cells(frame) if frame is not None else _READERS[file.suffix.lower()](file)
     except (OSError, UnicodeDecodeError, pl.exceptions.PolarsError) as error:
         raise unreadable(file, str(error).splitlines()[0]) from error
     if raw.frame.height == 0:
@@ -169,36 +182,37 @@ def _with_formulas(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
     return frame.with_columns(pl.col(pl.String).str.replace(f"^'({_FORMULA})", "${1}")), (note,)
 
 
-def _read_csv(file: Path) -> Raw:
-    raw = _csv_as_it_stands(file)
-    frame, more = _with_formulas(raw.frame)
-    return Raw(frame, (*raw.notes, *more), raw.comments)
-
-
-def _csv_as_it_stands(file: Path) -> Raw:
+def _read_csv(file: Path) -> Cells:
     with open_named(file) as opened:
         head = opened.read(_HEAD)
+    frame, notes, comments = None, tuple[str, ...](), tuple[str, ...]()
     simple = not head.startswith(_UTF_16) and not _COMMENT.search(head)
-    _refuse_lines_above(head.decode("utf-8-sig", errors="replace") if simple else "", file)
+    shown = head.decode("utf-8-sig", errors="replace")
+    _refuse_lines_above(shown if simple else "", file)
     try:
         if simple:
-            separator = _separator(head.decode("utf-8-sig", errors="replace"))
-            whole = file.absolute()
-            return Raw(pl.read_csv(whole, infer_schema=False, separator=separator, glob=False))
-    except pl.exceptions.ComputeError as error:
-        if "utf-8" not in str(error).lower():
-            raise _uneven(file) from error
-    text, notes = _decoded(read_named(file), file)
-    text, said = _SAID.sub("", text), _SAID.match(text)
-    text, comments = _without_comments(text)
-    separator = said[1] if said else _separator(text[:_HEAD])
-    try:
-        frame = pl.read_csv(io.StringIO(text), infer_schema=False, separator=separator)
-    except pl.exceptions.ComputeError as error:
-        raise _uneven(file) from error
+            frame = _csv(file.absolute(), _separator(shown), file)
+    except UnicodeError:
+        pass  # it has another coding
+    if frame is None:
+        text, notes = _decoded(read_named(file), file)
+        text, said = _SAID.sub("", text), _SAID.match(text)
+        text, comments = _without_comments(text)
+        frame = _csv(io.StringIO(text), said[1] if said else _separator(text[:_HEAD]), file)
     if comments:
         notes += (f"comments, from “#” on, were passed over in {len(comments)} of the lines",)
-    return Raw(frame, notes, comments)
+    frame, more = _with_formulas(frame)
+    return Cells(frame, (*notes, *more), comments)
+
+
+def _csv(source: Path | io.StringIO, separator: str, file: Path) -> pl.DataFrame:
+    """A table of texts; `UnicodeError` if it is not UTF-8."""
+    try:
+        return pl.read_csv(source, infer_schema=False, separator=separator, glob=False)
+    except pl.exceptions.ComputeError as error:
+        if "utf-8" in str(error).lower() and isinstance(source, Path):
+            raise UnicodeError from error
+        raise _uneven(file) from error
 
 
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -274,9 +288,9 @@ def _without_comments(text: str) -> tuple[str, tuple[str, ...]]:
     return "".join(line for line, one in rows if not one), comments
 
 
-def _read_parquet(file: Path) -> Raw:
+def _read_parquet(file: Path) -> Cells:
     open_named(file).close()
-    return Raw(pl.read_parquet(file.absolute(), glob=False, hive_partitioning=False))
+    return Cells(pl.read_parquet(file.absolute(), glob=False, hive_partitioning=False))
 
 
 def _separator(head: str) -> str:
@@ -286,7 +300,7 @@ def _separator(head: str) -> str:
     return max(_SEPARATORS, key=outside.count)
 
 
-def _read_blt(file: Path) -> Raw:
+def _read_blt(file: Path) -> Cells:
     """Ballots of a single transferable vote: numbers of candidates in order, and how many cast it.
 
     A candidate who withdrew is left out of every order, and told.
@@ -316,10 +330,10 @@ def _read_blt(file: Path) -> Raw:
         {"weight": line.split()[0], "ranking": orjson.dumps(order).decode(), "candidates": standing}
         for line, order in zip(ballots, called, strict=True)
     ]
-    return Raw(pl.DataFrame(rows), notes)
+    return Cells(pl.DataFrame(rows), notes)
 
 
-def _read_json_lines(file: Path) -> Raw:
+def _read_json_lines(file: Path) -> Cells:
     values: list[Mapping[str, Any]] = []
     for number, line in enumerate(read_named(file).splitlines(), start=1):
         try:
@@ -329,10 +343,10 @@ def _read_json_lines(file: Path) -> Raw:
         if not isinstance(value, dict):
             raise unreadable(file, f"row {number} is no JSON object: {line[:60]!r}")
         values.append(value)
-    return Raw(_of_objects(row for value in values for row in _rows_in(value, {})))
+    return Cells(_of_objects(row for value in values for row in _rows_in(value, {})))
 
 
-def _read_json(file: Path) -> Raw:
+def _read_json(file: Path) -> Cells:
     try:
         values = orjson.loads(read_named(file))
     except ValueError as error:
@@ -340,7 +354,7 @@ def _read_json(file: Path) -> Raw:
     rows = list(_rows_in(values, {}))
     if not rows:
         raise unreadable(file, "its JSON holds no objects")
-    return Raw(_of_objects(rows))
+    return Cells(_of_objects(rows))
 
 
 _GATHER: Final = (
@@ -459,7 +473,7 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) or value is None else orjson.dumps(value).decode()
 
 
-_READERS: Final[Mapping[str, Callable[[Path], Raw]]] = {
+_READERS: Final[Mapping[str, Callable[[Path], Cells]]] = {
     ".parquet": _read_parquet,
     ".csv": _read_csv,
     ".tsv": _read_csv,

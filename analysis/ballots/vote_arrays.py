@@ -37,6 +37,7 @@ Levels = tuple[tuple[int, ...], ...]
 """Numbers of candidates by level, best first; equal candidates share a level."""
 
 TURN: Final = ("episode_id", "turn", "protocol")
+BALLOT: Final = ("episode_id", "turn", "stage", "voter")
 STAGES: Final[Mapping[str, str]] = {
     "initial": "vote_initial",
     "final": "vote_final",

@@ -155,7 +155,7 @@ def test_what_is_written_is_valid_to_preflibs_own_tools(tmp_path):
     assert (stock.num_voters, stock.num_alternatives, stock.num_unique_orders) == (3, 3, 2)
     assert stock.alternatives_name == {1: "a", 2: "b # X: 1", 3: "c"}
     assert stock.title == "Title with a line"
-    assert read_preflib(file).ballots.height == 9
+    assert read_preflib(file).frame.height == 9
 
     approvals = [((1, 3), (2,)), ((), (1, 2, 3))]
     file = tmp_path / "x.cat"
@@ -163,7 +163,7 @@ def test_what_is_written_is_valid_to_preflibs_own_tools(tmp_path):
     stock = preflibtools.CategoricalInstance(str(file))
     assert sorted(stock.preferences) == sorted(approvals)
     assert (stock.num_voters, stock.num_categories) == (2, 2)
-    assert read_preflib(file).ballots["mass"].sum() == 2
+    assert read_preflib(file).frame["mass"].sum() == 2
 
 
 def categories(folder, *lines):

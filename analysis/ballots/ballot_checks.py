@@ -203,11 +203,20 @@ def check_ballots(
     frame, numbered = _number_namesakes(frame, file, allowed=namesakes)
     frame, filled = _fill_left_out(frame, file)
     frame, incomplete = _from_the_top(frame, file)
-    frame = _with_sums(frame)
-    budget = budget or budget_of(frame.with_columns(given=_points()), file) or CUMULATIVE_BUDGET
+    mass, form = pl.col("mass"), pl.col("protocol")
+    frame = frame.with_columns(
+        sum=mass.sum().over(BALLOT),
+        missing=mass.is_null().sum().over(BALLOT),
+        has=pl.len().over(BALLOT),
+        statuses=pl.col("ballot_status").n_unique().over(BALLOT),
+    )
+    points = pl.when(form.is_in(WITH_BUDGET)).then("mass").when(form == "rich").then("points")
+    budget = budget or budget_of(frame.with_columns(given=points), file) or CUMULATIVE_BUDGET
     _check_masses(frame, file, budget)
     check_rich(frame.filter(~_abstains()), file, budget)
-    frame = frame.with_columns(_status(), pl.when(~_abstains()).then("mass"))
+    stated = pl.col("ballot_status").fill_null("valid")
+    status = pl.when(_abstains()).then(pl.lit("abstained")).otherwise(stated)
+    frame = frame.with_columns(pl.when(~_abstains()).then("mass"), ballot_status=status)
     _check_tie_rounds(frame, file)
     return Checked(
         frame,
@@ -354,16 +363,6 @@ def _from_the_top(frame: pl.DataFrame, file: Path | Places) -> tuple[pl.DataFram
     return frame.with_columns(raised.alias("mass")), (*note, *told)
 
 
-def _with_sums(frame: pl.DataFrame) -> pl.DataFrame:
-    """Per ballot: `sum`, `missing` (rows without a mass), `has` (rows), `statuses` (different)."""
-    return frame.with_columns(
-        sum=pl.col("mass").sum().over(BALLOT),
-        missing=pl.col("mass").is_null().sum().over(BALLOT),
-        has=pl.len().over(BALLOT),
-        statuses=pl.col("ballot_status").n_unique().over(BALLOT),
-    )
-
-
 def budget_of(points: pl.DataFrame, file: Path | Places) -> int | None:
     """What most ballots with points sum to, whatever the sequence of rows.
 
@@ -440,22 +439,11 @@ def _said_of_nobody(count: int) -> tuple[str, ...]:
     ) * (count > 0)
 
 
-def _points() -> pl.Expr:
-    """The points of cumulative and rich ballots; null elsewhere."""
-    form = pl.col("protocol")
-    return pl.when(form.is_in(WITH_BUDGET)).then("mass").when(form == "rich").then("points")
-
-
 def _abstains() -> pl.Expr:
     """Nothing stated, or nothing given where the protocol has to give something."""
     gives = pl.col("protocol").is_in(MUST_GIVE)
     nothing = (pl.col("missing") == pl.col("has")) | (gives & (pl.col("sum") == 0))
     return nothing | (pl.col("ballot_status") == "abstained").fill_null(False)
-
-
-def _status() -> pl.Expr:
-    stated = pl.col("ballot_status").fill_null("valid")
-    return pl.when(_abstains()).then(pl.lit("abstained")).otherwise(stated).alias("ballot_status")
 
 
 def _check_masses(frame: pl.DataFrame, file: Path | Places, budget: int) -> None:

@@ -69,16 +69,14 @@ from tutorsim.errors import BallotFileError, UsageError
 def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
     """Bring a file's rows into the long shape.
 
-    Args:
-        cells: From `analysis.ballots.raw_tables.read_cells`.
-        file: Named in errors.
-        hints: What the user says of the file.
-
-    Raises:
-        BallotFileError: If the columns fit no shape, or the file does not tell enough.
-        UsageError: If a hint names a column that the file has not.
+    `cells`: from `analysis.ballots.raw_tables.read_cells`. `file`: named in errors. Raises
+    `BallotFileError` if the columns fit no shape, or the file does not tell enough; `UsageError` if
+    a hint names a column that the file has not.
     """
-    rows = _each_who_chose(_decimal_commas(_named(cells, file, hints)))
+    rows = _named(cells, file, hints)
+    texts = [name for name in ("mass", "points") if rows.frame.schema.get(name) == pl.String]
+    decimals = pl.col(texts).str.replace(r"^\s*(-?\d+),(\d+)\s*$", "$1.$2")
+    rows = _each_who_chose(rows.with_columns(decimals))
     doubtful.refuse_headings(rows)
     shape, laid = _shaped(rows)
     doubtful.refuse_totals(laid, rows, shape)
@@ -252,8 +250,7 @@ def _by_vote(
 def read_own(file: Path) -> dict[str, dict[str, str]]:
     """Whose candidate is whose: a file with the columns voter and candidate, and perhaps the vote.
 
-    Raises:
-        BallotFileError: If the file cannot be read, or lacks a column.
+    Raises `BallotFileError` if the file cannot be read, or lacks a column.
     """
     frame = read_cells(file).frame
     names = [name for name in frame.columns if name != "row"]
@@ -287,7 +284,8 @@ def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
     found |= _options_with_voters(cells.frame, found)
     unnamed = [name for name in theirs if _names_nobody(cells.frame.get_column(name))]
     found |= {name: name for name in exact if name not in found and name not in found.values()}
-    for name in _wanted(found):
+    shape = () if {"candidate", "mass"} <= set(found) else ("candidate", "mass", "rank", *ALSO)
+    for name in (*KEYS, *shape):
         taken = [*found.values(), *(unnamed if name == "voter" else ())]
         free = [column for column in theirs if column not in taken]
         column = column_named(name, free)
@@ -366,18 +364,6 @@ def _names_nobody(column: pl.Series) -> bool:
     return len(one) == 1 and (one[0] if one[0] is None else bare(one[0])) in _UNNAMED
 
 
-def _wanted(found: Mapping[str, str]) -> Sequence[str]:
-    """Columns to look for under other words: the keys, then what fits the shape."""
-    whole = {"candidate", "mass"} <= set(found)
-    return KEYS if whole else (*KEYS, "candidate", "mass", "rank", *ALSO)
-
-
-def _decimal_commas(rows: Rows) -> Rows:
-    """Numbers such as `2,5` with a point."""
-    texts = [n for n in ("mass", "points") if rows.frame.schema.get(n) == pl.String]
-    return rows.with_columns(pl.col(texts).str.replace(r"^\s*(-?\d+),(\d+)\s*$", "$1.$2"))
-
-
 def _shaped(rows: Rows) -> tuple[str, Rows]:
     doubtful.refuse_early_totals(rows)
     if rows.hints.votes:
@@ -385,7 +371,7 @@ def _shaped(rows: Rows) -> tuple[str, Rows]:
     if rows.has("candidate") and (rows.has("mass") or rows.has("rank")):
         return "long", rows if rows.has("mass") else rows.note("ranks, 1 the best")
     if rows.has("reply"):
-        return "raw replies", _replies(rows)
+        return "raw replies", of_replies(rows, _single_protocol(rows))
     places = place_columns(rows)
     if len(places) > 1:
         doubtful.refuse_weights(rows, "ranking", [*places.values()])
@@ -520,17 +506,6 @@ def _holds_numbers(rows: Rows, name: str) -> bool:
     if doubtful.counts_or_names(name):
         return False
     return as_numbers(rows.frame.get_column(name)) is not None
-
-
-def _replies(rows: Rows) -> Rows:
-    protocol = _single_protocol(rows)
-    if protocol is None:
-        raise BallotFileError(
-            f"{rows.file} has raw replies, and nothing says which ballots they are.",
-            why="A reply is read under one protocol.",
-            hint="Add --protocol simple, ranked, cumulative or approval.",
-        )
-    return of_replies(rows, protocol)
 
 
 def _with_keys(rows: Rows, shape: str) -> Rows:
@@ -715,8 +690,7 @@ def _with_stated_candidates(laid: Rows, file: Rows, shape: str) -> Rows:
 def read_candidates(file: Path) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
     """Who stands in all votes, or in each: one name a line, or columns of the vote and candidate.
 
-    Raises:
-        BallotFileError: If the file cannot be read, or has columns and none names a candidate.
+    Raises `BallotFileError` if the file cannot be read, or has columns and none names a candidate.
     """
     if file.suffix.lower() not in CELL_SUFFIXES:
         try:

@@ -35,13 +35,19 @@ _APART: Final = re.compile(r"[,;|>]")
 _LABELLED: Final = re.compile(r"([A-Za-z])\s*[=:]\s*(.+)")
 
 
-def of_replies(rows: "Rows", protocol: str) -> "Rows":
+def of_replies(rows: "Rows", protocol: str | None) -> "Rows":
     """Every reply as a ballot; one that is none is an abstention, and a note counts them.
 
     The lenient reader is used, since nobody can be asked again. A reply may name candidates by
     label or by name: candidates stand in the order of their labels, in the column `candidates` or
-    in the hints. Without either, a `BallotFileError` says so.
+    in the hints. Without either, or without a protocol, a `BallotFileError` says so.
     """
+    if protocol is None:
+        raise BallotFileError(
+            f"{rows.file} has raw replies, and nothing says which ballots they are.",
+            why="A reply is read under one protocol.",
+            hint="Add --protocol simple, ranked, cumulative or approval.",
+        )
     form = cast(BallotFormat, protocol)
     budget = rows.hints.budget or CUMULATIVE_BUDGET
     found: list[dict[str, object]] = []
@@ -396,7 +402,9 @@ def of_one_cell(rows: Rows, name: str, hint: str | None) -> Rows:
     """Rows whose cell holds one choice, all approved, or the whole order."""
     rows = _without_abstentions(rows, [name])
     said = rows.called(name)
-    if name == "candidate" and hint in (None, "approval") and _several(rows):
+    keys = [key for key in KEYS if rows.has(key) and key != "protocol"]
+    several = "voter" in keys and rows.frame.select(keys).is_duplicated().any()
+    if name == "candidate" and hint in (None, "approval") and several:
         told = f"a voter approves of every “{said}” in a row of theirs"
         return rows.with_columns(mass=pl.lit(1, pl.Int64), protocol=pl.lit("approval"), text=told)
     if name in ("choice", "candidate") and hint in (None, "simple"):
@@ -471,12 +479,6 @@ def _refuse_one_name(rows: Rows, parts: pl.Series) -> None:
                 why=f"{name!r} always follows {first!r}.",
                 hint="If it is one, take the comma out of it; if they are two: --separator ','.",
             )
-
-
-def _several(rows: Rows) -> bool:
-    """Whether some voter has several rows in one vote."""
-    keys = [name for name in KEYS if rows.has(name) and name != "protocol"]
-    return "voter" in keys and bool(rows.frame.select(keys).is_duplicated().any())
 
 
 def _without_abstentions(rows: Rows, columns: Sequence[str]) -> Rows:

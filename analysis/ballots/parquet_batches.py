@@ -111,7 +111,9 @@ class ParquetBatches:
         for file in self.files:
             rest = list[pl.DataFrame]()
             with scanned(file) as rows:
-                for frame, piece in _read_ahead(_columns(rows, shown=shown), reader):
+                present = rows.collect_schema()
+                asked = [c for c in (*_CAST, *(_SHOWN if shown else ())) if c in present]
+                for frame, piece in _read_ahead(rows.select(asked), reader):
                     sound = sound_turns(frame, piece, self.points)
                     if not sound.all() or (piece.turn < 0).any():
                         odd = np.append(~sound, True)[piece.turn]  # so is a row of no turn, -1
@@ -154,13 +156,7 @@ def _only(votes: Votes, wanted: Bools) -> Votes:
         kept = part.of(wanted[part.turn])
         return replace(kept, turn=place[kept.turn])
 
-    initial, final, tie = (tuple(map(some, parts)) for parts in votes.stages)
-    return replace(votes, turns=votes.turns.filter(wanted), initial=initial, final=final, tie=tie)
-
-
-def _columns(rows: pl.LazyFrame, *, shown: bool) -> pl.LazyFrame:
-    present = rows.collect_schema()
-    return rows.select(c for c in (*_CAST, *(_SHOWN if shown else ())) if c in present)
+    return votes.changed(some, turns=votes.turns.filter(wanted))
 
 
 def _read_ahead(rows: pl.LazyFrame, reader: VoteReader) -> Iterator[tuple[pl.DataFrame, Piece]]:
@@ -261,14 +257,12 @@ def _is_regular(file: Path) -> bool:
     from tutorsim.analysis.ballots.outside_files import REQUIRED  # a run needs no reader
 
     return set(REQUIRED) <= set(schema) and all(
-        kind.is_signed_integer() if name in _NUMBERS else _is_text(kind)
+        kind.is_signed_integer()
+        if name in _NUMBERS
+        else isinstance(kind, pl.String | pl.Categorical | pl.Enum)
         for name, kind in schema.items()
         if name in (*_CAST, *_SHOWN) and name != "approved" and kind != pl.Null
     )
-
-
-def _is_text(kind: pl.DataType) -> bool:
-    return isinstance(kind, pl.String | pl.Categorical | pl.Enum)
 
 
 def _outlined(rows: pl.LazyFrame, file: Path, budget: int | None) -> Outline | None:
@@ -277,7 +271,10 @@ def _outlined(rows: pl.LazyFrame, file: Path, budget: int | None) -> Outline | N
     new = pl.any_horizontal(map(changes, TURN))
     episode = pl.col("episode_id").cast(pl.String)
     key = pl.struct(episode, "turn").hash()
-    words = _first_words(rows, names)
+    first_rows = rows.select(names).head(_LOOKED_AT).collect(engine="streaming")
+    words: dict[str, list[Any]] = {  # a file is soon asked for others: it lists those it has
+        column.name: column.drop_nulls().unique().cast(pl.String).to_list() for column in first_rows
+    }
     starts, *others = pl.collect_all(
         [
             rows.select(TURN)
@@ -309,18 +306,6 @@ def _outlined(rows: pl.LazyFrame, file: Path, budget: int | None) -> Outline | N
         "rich" in words["protocol"],
         [text for text in words.get("provenance", []) if text is not None],
     )
-
-
-def _first_words(rows: pl.LazyFrame, names: Sequence[str]) -> dict[str, list[Any]]:
-    """What the first rows say in some columns.
-
-    To ask a file for other words takes a tenth of the time: its columns list the words they have.
-    """
-    first = rows.select(names).head(_LOOKED_AT).collect(engine="streaming")
-    return {
-        name: first.get_column(name).drop_nulls().unique().cast(pl.String).to_list()
-        for name in names
-    }
 
 
 def _first_points(rows: pl.LazyFrame) -> pl.DataFrame:

@@ -461,16 +461,14 @@ def _holds_objects(held: object) -> bool:
 
 
 def _of_objects(values: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
-    """One row an object; a name that some lack is missing there."""
-    rows = list(values)
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    columns = {name: [_text(row.get(name)) for row in rows] for name in names}
-    return pl.DataFrame(columns, schema=dict.fromkeys(names, pl.String()))
-
-
-def _text(value: object) -> str | None:
-    """A JSON value as a CSV cell would hold it."""
-    return value if isinstance(value, str) or value is None else orjson.dumps(value).decode()
+    """One row an object, with JSON's values as a CSV cell would hold them; a name that some lack is
+    missing there."""
+    rows = [
+        {n: v if isinstance(v, str | None) else orjson.dumps(v).decode() for n, v in value.items()}
+        for value in values
+    ]
+    names = dict.fromkeys((name for row in rows for name in row), pl.String())
+    return pl.DataFrame({name: [row.get(name) for row in rows] for name in names}, schema=names)
 
 
 _READERS: Final[Mapping[str, Callable[[Path], Cells]]] = {

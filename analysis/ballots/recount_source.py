@@ -1,6 +1,6 @@
 """What can be recounted: a run, one panel of a run, or ballots from elsewhere, in one shape."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -61,9 +61,9 @@ class Source:
     """What decides a tie; `None` for ballots from elsewhere without one: then none does."""
     budget: int
     """Points of a cumulative ballot."""
-    run: RunRecord | None = field(repr=False)
+    run: RunRecord | None = field(default=None, repr=False)
     """`None` for ballots from elsewhere."""
-    episodes: tuple[EpisodeRecord, ...] = field(repr=False)
+    episodes: tuple[EpisodeRecord, ...] = field(default=(), repr=False)
     """Empty for ballots from elsewhere."""
     told: tuple[str, ...] | None = ()
     """See `notes`; `None`: not known until the votes are read."""
@@ -232,20 +232,10 @@ def provenance_words(run: RunRecord) -> str:
 def open_frame(frame: pl.DataFrame, *, hints: Hints = NO_HINTS, name: str = "frame") -> Source:
     """Open a frame of ballots from elsewhere, in any shape that a file may have.
 
-    Args:
-        frame: Its rows.
-        hints: What the user says of it.
-        name: What it is called.
-
-    Raises:
-        BallotFileError: If rows make no ballots.
-        UsageError: If a hint names a column or candidate that is not there.
+    Raises `BallotFileError` if rows make no ballots; `UsageError` if a hint names a column or
+    candidate that is not there.
     """
-    from tutorsim.analysis.ballots.outside_files import read_ballots
-
-    return _of_rows(
-        name, cache(partial(read_ballots, [Path(name)], hints=hints, frame=frame)), hints
-    )
+    return _of_rows(name, [Path(name)], hints, frame=frame)
 
 
 def open_source(
@@ -258,23 +248,18 @@ def open_source(
 ) -> Source:
     """Open a run folder, a file of ballots, or a folder of such files.
 
-    Args:
-        path: A run folder; a Parquet, CSV, TSV, JSONL or JSON file of ballots, in the ballots
-            table's shape or another that `ballots.convert_to_long_format` names; a PrefLib
-            `.soc`, `.soi`, `.toc`, `.toi` or `.cat` file; or a folder of files of ballots, of which
-            `ballots.*` alone is read where there is one (an export); or a folder of folders of
-            Parquet files.
-        budget: Points of a cumulative ballot, as in `hints`.
-        hints: What the user says of ballots from elsewhere.
-        ballots: The ballots table of a run of any system but the panel, if its records have been
-            read already.
-        run: Looks at Parquet files before they are read, where it counts them; by default here.
+    `path`: a run folder; a Parquet, CSV, TSV, JSONL or JSON file of ballots, in the ballots table's
+    shape or another that `ballots.convert_to_long_format` names; a PrefLib `.soc`, `.soi`, `.toc`,
+    `.toi` or `.cat` file; or a folder of files of ballots, of which `ballots.*` alone is read where
+    there is one (an export); or a folder of folders of Parquet files. `budget`: points of a
+    cumulative ballot, as in `hints`. `ballots`: the ballots table of a run of any system but the
+    panel, if its records have been read already. `run`: looks at Parquet files before they are
+    read, where it counts them; by default here.
 
-    Raises:
-        LogError: If a run folder, or the retest or the ratings in it, are damaged.
-        BallotFileError: If there are no ballots, or rows that make none.
-        UsageError: If hints are given of a run, or name a column or candidate that is not there;
-            or if there is `run`, and the ballots cannot be read file by file.
+    Raises `LogError` if a run folder, or the retest or the ratings in it, are damaged;
+    `BallotFileError` if there are no ballots, or rows that make none; `UsageError` if hints are
+    given of a run, or name a column or candidate that is not there, or if there is `run`, and the
+    ballots cannot be read file by file.
     """
     path = Path(path)
     if budget is not None:
@@ -284,39 +269,36 @@ def open_source(
         if run is not None:
             raise _not_by_file(path.resolve().name)
         return _open_run(path, ballots)
-    from tutorsim.analysis.ballots.outside_files import read_ballots  # a run needs no reader
-
     files = _ballot_files(path)
-    rows = cache(partial(read_ballots, files, hints=hints))
     tables = all(file.suffix.lower() == ".parquet" for file in files)
     batches = batched(files, hints, partial(_all_in_order, hints), run or map) if tables else None
-    if batches is not None:
-        return Source(
-            name=path.resolve().name,
-            rows=rows,
-            fallback_order=None if hints.fallback_order is None else batches.order,
-            budget=batches.points,
-            run=None,
-            episodes=(),
-            told=None,
-            batches=batches,
-            stated=batches.stated,
-        )
-    if run is not None:
+    if run is not None and batches is None:
         raise _not_by_file(path.resolve().name)
-    return _of_rows(path.resolve().name, rows, hints)
+    return _of_rows(path.resolve().name, files, hints, batches=batches)
 
 
-def _of_rows(name: str, rows: "Callable[[], BallotsFound]", hints: Hints) -> Source:
-    """Ballots whose rows were looked at."""
+def _of_rows(
+    name: str,
+    files: Sequence[Path],
+    hints: Hints,
+    *,
+    frame: pl.DataFrame | None = None,
+    batches: ParquetBatches | None = None,
+) -> Source:
+    """Ballots from elsewhere, whose rows are looked at now if they cannot be read in batches."""
+    from tutorsim.analysis.ballots.outside_files import read_ballots  # a run needs no reader
+
+    rows = cache(partial(read_ballots, files, hints=hints, frame=frame))
+    if batches is not None:
+        order = None if hints.fallback_order is None else batches.order
+        points, stated = batches.points, batches.stated
+        return Source(name, rows, order, points, told=None, batches=batches, stated=stated)
     found = rows()
     return Source(
-        name=name,
-        rows=rows,
-        fallback_order=_order_of(hints, found.ballots.get_column("candidate")),
-        budget=found.budget,
-        run=None,
-        episodes=(),
+        name,
+        rows,
+        _order_of(hints, found.ballots.get_column("candidate")),
+        found.budget,
         told=found.notes,
         own=found.own,
         top=found.top,
@@ -371,15 +353,14 @@ def _open_run(folder: Path, ballots: pl.DataFrame | None) -> Source:
         ratings, episodes = read_ratings(folder, run), tuple(read_episodes(folder))
         return source_of(name, run, episodes, retest=retest, ratings=ratings)
     check_votes(name, run)
-    if ballots is None:
-        ballots = ballots_table(read_lines(folder, load(run.system, "record")), run=run)
-    return source_of(name, run, (), ballots=ballots, retest=retest)
+    lines = read_lines(folder, load(run.system, "record"))
+    return source_of(name, run, lines, ballots=ballots, retest=retest)
 
 
 def source_of(
     name: str,
     run: RunRecord,
-    episodes: Sequence[Any],
+    episodes: Iterable[Any],
     *,
     ballots: pl.DataFrame | None = None,
     retest: Retest | None = None,
@@ -390,29 +371,16 @@ def source_of(
     `ballots`: its ballots table, if there is one already. Raises `UsageError` if nobody votes in
     it.
     """
+    shown: tuple[EpisodeRecord, ...] = ()
     if isinstance(run.study, StudySettings):
-        rows = ballots_table(without_shared_turns(episodes), run=run)
+        shown, budget = tuple(episodes), run.panel.cumulative_budget
         order: tuple[str, ...] | None = deciding_order(run.panel)
-        return Source(
-            name=name,
-            rows=rows if ballots is None else ballots,
-            fallback_order=order,
-            budget=run.panel.cumulative_budget,
-            run=run,
-            episodes=tuple(episodes),
-            retest=retest,
-            ratings=ratings,
-        )
-    voting = check_votes(name, run)
-    return Source(
-        name=name,
-        rows=ballots_table(episodes, run=run) if ballots is None else ballots,
-        fallback_order=voting.fallback_order or None,
-        budget=voting.cumulative_budget or CUMULATIVE_BUDGET,
-        run=run,
-        episodes=(),
-        retest=retest,
-    )
+        episodes = without_shared_turns(shown)
+    else:
+        voting = check_votes(name, run)
+        order, budget = voting.fallback_order or None, voting.cumulative_budget or CUMULATIVE_BUDGET
+    rows = ballots_table(episodes, run=run) if ballots is None else ballots
+    return Source(name, rows, order, budget, run, shown, retest=retest, ratings=ratings)
 
 
 def check_votes(name: str, run: RunRecord) -> VotingSettings:

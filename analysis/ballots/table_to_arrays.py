@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from itertools import count as counted_from
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -184,7 +184,9 @@ class VoteReader:
         if stage is None or candidate is None or voter is None or (labelled and label is None):
             return None
         rows, starts, known = ballots, turn_starts(ballots), stage < 2 * len(STAGES)
-        episodes = _episodes(ballots, starts)
+        shown = [name for name in ("episode_id", *Place._fields) if name in ballots.columns]
+        first = ballots.select(shown).filter(starts)
+        episodes = first.unique("episode_id", keep="first", maintain_order=True)
         if not known.all():
             stage, candidate, voter = stage[known], candidate[known], voter[known]
             label = None if label is None else label[known]
@@ -195,31 +197,24 @@ class VoteReader:
         keys = (turn, stage % len(STAGES), voter, candidate)
         kept = _sorted(keys, (turns.height, len(STAGES), len(names), len(order)))
         column = rows.get_column("mass")
-        absent, repaired = column.is_null().to_numpy(), _repaired(rows)
         mass = _held(column.fill_null(0).cast(pl.Int64).to_numpy(), len(order))
+        repaired = None
+        if "ballot_status" in rows.columns:
+            found = (rows.get_column("ballot_status") == "repaired").fill_null(False)
+            repaired = found.to_numpy() if found.any() else None
+        held: list[Any] = [*keys, mass, column.is_null().to_numpy(), repaired, label]
         if kept is not None:
-            keys = (keys[0][kept], keys[1][kept], keys[2][kept], keys[3][kept])
-            mass, absent = mass[kept], absent[kept]
-            label = None if label is None else label[kept]
-            repaired = None if repaired is None else repaired[kept]
+            held = [None if cells is None else cells[kept] for cells in held]
         ranked, scored = (
             turns.get_column("protocol").is_in(leaving_out(where)).to_numpy()
             for where in ("last", "anywhere")
         )
-        cells = _Cells(*keys, mass, absent, repaired, label, ranked, scored)
-        found = _found(cells)
-        place, decided = _places(found, turns.height, kept)
-        initial, final, tie = (_stage(cells, found, i, place) for i in range(len(STAGES)))
-        votes = Votes(
-            turns=turns[decided],
-            order=order,
-            voters=names,
-            labels=tuple(self._labels.names[1:]),
-            initial=initial,
-            final=final,
-            tie=tie,
-            episodes=episodes,
-        )
+        cells = _Cells(ranked, scored, *held)
+        rounds = _found(cells)
+        place, decided = _places(rounds, turns.height, kept)
+        initial, final, tie = (_stage(cells, rounds, i, place) for i in range(len(STAGES)))
+        labels = tuple(self._labels.names[1:])
+        votes = Votes(turns[decided], order, names, labels, initial, final, tie, episodes)
         of_row = np.full(ballots.height, -2, dtype=turn.dtype)
         of_row[known] = place[turn]
         return Piece(votes, of_row, runs)
@@ -259,33 +254,7 @@ def in_name_order(votes: Votes) -> Votes:
         by_turn = np.argsort(turn, kind="stable")
         return replace(part, turn=turn).of(by_turn)
 
-    initial, final, tie = (tuple(map(moved, rounds)) for rounds in votes.stages)
-    return replace(
-        votes,
-        turns=votes.turns[rows],
-        initial=initial,
-        final=final,
-        tie=tie,
-        episodes=votes.episodes.sort("episode_id"),
-    )
-
-
-def _repaired(ballots: pl.DataFrame) -> Bools | None:
-    """Which rows are of repaired ballots; `None` where none is."""
-    if "ballot_status" not in ballots.columns:
-        return None
-    found = (ballots.get_column("ballot_status") == "repaired").fill_null(False)
-    return found.to_numpy() if found.any() else None
-
-
-def _episodes(ballots: pl.DataFrame, starts: Bools) -> pl.DataFrame:
-    """The first row of each episode, with the columns that say where it stands.
-
-    `starts`: the first rows of turns.
-    """
-    places = [name for name in Place._fields if name in ballots.columns]
-    found = ballots.select("episode_id", *places).filter(starts)
-    return found.unique("episode_id", keep="first", maintain_order=True)
+    return votes.changed(moved, turns=votes.turns[rows], episodes=votes.episodes.sort("episode_id"))
 
 
 def _turns(rows: pl.DataFrame, starts: Bools) -> tuple[pl.DataFrame, pl.DataFrame, Ints]:
@@ -326,6 +295,10 @@ def _held(mass: Ints, m: int) -> Ints:
 class _Cells(NamedTuple):
     """Rows of the table, sorted by turn, stage, voter and candidate."""
 
+    ranked: Bools
+    """Whether each turn's ballots are rankings."""
+    scored: Bools
+    """Whether they are scores."""
     turn: Ints
     stage: Ints
     voter: Ints
@@ -334,10 +307,6 @@ class _Cells(NamedTuple):
     absent: Bools
     repaired: Bools | None
     label: Ints | None
-    ranked: Bools
-    """Whether each turn's ballots are rankings."""
-    scored: Bools
-    """Whether they are scores."""
 
 
 class _Found(NamedTuple):
@@ -398,7 +367,8 @@ def _rounds(cells: _Cells, starts: Ints, n: int, size: int, place: Ints) -> Roun
     leaves = fold(np.logical_or, fold(np.logical_or, partly, 2), 1)
     turns = cells.turn[starts]
     some = np.flatnonzero(leaves & cells.ranked[turns])
-    masses[some] = _shared_ranks(masses[some], partly[some])
+    shared = count(partly[some], 2)[:, :, None] - 1  # Borda points twice, the rest in equal parts
+    masses[some] = np.where(partly[some], shared, 2 * masses[some])
     by_mean = leaves & cells.scored[turns]
     masses[silent] = 0
     whole = _whole(voters, candidates, n) & ~leaves
@@ -417,11 +387,6 @@ def _rounds(cells: _Cells, starts: Ints, n: int, size: int, place: Ints) -> Roun
         by_mean=by_mean if by_mean.any() else None,
         repaired=None if repaired is None else repaired[:, :, 0] & ~silent,
     )
-
-
-def _shared_ranks(masses: Ints, left_out: Bools) -> Ints:
-    """Twice the Borda points of rankings, those left out sharing what is left for them."""
-    return np.where(left_out, count(left_out, 2)[:, :, None] - 1, 2 * masses)
 
 
 def _differs(column: Ints) -> Bools:
@@ -486,7 +451,10 @@ def sound_turns(frame: pl.DataFrame, piece: Piece, budget: int) -> Bools:
     """
     votes, turn = piece.votes, piece.turn
     sound = (votes.turns.get_column("protocol").is_in(PROTOCOLS)).to_numpy()
-    sound &= np.bincount(turn[turn >= 0], minlength=len(sound)) == _cells(votes)
+    cells = np.zeros(len(sound), dtype=np.int64)
+    for part in chain(*votes.stages):
+        cells[part.turn] += part.masses.shape[1] * part.masses.shape[2]  # one round of a turn
+    sound &= np.bincount(turn[turn >= 0], minlength=len(sound)) == cells
     odd = turn[_odd_rows(frame)]
     sound[odd[odd >= 0]] = False
     for part in chain(*votes.stages):
@@ -504,16 +472,7 @@ def without_empty(votes: Votes) -> Votes:
             part, cast=cast, repaired=None if part.repaired is None else part.repaired & cast
         )
 
-    initial, final, tie = (tuple(map(marked, rounds)) for rounds in votes.stages)
-    return replace(votes, initial=initial, final=final, tie=tie)
-
-
-def _cells(votes: Votes) -> Ints:
-    """Cells of each turn in the arrays."""
-    cells = np.zeros(votes.turns.height, dtype=np.int64)
-    for part in chain(*votes.stages):
-        cells[part.turn] += part.masses.shape[1] * part.masses.shape[2]  # one round of a turn
-    return cells
+    return votes.changed(marked)
 
 
 def _odd_rows(frame: pl.DataFrame) -> Bools:

@@ -5,7 +5,7 @@ many turns; sums over an axis of few entries, and which rows of whole numbers ar
 too.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, reduce
 from typing import Any, Final, NamedTuple
@@ -336,18 +336,8 @@ class Rounds:
     def of(self, rows: Bools | Ints) -> "Rounds":
         """Some of the rounds; taken by number, several times as fast as by a mask."""
         kept = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        return Rounds(
-            turn=self.turn.take(kept),
-            voters=self.voters.take(kept, axis=0),
-            candidates=self.candidates.take(kept, axis=0),
-            masses=self.masses.take(kept, axis=0),
-            cast=self.cast.take(kept, axis=0),
-            whole=self.whole.take(kept),
-            labels=None if self.labels is None else self.labels.take(kept, axis=0),
-            left_out=None if self.left_out is None else self.left_out.take(kept, axis=0),
-            by_mean=None if self.by_mean is None else self.by_mean.take(kept),
-            repaired=None if self.repaired is None else self.repaired.take(kept, axis=0),
-        )
+        held = {name: cells for name, cells in vars(self).items() if cells is not None}
+        return Rounds(**{name: cells.take(kept, axis=0) for name, cells in held.items()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -373,6 +363,11 @@ class Votes:
     def stages(self) -> tuple[tuple[Rounds, ...], ...]:
         """The rounds of each stage, in the order of `analysis.ballots.turn_profiles.STAGES`."""
         return self.initial, self.final, self.tie
+
+    def changed(self, change: Callable[[Rounds], Rounds], **others: Any) -> "Votes":
+        """The votes with their rounds of every size and stage changed, and other fields."""
+        initial, final, tie = (tuple(map(change, rounds)) for rounds in self.stages)
+        return replace(self, initial=initial, final=final, tie=tie, **others)
 
 
 def statuses_of(votes: Votes) -> pl.DataFrame:
@@ -411,10 +406,9 @@ def own_candidates(
     of_voter = np.array([place.get(name, -1) for name in voters], dtype=fitting(len(order)))
     seats = of_voter[part.voters]
     if own is not None:
-        episodes = turns.get_column("episode_id").gather(part.turn).to_list()
-        always = own.get(EVERY_VOTE, {})
-        for row, episode in zip(range(len(seats)), episodes, strict=True):
-            of = {**always, **own.get(episode, {})}
+        episodes = turns.get_column("episode_id").gather(part.turn)
+        for row, episode in enumerate(episodes):
+            of = {**own.get(EVERY_VOTE, {}), **own.get(episode, {})}
             seats[row] = [place.get(of.get(voters[v], ""), -1) for v in part.voters[row]]
     return np.asarray(seats[:, :, None] == part.candidates[:, None, :])
 
@@ -427,8 +421,7 @@ def in_order(votes: Votes, order: Sequence[str]) -> Votes:
     if tuple(order) == votes.order:
         return votes
     rank = np.array([order.index(name) for name in votes.order], dtype=np.int64)
-    initial, final, tie = (tuple(ranked(p, rank) for p in parts) for parts in votes.stages)
-    return replace(votes, initial=initial, final=final, tie=tie)
+    return votes.changed(lambda part: ranked(part, rank))
 
 
 def ranked(part: Rounds, rank: Ints, rows: Bools | None = None) -> Rounds:
@@ -442,13 +435,11 @@ def ranked(part: Rounds, rank: Ints, rows: Bools | None = None) -> Rounds:
         ranks = np.where(rows[:, None], ranks, np.arange(part.candidates.shape[1]))
     by_rank = np.argsort(ranks, axis=1, kind="stable")
     every = np.broadcast_to(by_rank[:, None, :], part.masses.shape)
-    labels, left_out = part.labels, part.left_out
+    held = {name: getattr(part, name) for name in ("masses", "labels", "left_out")}
     return replace(
         part,
         candidates=np.take_along_axis(part.candidates, by_rank, axis=1),
-        masses=np.take_along_axis(part.masses, every, axis=2),
-        labels=None if labels is None else np.take_along_axis(labels, every, axis=2),
-        left_out=None if left_out is None else np.take_along_axis(left_out, every, axis=2),
+        **{n: np.take_along_axis(c, every, axis=2) for n, c in held.items() if c is not None},
     )
 
 
@@ -494,31 +485,32 @@ def _together(parts: Iterable[Rounds]) -> tuple[Rounds, ...]:
     return tuple(_concatenated(of_size[size]) for size in sorted(of_size))
 
 
+_SHAPED_LIKE: Final = {
+    "labels": ("masses", -1),
+    "left_out": ("masses", False),
+    "by_mean": ("turn", False),
+    "repaired": ("voters", False),
+}
+"""Cells that some rounds have → cells of their shape, and what they are where there are none."""
+
+
 def _concatenated(parts: Sequence[Rounds]) -> Rounds:
     if len(parts) == 1:
         return parts[0]
-    return Rounds(
-        turn=np.concatenate([part.turn for part in parts]),
-        voters=np.concatenate([part.voters for part in parts]),
-        candidates=np.concatenate([part.candidates for part in parts]),
-        masses=np.concatenate([part.masses for part in parts]),
-        cast=np.concatenate([part.cast for part in parts]),
-        whole=np.concatenate([part.whole for part in parts]),
-        labels=_joined([(part.masses, part.labels) for part in parts], -1),
-        left_out=_joined([(part.masses, part.left_out) for part in parts], False),
-        by_mean=_joined([(part.turn, part.by_mean) for part in parts], False),
-        repaired=_joined([(part.voters, part.repaired) for part in parts], False),
-    )
-
-
-def _joined(cells: Sequence[tuple[Ints, npt.NDArray[Any] | None]], unknown: Any) -> Any:
-    """Cells of some rounds together; `None` where no round has any."""
-    kind = next((one.dtype for _, one in cells if one is not None), None)
-    if kind is None:
-        return None
-    return np.concatenate(
-        [np.full(like.shape, unknown, kind) if one is None else one for like, one in cells]
-    )
+    found: dict[str, Any] = {}
+    for name in vars(parts[0]):
+        held = [getattr(part, name) for part in parts]
+        kinds = [cells.dtype for cells in held if cells is not None]
+        if kinds:
+            like, unknown = _SHAPED_LIKE.get(name, (name, 0))
+            shapes = [getattr(part, like).shape for part in parts]
+            found[name] = np.concatenate(
+                [
+                    np.full(shape, unknown, kinds[0]) if cells is None else cells
+                    for cells, shape in zip(held, shapes, strict=True)
+                ]
+            )
+    return Rounds(**found)
 
 
 # --- Distinct rows -------------------------------------------------------------------------------

@@ -58,7 +58,8 @@ def test_a_ranking_of_more_candidates_than_bits_is_looked_at_too():
 
 def test_the_reason_names_the_candidate_to_blame():
     fault = FORMATS["approval"].fault([0, 0, 3], 5)
-    assert (fault.place, fault.reason) == (2, "the approval of {voter!r} has the mass 3, not 0 or 1")
+    assert fault.place == 2
+    assert fault.reason == "the approval of {voter!r} has the mass 3, not 0 or 1"
 
 
 def test_every_protocol_is_declared():

@@ -166,13 +166,9 @@ class Script:
         self.calls.append(call)
         turn, stage, agent, attempt, _ = call.key
         names = (
-            str(call.key),
-            f"{turn}/{stage}/{agent}",
-            f"{stage}/{agent}/{attempt}",
-            f"{stage}/{agent}",
-            f"{turn}/{stage}",
-            stage,
-        )
+            str(call.key), f"{turn}/{stage}/{agent}", f"{stage}/{agent}/{attempt}",
+            f"{stage}/{agent}", f"{turn}/{stage}", stage,
+        )  # fmt: skip
         given = next((self.replies[name] for name in names if name in self.replies), None)
         if "vote" in stage:
             return self._ballot(call.request.user, given)

@@ -11,30 +11,17 @@ from tutorsim.vocabularies import Protocol
 ROOT = Path(__file__).parents[1]
 
 ROOMS = (
-    *(
-        "vocabularies",
-        "errors",
-        "dask_cluster",
-        "regular_files_and_digests",
-        "system_registry",
-        "catalog",
-        "tasks",
-        "ballots_and_decisions",
-    ),
-    *("records", "model", "kernel", "replay", "sandbox", "runner"),
-    *("systems", "standin", "pytest_plugin", "chat"),
-    *("opened_run_for_python", "cli", "__main__"),
-)
+    "vocabularies", "errors", "dask_cluster", "regular_files_and_digests", "system_registry",
+    "catalog", "tasks", "ballots_and_decisions", "records", "model", "kernel", "replay", "sandbox",
+    "runner", "systems", "standin", "pytest_plugin", "chat", "opened_run_for_python", "cli",
+    "__main__",
+)  # fmt: skip
 """A room imports only rooms that stand before it."""
 
 FOR_ANALYSIS = {
-    "ballots_and_decisions",
-    "records",
-    "vocabularies",
-    "errors",
-    "regular_files_and_digests",
+    "ballots_and_decisions", "records", "vocabularies", "errors", "regular_files_and_digests",
     "system_registry",
-}
+}  # fmt: skip
 """What `analysis` may import of `tutorsim`."""
 
 RULES_FOR_ANALYSIS = {
@@ -71,13 +58,9 @@ ONLY_IN = {
 """Packages that a room, or one module beside it, keeps to itself."""
 
 PURE = (
-    "ballots_and_decisions",
-    "vocabularies",
-    "errors",
-    "kernel.flow_and_drivers",
-    "kernel.scene_asks_and_votes",
-    "kernel.retest_flow",
-)
+    "ballots_and_decisions", "vocabularies", "errors", "kernel.flow_and_drivers",
+    "kernel.scene_asks_and_votes", "kernel.retest_flow",
+)  # fmt: skip
 IMPURE = {"os", "socket", "subprocess", "random", "time", "datetime", "threading", "secrets"}
 
 
@@ -200,30 +183,20 @@ def test_pure_rooms_ask_nothing_of_the_machine():
 
 
 CHANGING = {
-    *("analysis.ballots.preflib._Head", "sandbox.inner.jail.Jail", "sandbox.inner.zygote._Pair"),
-    *("sandbox.zygote_client.Aftermath", "replay.manifest.AnsweredBy", "runner.batches._Waiting"),
-    *(
-        "runner.batches.Submission",
-        "runner.cost_cap_outages_and_early_stops.Attempts",
-        "runner.cost_cap_outages_and_early_stops.Budget",
-    ),
-    *(
-        "runner.cost_cap_outages_and_early_stops.Outage",
-        "runner.cost_cap_outages_and_early_stops.Stop",
-        "runner.play_recorded_episodes_and_retests._World",
-    ),
-    *("standin.messages_api._Batch", "systems.debate.council_logs._Vote"),
-    *("systems.debate.study._Reached", "systems.group.lesson_flow.LessonState"),
-    *(
-        "systems.group.lesson_events_and_prompts.Conversation",
-        "systems.group.lesson_events_and_prompts.Timeline",
-    ),
-    *(
-        "systems.group.duel_flow_and_group_study.DuelState",
-        "systems.oversight.judge_and_lead_with_or_without_debate.Progress",
-    ),
+    "analysis.ballots.preflib._Head", "replay.manifest.AnsweredBy", "runner.batches.Submission",
+    "runner.batches._Waiting", "runner.cost_cap_outages_and_early_stops.Attempts",
+    "runner.cost_cap_outages_and_early_stops.Budget",
+    "runner.cost_cap_outages_and_early_stops.Outage",
+    "runner.cost_cap_outages_and_early_stops.Stop",
+    "runner.play_recorded_episodes_and_retests._World", "sandbox.inner.jail.Jail",
+    "sandbox.inner.zygote._Pair", "sandbox.zygote_client.Aftermath", "standin.messages_api._Batch",
+    "systems.debate.council_logs._Vote", "systems.debate.study._Reached",
+    "systems.group.duel_flow_and_group_study.DuelState",
+    "systems.group.lesson_events_and_prompts.Conversation",
+    "systems.group.lesson_events_and_prompts.Timeline", "systems.group.lesson_flow.LessonState",
+    "systems.oversight.judge_and_lead_with_or_without_debate.Progress",
     "systems.panel.episode_flow_and_study._Progress",
-}
+}  # fmt: skip
 """Dataclasses whose values change while a command runs; all others are frozen."""
 
 

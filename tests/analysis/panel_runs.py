@@ -33,17 +33,12 @@ def make_ballot(voter, choice, *, protocol, candidates, shown=None):
     """
     rule: Protocol = "cumulative" if protocol == "rich" else protocol
     return BallotRecord(
-        voter=voter,
-        protocol=protocol,
-        counted_as="cumulative" if protocol == "rich" else None,
-        labels=dict(zip(LETTERS, shown or candidates, strict=False)),
-        raw="as cast",
-        parsed=choice,
+        voter=voter, protocol=protocol, counted_as="cumulative" if protocol == "rich" else None,
+        labels=dict(zip(LETTERS, shown or candidates, strict=False)), raw="as cast", parsed=choice,
         mass=masses_of(choice, candidates, protocol=rule),
         ballot_status="abstained" if choice is None else "valid",
-        attempts=1 if choice is not None else 2,
-        raw_first=None,
-    )
+        attempts=1 if choice is not None else 2, raw_first=None,
+    )  # fmt: skip
 
 
 def panel_turn(
@@ -102,17 +97,13 @@ def panel_turn(
         for role in roles
     }
     return Turn(
-        turn=turn,
-        proposals_initial=proposals,
+        turn=turn, proposals_initial=proposals,
         reviews=(),
-        ballots_initial=cast(initial or final, roles),
-        proposals_final=proposals,
+        ballots_initial=cast(initial or final, roles), proposals_final=proposals,
         ballots_final=ballots_final,
         ballots_as={form: cast(given, roles, form) for form, given in (others or {}).items()},
-        tie_round=tie_round,
-        decision=decision,
-        delivered=proposals[decision.winner].text,
-    )
+        tie_round=tie_round, decision=decision, delivered=proposals[decision.winner].text,
+    )  # fmt: skip
 
 
 def panel_episode(
@@ -148,36 +139,16 @@ def panel_episode(
     episode_id = f"{benchmark}.{task}.{persona}.{condition}"
     episode_id += f".{panel}" * (panel is not None) + f".r{repeat:02d}" * (repeat > 1)
     return EpisodeRecord.model_validate(
-        {
-            "episode_id": episode_id,
-            "benchmark": benchmark,
-            "task_id": task,
-            "persona": persona,
-            "condition": condition,
-            "panel": panel,
-            "repeat": repeat,
-            "status": status,
-            "failure": None if done else Failure(key="1/propose/motivation/1", error="no reply"),
-            "attempts": attempts,
-            "turns": turns,
-            "turns_taken": len(scores) - 1,
-            "initial_correctness": scores[0],
-            "final_correctness": scores[-1],
-            "initial_code_passed": codes[0],
-            "code_passed": codes[-1],
-            "success": (passed and codes[-1] is not False) if done else None,
-            "calls": (
-                CallRecord(
-                    key="0/student/student/1",
-                    stage="student",
-                    model="model-a",
-                    stop_reason="end_turn",
-                    input_tokens=10,
-                    output_tokens=5,
-                ),
-            ),
-        }
-    )
+        {"episode_id": episode_id, "benchmark": benchmark, "task_id": task, "persona": persona,
+         "condition": condition, "panel": panel, "repeat": repeat, "status": status,
+         "failure": None if done else Failure(key="1/propose/motivation/1", error="no reply"),
+         "attempts": attempts, "turns": turns, "turns_taken": len(scores) - 1,
+         "initial_correctness": scores[0], "final_correctness": scores[-1],
+         "initial_code_passed": codes[0], "code_passed": codes[-1],
+         "success": (passed and codes[-1] is not False) if done else None,
+         "calls": (CallRecord(key="0/student/student/1", stage="student", model="model-a",
+                              stop_reason="end_turn", input_tokens=10, output_tokens=5),)},
+    )  # fmt: skip
 
 
 def run_record(**settings):
@@ -200,19 +171,12 @@ def run_record(**settings):
         "models": {"tutor": "model-a", "judge": "model-a", "student": "model-b"},
     }
     return RunRecord(
-        study=StudySettings.model_validate(study | settings),
-        study_digest="a" * 64,
+        study=StudySettings.model_validate(study | settings), study_digest="a" * 64,
         recording_digest="b" * 64,
-        provenance=Provenance(
-            kind="stand-in",
-            name="made-up",
-            models=("model-a",),
-            recorded_from=None,
-            recorded_to=None,
-        ),
-        packages={},
-        episodes=0,
-    )
+        provenance=Provenance(kind="stand-in", name="made-up", models=("model-a",),
+                              recorded_from=None, recorded_to=None),
+        packages={}, episodes=0,
+    )  # fmt: skip
 
 
 def panel_source(*episodes, **settings):

@@ -61,18 +61,14 @@ def record_stand_in(folder, loaded, sandbox):
     making = _Making(folder, loaded, sandbox)
     entries = [making.one(spec) for spec in loaded.grid()]
     manifest = Manifest(
-        study_name=loaded.study.name,
-        study_digest=loaded.digest(),
+        study_name=loaded.study.name, study_digest=loaded.digest(),
         prompt_digest=loaded.prompt_digest(),
-        provenance=making.answered_by.provenance(
-            recorded_from="2026-01-01", recorded_to="2026-01-01"
-        ),
-        packages=making.packages,
-        sandbox=making.fingerprint,
-        verdicts_sha256=making.verdicts.finish(),
-        log_sha256=making.log.hexdigest(),
+        provenance=making.answered_by.provenance(recorded_from="2026-01-01",
+                                                 recorded_to="2026-01-01"),
+        packages=making.packages, sandbox=making.fingerprint,
+        verdicts_sha256=making.verdicts.finish(), log_sha256=making.log.hexdigest(),
         episodes=tuple(entries),
-    )
+    )  # fmt: skip
     write_manifest(folder, manifest)
     return Made(folder, len(entries), sum(entry.calls for entry in entries))
 

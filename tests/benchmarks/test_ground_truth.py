@@ -43,15 +43,8 @@ def _of_outcomes(branched):
     for b in branched:
         low, high = (f"{100 * value:.0f}" for value in b.bounds)
         table.add_row(
-            b.rule,
-            str(b.episodes),
-            str(b.covered),
-            str(b.left),
-            f"{100 * b.logged:.0f} %",
-            f"{low} to {high} %",
-            f"{100 * b.realised:.1f} %",
-            f"{b.reused:,}",
-            f"{b.paid:,}",
+            b.rule, str(b.episodes), str(b.covered), str(b.left), f"{100 * b.logged:.0f} %",
+            f"{low} to {high} %", f"{100 * b.realised:.1f} %", f"{b.reused:,}", f"{b.paid:,}",
             f"{b.width_per_call:.1f}",
-        )
+        )  # fmt: skip
     return table

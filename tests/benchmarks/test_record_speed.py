@@ -58,15 +58,11 @@ def server(request, monkeypatch):
     """A server in a process of its own, which answers after some seconds; the client's environment
     points at it."""
     message = {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "model": "model",
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "model",
         "content": [{"type": "text", "text": "word " * 60}],
-        "stop_reason": "end_turn",
-        "stop_sequence": None,
+        "stop_reason": "end_turn", "stop_sequence": None,
         "usage": {"input_tokens": 600, "output_tokens": 60},
-    }
+    }  # fmt: skip
     with subprocess.Popen(
         [sys.executable, "-c", SERVER, str(request.param)],
         stdin=subprocess.PIPE,

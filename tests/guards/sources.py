@@ -23,18 +23,9 @@ from tutorsim.records import (
 from tutorsim.vocabularies import PROTOCOLS
 
 __all__ = [
-    "REFUSED",
-    "branched",
-    "drawn",
-    "generated",
-    "parent_and_branch",
-    "preflib",
-    "retested",
-    "rich",
-    "several_formats",
-    "three_lines",
-    "two_panels",
-]
+    "REFUSED", "branched", "drawn", "generated", "parent_and_branch", "preflib", "retested", "rich",
+    "several_formats", "three_lines", "two_panels",
+]  # fmt: skip
 
 NAMES: Final = ("ann", "bob", "cyd", "dan", "eve", "fay", "gil", "hal")
 COLUMNS: Final = ("episode_id", "turn", "stage", "protocol", "voter", "candidate", "mass")
@@ -189,16 +180,10 @@ def preflib(folder):
     """A file of strict orders as PrefLib writes it."""
     votes = ("3: 1,2,3", "2: 2,3,1", "2: 3,1,2")
     head = {
-        "FILE NAME": "made.soc",
-        "TITLE": "Made up",
-        "DATA TYPE": "soc",
-        "NUMBER ALTERNATIVES": 3,
-        "NUMBER VOTERS": 7,
-        "NUMBER UNIQUE ORDERS": 3,
-        "ALTERNATIVE NAME 1": "first",
-        "ALTERNATIVE NAME 2": "second",
-        "ALTERNATIVE NAME 3": "third",
-    }
+        "FILE NAME": "made.soc", "TITLE": "Made up", "DATA TYPE": "soc", "NUMBER ALTERNATIVES": 3,
+        "NUMBER VOTERS": 7, "NUMBER UNIQUE ORDERS": 3, "ALTERNATIVE NAME 1": "first",
+        "ALTERNATIVE NAME 2": "second", "ALTERNATIVE NAME 3": "third",
+    }  # fmt: skip
     file = folder / "made.soc"
     lines = [*(f"# {name}: {value}" for name, value in head.items()), *votes]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")

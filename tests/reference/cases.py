@@ -10,18 +10,9 @@ from tutorsim.ballots_and_decisions import decide, leaders, tally
 from tutorsim.vocabularies import BallotFormat
 
 __all__ = [
-    "Ballots",
-    "Case",
-    "Cases",
-    "Change",
-    "Outcome",
-    "cast_by",
-    "decided",
-    "decided_without_each",
-    "gather",
-    "leading",
-    "redecided",
-]
+    "Ballots", "Case", "Cases", "Change", "Outcome", "cast_by", "decided", "decided_without_each",
+    "gather", "leading", "redecided",
+]  # fmt: skip
 
 Ballots = list[tuple[str, dict[str, int]]]
 """Voter and masses of each ballot cast."""

@@ -14,15 +14,9 @@ from tutorsim.analysis.counting.rule_definitions import (
 from tutorsim.ballots_and_decisions import first_in_order
 
 __all__ = [
-    "agreeing",
-    "agrees",
-    "approvals_agreeing",
-    "completions",
-    "every_ballot",
-    "possible_by_enumeration",
-    "sets_by_enumeration",
-    "tied_winners",
-]
+    "agreeing", "agrees", "approvals_agreeing", "completions", "every_ballot",
+    "possible_by_enumeration", "sets_by_enumeration", "tied_winners",
+]  # fmt: skip
 
 
 @cache

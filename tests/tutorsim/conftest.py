@@ -164,14 +164,10 @@ class Endpoint:
         elif kind == "garbage":
             data = b"<html>welcome to the hotel</html>"
         headers = {
-            "content-type": "application/json",
-            "content-length": str(len(data)),
-            "set-cookie": "session=cookie-secret",
-            "anthropic-organization-id": "org-secret",
-            "request-id": "req-secret",
-            **more,
-            **self.headers,
-        }
+            "content-type": "application/json", "content-length": str(len(data)),
+            "set-cookie": "session=cookie-secret", "anthropic-organization-id": "org-secret",
+            "request-id": "req-secret", **more, **self.headers,
+        }  # fmt: skip
         lines = [f"HTTP/1.1 {status} Said", *(f"{k}: {v}" for k, v in headers.items())]
         writer.write("\r\n".join(lines).encode() + b"\r\n\r\n")
         writer.write(data[: len(data) // 2] if kind == "cut" else data)

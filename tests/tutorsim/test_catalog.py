@@ -19,12 +19,8 @@ from tutorsim.systems.panel.settings_and_compared_panels import load_panel_catal
 from tutorsim.vocabularies import DEFAULT_ROLES, MAX_ROLES, PROTOCOLS
 
 DIMENSIONS = (
-    "prior_knowledge",
-    "confidence",
-    "persistence",
-    "frustration_sensitivity",
-    "help_seeking",
-)
+    "prior_knowledge", "confidence", "persistence", "frustration_sensitivity", "help_seeking",
+)  # fmt: skip
 TRAITS = {
     "low_confidence_novice": (0.2, 0.2, 0.5, 0.7, 0.8),
     "overconfident_misconception": (0.4, 0.9, 0.6, 0.3, 0.2),

@@ -30,24 +30,12 @@ def test_an_address_reads_back_as_it_is_written():
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "dask",
-        "dask://",
-        "dask://:8786",
-        "dask://node",
-        "dask://node:port",
-        "dask://node:99999",
-        "dask://node:8786?workers=2",
-        "dask://node:8786/path",
-        "dask://local?workers=0",
-        "dask://local?workers=two",
-        "dask://local?workers=1&workers=2",
-        "dask://local?threads=2",
-        "dask://local?workers",
-        "tcp://node:8786",
-        "ray://node:8786",
+        "", "dask", "dask://", "dask://:8786", "dask://node", "dask://node:port",
+        "dask://node:99999", "dask://node:8786?workers=2", "dask://node:8786/path",
+        "dask://local?workers=0", "dask://local?workers=two", "dask://local?workers=1&workers=2",
+        "dask://local?threads=2", "dask://local?workers", "tcp://node:8786", "ray://node:8786",
     ],
-)
+)  # fmt: skip
 def test_anything_else_is_refused_and_the_forms_are_named(text):
     with pytest.raises(EngineError) as found:
         parse_engine(text)

@@ -8,30 +8,13 @@ from tutorsim import errors
 from tutorsim.errors import CallFailed, TutorsimError
 
 EXIT_CODES = {
-    "TutorsimError": 1,
-    "UsageError": 2,
-    "StudyError": 2,
-    "TaskFileError": 2,
-    "CatalogError": 2,
-    "BallotFileError": 2,
-    "ClaimsError": 2,
-    "RatingFileError": 2,
-    "FolderError": 2,
-    "RecordingRefused": 2,
-    "ReplayError": 3,
-    "MissingCallError": 3,
-    "ChangedCallError": 3,
-    "FalseManifest": 4,
-    "RecordingError": 4,
-    "LogError": 4,
-    "BudgetReached": 5,
-    "CallFailed": 1,
-    "SandboxError": 6,
-    "SandboxUnavailable": 6,
-    "CheckFailed": 1,
-    "Interrupted": 130,
+    "TutorsimError": 1, "UsageError": 2, "StudyError": 2, "TaskFileError": 2, "CatalogError": 2,
+    "BallotFileError": 2, "ClaimsError": 2, "RatingFileError": 2, "FolderError": 2,
+    "RecordingRefused": 2, "ReplayError": 3, "MissingCallError": 3, "ChangedCallError": 3,
+    "FalseManifest": 4, "RecordingError": 4, "LogError": 4, "BudgetReached": 5, "CallFailed": 1,
+    "SandboxError": 6, "SandboxUnavailable": 6, "CheckFailed": 1, "Interrupted": 130,
     "UnusedCallError": 1,
-}
+}  # fmt: skip
 
 
 def test_every_error_has_its_exit_code():

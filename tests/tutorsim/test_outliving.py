@@ -124,12 +124,8 @@ def new_system(copy):
 
 
 CHANGES = (
-    unused_template,
-    defaulted_settings,
-    reworded_prompt,
-    reworded_around_what_was_said,
-    new_system,
-)
+    unused_template, defaulted_settings, reworded_prompt, reworded_around_what_was_said, new_system,
+)  # fmt: skip
 
 
 @pytest.mark.costly

@@ -28,13 +28,9 @@ COMMANDS: dict[str, Sequence[object]] = {
     },
 }
 TASKS = {
-    "sciq.jsonl": "sciq",
-    "humaneval.jsonl": "humaneval",
-    "mmlu.csv": "mmlu",
-    "mmlu.parquet": "mmlu",
-    "lessons.toml": "lesson",
-    "mrbench.json": "mrbench",
-}
+    "sciq.jsonl": "sciq", "humaneval.jsonl": "humaneval", "mmlu.csv": "mmlu",
+    "mmlu.parquet": "mmlu", "lessons.toml": "lesson", "mrbench.json": "mrbench",
+}  # fmt: skip
 
 
 def test_a_regular_file_is_read_and_nothing_else_is_waited_for(tmp_path):

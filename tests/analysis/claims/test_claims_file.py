@@ -24,17 +24,10 @@ CLAIM = Claim(
     provenance="stand-in",
 )
 FILE = ClaimsFile(
-    claims_version=1,
-    page="report",
-    digest="ab" * 32,
-    digest_of="recording",
-    name="demo",
-    provenance={"kind": "stand-in"},
-    made_by="tutorsim 0",
-    options={},
-    excerpt=False,
+    claims_version=1, page="report", digest="ab" * 32, digest_of="recording", name="demo",
+    provenance={"kind": "stand-in"}, made_by="tutorsim 0", options={}, excerpt=False,
     claims=(CLAIM, CLAIM.model_copy(update={"id": "report.a.2", "interval": None})),
-)
+)  # fmt: skip
 
 
 def test_a_file_is_read_as_it_was_written(tmp_path):
@@ -142,24 +135,15 @@ def test_what_is_recomputed_holds():
     [
         ({"value": 0.2}, "0.1 [0.1, 0.9]; value 0.2", "0.1 [0.1, 0.9]; value 0.1"),
         ({"printed": "0.7"}, "0.7", "0.1 [0.1, 0.9]"),
-        (
-            {"interval": (0.1, 0.8)},
-            "0.1 [0.1, 0.9]; interval [0.1, 0.8]",
-            "0.1 [0.1, 0.9]; interval [0.1, 0.9]",
-        ),
-        (
-            {"interval": None},
-            "0.1 [0.1, 0.9]; interval none",
-            "0.1 [0.1, 0.9]; interval [0.1, 0.9]",
-        ),
-        (
-            {"question": "How many 2?"},
-            "0.1 [0.1, 0.9]; asked as “How many 2?”",
-            "0.1 [0.1, 0.9]; asked as “How many 1?”",
-        ),
+        ({"interval": (0.1, 0.8)}, "0.1 [0.1, 0.9]; interval [0.1, 0.8]",
+         "0.1 [0.1, 0.9]; interval [0.1, 0.9]"),
+        ({"interval": None}, "0.1 [0.1, 0.9]; interval none",
+         "0.1 [0.1, 0.9]; interval [0.1, 0.9]"),
+        ({"question": "How many 2?"}, "0.1 [0.1, 0.9]; asked as “How many 2?”",
+         "0.1 [0.1, 0.9]; asked as “How many 1?”"),
         ({"provenance": "api"}, "0.1 [0.1, 0.9]; from api", "0.1 [0.1, 0.9]; from stand-in"),
     ],
-)
+)  # fmt: skip
 def test_whatever_was_altered_is_named(values, claimed, recomputed):
     found = check_claims(claiming(**values), NOW)
     assert found.differing == (("report.a.1", "How many 1?", claimed, recomputed),)

@@ -191,17 +191,10 @@ def test_a_number_is_read_with_what_qualifies_it(text, expected):
 @pytest.mark.parametrize(
     "text",
     [
-        "claude-haiku-4-5 and claude-sonnet-4-5",
-        "7cc561eba7f6",
-        "recorded on 2026-11-21",
-        "2.12.0",
-        "Table 2",
-        "macro-F1",
-        "squad2, printed 8B",
-        "predicted_0",
-        "",
+        "claude-haiku-4-5 and claude-sonnet-4-5", "7cc561eba7f6", "recorded on 2026-11-21",
+        "2.12.0", "Table 2", "macro-F1", "squad2, printed 8B", "predicted_0", "",
     ],
-)
+)  # fmt: skip
 def test_a_name_with_digits_is_no_number(text):
     assert read(text) == []
 

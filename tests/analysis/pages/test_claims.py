@@ -154,17 +154,13 @@ def test_the_page_says_how_to_cite_only_where_there_is_a_digest():
 @pytest.mark.parametrize(
     ("cell_", "printed", "value", "interval"),
     [
-        (
-            estimate(Estimate(2 / 3, 9, Interval(0.123, 0.987, "bca"))),
-            "0.67 [0.12, 0.99]",
-            2 / 3,
-            1,
-        ),
+        (estimate(Estimate(2 / 3, 9, Interval(0.123, 0.987, "bca"))), "0.67 [0.12, 0.99]", 2 / 3,
+         1),
         (estimate(Estimate(-2 / 3, 2, NotEstimable("too few tasks"))), None, -2 / 3, None),
         (bounds(Bounds(1 / 3, 2 / 3, 3)), "0.33 to 0.67", None, 1),
         (p_value(0.0004), "< 0.001", 0.0004, None),
     ],
-)
+)  # fmt: skip
 def test_a_claim_takes_its_value_from_the_cell(cell_, printed, value, interval):
     made = table("t", "T", "", ["who", "what"], [("a", cell_)])
     parts = table_parts(made, "report")

@@ -80,15 +80,9 @@ def with_hostile_text(source):
             }
             ballots = tuple(replace(b, raw=HOSTILE) for b in turn.ballots_final)
             turns.append(
-                turn.model_copy(
-                    update={
-                        "proposals_initial": drafts,
-                        "proposals_final": drafts,
-                        "ballots_final": ballots,
-                        "delivered": HOSTILE,
-                    }
-                )
-            )
+                turn.model_copy(update={"proposals_initial": drafts, "proposals_final": drafts,
+                                        "ballots_final": ballots, "delivered": HOSTILE}),
+            )  # fmt: skip
         attempts = tuple(
             a.model_copy(update={"text": HOSTILE, "score_rationale": HOSTILE})
             for a in episode.attempts
@@ -228,17 +222,10 @@ def test_hostile_text_is_text(rich_source):
 @pytest.mark.parametrize(
     "said",
     [
-        "plain",
-        "two\nlines\t“é”",
-        "a\\rb",
-        "over\rwritten",
-        "a\r\nb",
-        "\x00",
-        "\x0c\b",
-        "\u202e",
+        "plain", "two\nlines\t“é”", "a\\rb", "over\rwritten", "a\r\nb", "\x00", "\x0c\b", "\u202e",
         "\ud800",
     ],
-)
+)  # fmt: skip
 def test_what_nobody_can_see_in_an_episode_is_visible_in_its_data(said):
     [(number, data)] = html._packs([[["message", said, "plain", True]]])
     [[[_, told, *rest]]] = json.loads(zlib.decompress(base64.b64decode(data), -15))

@@ -41,14 +41,9 @@ def test_a_message_keeps_its_lines_its_signs_and_its_formulas(rich_document):
     text = to_markdown(replace(rich_document, episodes=only))
     quoted = text.partition("Alice:\n\n")[2].partition("\n\n")[0]
     assert quoted.splitlines() == [
-        "> \\- 5 + 3 = -2\\",
-        "> 2\\) x\\",
-        "> \\===\\",
-        r"> \$x\_1 = \\frac\{1\}\{2\}\$ \&lt; a & b",
-        "> ",
-        "> 1984\\. A year\\",
-        "> (end)",
-    ]
+        "> \\- 5 + 3 = -2\\", "> 2\\) x\\", "> \\===\\",
+        r"> \$x\_1 = \\frac\{1\}\{2\}\$ \&lt; a & b", "> ", "> 1984\\. A year\\", "> (end)",
+    ]  # fmt: skip
 
 
 def test_the_same_document_gives_the_same_text(rich_document):

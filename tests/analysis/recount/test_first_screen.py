@@ -74,35 +74,25 @@ def test_the_table_has_both_readings_of_a_tie(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        (
-            "judge,ann,ben\nv,6,1\nw,2,9\nu,,\n",
-            "1 vote of 3 voters, score ballots. 1 ballot is without a mark. Candidates: ann and "
-            "ben.|"
-            "The highest score is the best: voter v puts ann first and ben last.|Winner: ben.",
-        ),
-        (
-            "voter,poll,vote\nv,1,b\nv,2,b\nw,2,a\n",
-            "2 votes of up to 2 voters each, simple ballots. Candidates: a and b.|"
-            "Winners: b in 1; a tie in 2.",
-        ),
-        (
-            "voter,ranking\nv,a\nw,a\n",
-            "1 vote of 2 voters, ranked ballots. Candidates: a.|A ranking is read best first.|"
-            "Winner, by Borda points: a.",
-        ),
-        (
-            "voter,poll,vote\nv,1,b\nv,2,b\nw,2,a\nv,3,a\nw,3,a\nv,4,c\nv,5,a\n",
-            "5 votes of up to 2 voters each, simple ballots. Candidates: a, b and c.|"
-            "Won most often: a in 2, b in 1; 1 other candidate won too. 1 vote ended in a tie.",
-        ),
-        (
-            "voter,ranking\n" + "v,c1>c2>c3>c4>c5>c6>c7>c8>c9\nw,c2>c1>c3>c4>c5>c6>c7>c8>c9\n",
-            "1 vote of 2 voters, ranked ballots. Candidates: c1, c2, c3, c4, c5, c6, c7, c8 and "
-            "1 more.|A ranking is read best first: voter v puts c1 first and c9 last.|"
-            "Tied for the win, by Borda points: c1 and c2.",
-        ),
+        ("judge,ann,ben\nv,6,1\nw,2,9\nu,,\n",
+         "1 vote of 3 voters, score ballots. 1 ballot is without a mark. Candidates: ann and "
+         "ben.|"
+         "The highest score is the best: voter v puts ann first and ben last.|Winner: ben."),
+        ("voter,poll,vote\nv,1,b\nv,2,b\nw,2,a\n",
+         "2 votes of up to 2 voters each, simple ballots. Candidates: a and b.|"
+         "Winners: b in 1; a tie in 2."),
+        ("voter,ranking\nv,a\nw,a\n",
+         "1 vote of 2 voters, ranked ballots. Candidates: a.|A ranking is read best first.|"
+         "Winner, by Borda points: a."),
+        ("voter,poll,vote\nv,1,b\nv,2,b\nw,2,a\nv,3,a\nw,3,a\nv,4,c\nv,5,a\n",
+         "5 votes of up to 2 voters each, simple ballots. Candidates: a, b and c.|"
+         "Won most often: a in 2, b in 1; 1 other candidate won too. 1 vote ended in a tie."),
+        ("voter,ranking\n" + "v,c1>c2>c3>c4>c5>c6>c7>c8>c9\nw,c2>c1>c3>c4>c5>c6>c7>c8>c9\n",
+         "1 vote of 2 voters, ranked ballots. Candidates: c1, c2, c3, c4, c5, c6, c7, c8 and "
+         "1 more.|A ranking is read best first: voter v puts c1 first and c9 last.|"
+         "Tied for the win, by Borda points: c1 and c2."),
     ],
-)
+)  # fmt: skip
 def test_of_ballots_from_elsewhere_it_says_what_was_read_and_who_won(tmp_path, rows, said):
     (tmp_path / "b.csv").write_text(rows)
     source = open_source(tmp_path / "b.csv")

@@ -48,13 +48,8 @@ def test_a_hand_count_of_all_six_orders():
     ]
     a, b, c = table.candidates
     assert (a.logged, a.least, a.most, a.expected.exact, a.robust, a.by_order) == (
-        5,
-        3,
-        5,
-        "4",
-        3,
-        2,
-    )
+        5, 3, 5, "4", 3, 2,
+    )  # fmt: skip
     assert (b.least, b.most, b.expected.exact) == (1, 7, "4")
     assert (c.least, c.most, c.expected.exact, c.robust) == (0, 4, "2", 0)
     assert a.share_by_order.exact == "2/5"
@@ -296,16 +291,9 @@ LABELS = dict(zip("ABCD", ROLES, strict=True))
 
 def replied(raw, *, first=None, protocol="simple"):
     return BallotRecord(
-        voter="v",
-        protocol=protocol,
-        labels=LABELS,
-        raw=raw,
-        parsed=None,
-        mass={},
-        ballot_status="abstained",
-        attempts=1 if first is None else 2,
-        raw_first=first,
-    )
+        voter="v", protocol=protocol, labels=LABELS, raw=raw, parsed=None, mass={},
+        ballot_status="abstained", attempts=1 if first is None else 2, raw_first=first,
+    )  # fmt: skip
 
 
 def read(ballot, reading):

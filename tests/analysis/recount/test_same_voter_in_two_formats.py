@@ -118,14 +118,10 @@ def ranked_turn():
     ME    | –           | S      | S        | S MI MO ME, approves S
     """
     return panel_turn(
-        "ranked",
-        votes(ROLES, (MI, S, MO, ME), (MO, S, MI, ME), None),
-        others={
-            "simple": votes(S, S, None, S),
-            "approval": votes((S,), (MI, S), (), (S,)),
-            "rich": votes(BY_ORDER, BOTH, None, BY_ORDER),
-        },
-    )
+        "ranked", votes(ROLES, (MI, S, MO, ME), (MO, S, MI, ME), None),
+        others={"simple": votes(S, S, None, S), "approval": votes((S,), (MI, S), (), (S,)),
+                "rich": votes(BY_ORDER, BOTH, None, BY_ORDER)},
+    )  # fmt: skip
 
 
 def found_in(source):

@@ -155,13 +155,9 @@ def test_a_tie_under_the_target_alone_stays_a_set_or_goes_to_the_order():
     # Points: m 26, s 25, v 25, c 24. Largest on each ballot: s, s, m, m: tied under simple.
     turn = panel_turn(
         "cumulative",
-        {
-            S: {S: 13, M: 0, V: 12, C: 0},
-            M: {S: 12, M: 1, V: 6, C: 6},
-            V: {S: 0, M: 13, V: 6, C: 6},
-            C: {S: 0, M: 12, V: 2, C: 11},
-        },
-    )
+        {S: {S: 13, M: 0, V: 12, C: 0}, M: {S: 12, M: 1, V: 6, C: 6}, V: {S: 0, M: 13, V: 6, C: 6},
+         C: {S: 0, M: 12, V: 2, C: 11}},
+    )  # fmt: skip
     frame = recount(panel_source(panel_episode(turn)), targets=["simple"], exempt=[0]).per_turn
     by_reading = {row["reading"]: row for row in frame.iter_rows(named=True)}
     stays, goes = by_reading["set"], by_reading["fallback"]

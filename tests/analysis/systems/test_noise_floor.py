@@ -52,18 +52,11 @@ def run_of(logged, *repeats, failures=()):
         turns=(VotedTurn(turn=1, ballots_final=cast, decision=decision),),
     )
     head = RunRecord(
-        study=SystemSettings(
-            name="made",
-            system="greeting",
-            conditions=("simple",),
-            voting=VotingSettings(fallback_order=GREETERS),
-        ),
-        study_digest="0" * 64,
-        recording_digest="0" * 64,
-        provenance=STATED,
-        packages={},
+        study=SystemSettings(name="made", system="greeting", conditions=("simple",),
+                             voting=VotingSettings(fallback_order=GREETERS)),
+        study_digest="0" * 64, recording_digest="0" * 64, provenance=STATED, packages={},
         episodes=1,
-    )
+    )  # fmt: skip
     vote = RetestVote(
         turn=1,
         stage="vote_final",

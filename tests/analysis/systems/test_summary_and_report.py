@@ -38,14 +38,9 @@ def run_of(*stop_reasons, without_text=None):
         for turn, reason in enumerate(stop_reasons, start=1)
     )
     record = GreetingRecord(
-        episode_id="guests.Otto.none.simple",
-        benchmark="guests",
-        task_id="Otto",
-        variant="none",
-        condition="simple",
-        calls=calls,
-        without_text=without_text,
-    )
+        episode_id="guests.Otto.none.simple", benchmark="guests", task_id="Otto", variant="none",
+        condition="simple", calls=calls, without_text=without_text,
+    )  # fmt: skip
     head = RunRecord(
         study=SystemSettings(name="made", system="greeting", conditions=("simple",)),
         study_digest="s",

@@ -17,34 +17,21 @@ from tests.tutorsim.chat.browser import Browser
 from tutorsim.standin import StandIn
 
 STUDY = {
-    "name": "group",
-    "system": "group",
-    "seed": 7,
+    "name": "group", "system": "group", "seed": 7,
     "conditions": ["self_select", "next_speaker"],
     "learners": ["tom_average", "person"],
     "benchmarks": {"lesson": {"tasks": "builtin", "limit": 2}, "scenario": {"tasks": "duels.json"}},
-    "group": {
-        "person_lessons": 1,
-        "person_note": "a script that typed through the page",
-        "pause_s": 1,
-        "silence_s": 2,
-        "show_thoughts": "after",
-    },
-}
+    "group": {"person_lessons": 1, "person_note": "a script that typed through the page",
+              "pause_s": 1, "silence_s": 2, "show_thoughts": "after"},
+}  # fmt: skip
 TYPED = (
-    "Hi, I am new here.",
-    "So 40 metres of fence, and one side is the barn.",
-    "Alice, do we need fence on the barn side?",
-    "I think it must be a square.",
-    "Ah, now I see, I got it!",
-    "And what do we call the sides?",
-    "y and 40 - 2y, right?",
-    "I am not sure how to find the largest one.",
-    "Bob, what is next?",
-    "Halfway between 0 and 20 is 10.",
-    "Then the long side is 20.",
+    "Hi, I am new here.", "So 40 metres of fence, and one side is the barn.",
+    "Alice, do we need fence on the barn side?", "I think it must be a square.",
+    "Ah, now I see, I got it!", "And what do we call the sides?", "y and 40 - 2y, right?",
+    "I am not sure how to find the largest one.", "Bob, what is next?",
+    "Halfway between 0 and 20 is 10.", "Then the long side is 20.",
     "10 + 20 + 10 is 40, so it fits. Thank you all!",
-)
+)  # fmt: skip
 
 
 def type_lesson(folder):

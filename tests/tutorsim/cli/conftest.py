@@ -134,19 +134,12 @@ def write_run(
     loaded = load_study(folder / "study.toml")
     episodes = tuple(_episode(loaded, spec, replies, fail) for spec in loaded.grid() if keep(spec))
     run = RunRecord(
-        study=loaded.settings(),
-        study_digest=loaded.digest(),
-        recording_digest="0" * 64,
-        provenance=Provenance(
-            kind=kind,
-            name="built by a test",
-            models=("claude-haiku-4-5", "claude-sonnet-4-5"),
-            recorded_from="2026-01-02",
-            recorded_to="2026-01-03",
-        ),
-        packages={"tutorsim": "0"},
-        episodes=len(episodes),
-    )
+        study=loaded.settings(), study_digest=loaded.digest(), recording_digest="0" * 64,
+        provenance=Provenance(kind=kind, name="built by a test",
+                              models=("claude-haiku-4-5", "claude-sonnet-4-5"),
+                              recorded_from="2026-01-02", recorded_to="2026-01-03"),
+        packages={"tutorsim": "0"}, episodes=len(episodes),
+    )  # fmt: skip
     write_records(folder, run, episodes)
     return BuiltRun(folder, run, episodes)
 

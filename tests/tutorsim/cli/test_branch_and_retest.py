@@ -317,15 +317,8 @@ def test_another_panel_model_and_blinding_go_on(parent, shell, endpoint, new):
     made = parent(votes=votes, roles=roles, blinding="shared", max_turns=2)
     order = ("--fallback-order", M)
     args = (
-        made.log,
-        *order,
-        "--roles",
-        f"{C},{V},{S}",
-        "--model",
-        "judge-model",
-        "--continuations",
-        4,
-    )
+        made.log, *order, "--roles", f"{C},{V},{S}", "--model", "judge-model", "--continuations", 4,
+    )  # fmt: skip
     assert shell("branch", *args, "-o", new).code == 0
     assert shell("verify", new).code == 0
     second = [one.turns[1] for one in read_episodes(new) if one.branch and len(one.turns) == 2]
@@ -668,21 +661,14 @@ def test_a_plan_says_what_it_takes_and_sends_nothing(recorded, shell, monkeypatc
     args = ("--repeats", 3, "--sample", 1, "--stages", "vote_final")
     value = json.loads(shell("retest", recorded.log, *args, *prices, "--plan", "--json").out)
     assert value == {
-        "study": "grid",
-        "episodes": 1,
-        "turns": 1,
-        "prompts": 4,
-        "repeats": 3,
-        "recorded": 0,
-        "calls": 12,
-        "most_calls": 24,
+        "study": "grid", "episodes": 1, "turns": 1, "prompts": 4, "repeats": 3, "recorded": 0,
+        "calls": 12, "most_calls": 24,
         "tokens": {"tutor-model": [1200, 240]},
-        "prices_as_of": "2026-01-01",
-        "cost": pytest.approx((1200 * 1.0 + 240 * 10.0) / 1e6),
+        "prices_as_of": "2026-01-01", "cost": pytest.approx((1200 * 1.0 + 240 * 10.0) / 1e6),
         "expected_cost": pytest.approx((1200 * 1.0 + 240 * 10.0) / 1e6),
         "most_cost": pytest.approx(2 * (1200 * 1.0 + 240 * 10.0) / 1e6),
         "unknown_prices": [],
-    }
+    }  # fmt: skip
 
 
 def test_the_price_of_an_unknown_model_is_said_to_be_unknown(recorded, shell):

@@ -159,21 +159,14 @@ def test_a_log_of_another_program_shows_what_it_holds(tutorsim, tmp_path):
     unread = {"reviewer": "z", "labels": {}, "raw": "No [idea].", "notes": {}, "status": "missing"}
     round_ = {"candidates": ["x", "y"], "reviews": [unread], "ballots": [ballot]}
     record = {
-        "schema_version": 1,
-        "episode_id": "humaneval.t.p.simple",
-        "benchmark": "humaneval",
-        "task_id": "t",
-        "persona": "p",
-        "condition": "simple",
-        "repeat": 2,
-        "status": "complete",
+        "schema_version": 1, "episode_id": "humaneval.t.p.simple", "benchmark": "humaneval",
+        "task_id": "t", "persona": "p", "condition": "simple", "repeat": 2, "status": "complete",
         "attempts": [{"turn": 0, "text": "hm", "score": None, "code_passed": False}],
         "turns": [
-            {"turn": 1, "ballots_final": [ballot], "tie_round": round_, "decision": decision}
+            {"turn": 1, "ballots_final": [ballot], "tie_round": round_, "decision": decision},
         ],
-        "turns_taken": 1,
-        "success": False,
-    }
+        "turns_taken": 1, "success": False,
+    }  # fmt: skip
     (tmp_path / "run.json").write_text(json.dumps({"schema_version": 1}))
     (tmp_path / "episodes.jsonl").write_text(json.dumps(record) + "\n")
     shown = tutorsim("show", tmp_path, "humaneval")

@@ -218,12 +218,8 @@ def test_an_unknown_command_names_the_nearest(shell):
 def own_persona(name):
     """A `[catalog]` with one persona."""
     traits = [
-        "prior_knowledge",
-        "confidence",
-        "persistence",
-        "frustration_sensitivity",
-        "help_seeking",
-    ]
+        "prior_knowledge", "confidence", "persistence", "frustration_sensitivity", "help_seeking",
+    ]  # fmt: skip
     return {"personas": {name: {"character": "Drums on the table.", **dict.fromkeys(traits, 0.5)}}}
 
 

@@ -48,14 +48,9 @@ def play(flow, replies):
 def test_what_cannot_be_read_is_asked_for_once_more_in_one_round():
     rounds, answers = play(
         ask([question("a"), question("b"), question("c")]),
-        {
-            "1/vote_final/a/1": "no",
-            "1/vote_final/b/1": "ok b",
-            "1/vote_final/c/1": "",
-            "1/vote_final/a/2": "ok a",
-            "1/vote_final/c/2": "never",
-        },
-    )
+        {"1/vote_final/a/1": "no", "1/vote_final/b/1": "ok b", "1/vote_final/c/1": "",
+         "1/vote_final/a/2": "ok a", "1/vote_final/c/2": "never"},
+    )  # fmt: skip
     assert [[str(call.key) for call in calls] for calls in rounds] == [
         ["1/vote_final/a/1", "1/vote_final/b/1", "1/vote_final/c/1"],
         ["1/vote_final/a/2", "1/vote_final/c/2"],
@@ -95,14 +90,9 @@ def test_a_reply_that_was_cut_off_is_asked_for_once_more_in_other_words_than_an_
     asked = [question(agent, if_cut_off="SHORTER") for agent in ("a", "b", "c")]
     rounds, answers = play(
         ask(asked),
-        {
-            "1/vote_final/a/1": f"ok a{CUT}",
-            "1/vote_final/b/1": "no",
-            "1/vote_final/c/1": "ok c",
-            "1/vote_final/a/2": "ok whole",
-            "1/vote_final/b/2": "ok b",
-        },
-    )
+        {"1/vote_final/a/1": f"ok a{CUT}", "1/vote_final/b/1": "no", "1/vote_final/c/1": "ok c",
+         "1/vote_final/a/2": "ok whole", "1/vote_final/b/2": "ok b"},
+    )  # fmt: skip
     assert [call.request.user for call in rounds[1]] == ["user\n\nSHORTER", "user\n\nREMINDER"]
     assert answers == [
         Answer("ok whole", "ok whole", "ok a", salvaged=False, attempts=2),

@@ -15,13 +15,9 @@ from tutorsim.systems.panel.settings_and_compared_panels import load_panel_catal
 from tutorsim.vocabularies import DEFAULT_ROLES, PUBLISHED_CONDITIONS
 
 PERSONAS = (
-    "low_confidence_novice",
-    "overconfident_misconception",
-    "high_persistence_reflective",
-    "easily_frustrated_beginner",
-    "help_avoidant",
-    "hint_seeking_dependent",
-)
+    "low_confidence_novice", "overconfident_misconception", "high_persistence_reflective",
+    "easily_frustrated_beginner", "help_avoidant", "hint_seeking_dependent",
+)  # fmt: skip
 ENTRY = {"title": "t", "objective": "o", "means": "m"}
 
 
@@ -230,34 +226,18 @@ FULL = {
     "conditions": ["approval", "baseline"],
     "personas": ["my-own", "help_avoidant"],
     "roles": ["extra", "motivation", "scaffolding"],
-    "baseline_role": "extra",
-    "max_turns": 2,
-    "success_threshold": 0.6,
-    "blinding": "shared",
+    "baseline_role": "extra", "max_turns": 2, "success_threshold": 0.6, "blinding": "shared",
     "fallback_order": ["scaffolding", "extra", "motivation"],
-    "cumulative_budget": 10,
-    "vote_criterion": 'Which "one"\n\u2028is $best?\t\\',
-    "repeats": 2,
+    "cumulative_budget": 10, "vote_criterion": 'Which "one"\n\u2028is $best?\t\\', "repeats": 2,
     "models": {"tutor": "t", "temperature": 0.5, "max_tokens": 99},
-    "benchmarks": {
-        "sciq": {"tasks": "science.jsonl"},
-        "humaneval": {"tasks": "programs.jsonl", "limit": 1},
-    },
-    "catalog": {
-        "roles": {"extra": ENTRY},
-        "personas": {
-            "my-own": {
-                "prior_knowledge": 0,
-                "confidence": 1,
-                "persistence": 0.5,
-                "frustration_sensitivity": 0.5,
-                "help_seeking": 0.5,
-                "character": "Änders.",
-            }
-        },
-        "prompts": {"vote_reminder": "Only the ballot.\nPlease."},
-    },
-}
+    "benchmarks": {"sciq": {"tasks": "science.jsonl"},
+                   "humaneval": {"tasks": "programs.jsonl", "limit": 1}},
+    "catalog": {"roles": {"extra": ENTRY},
+                "personas": {"my-own": {"prior_knowledge": 0, "confidence": 1, "persistence": 0.5,
+                                        "frustration_sensitivity": 0.5, "help_seeking": 0.5,
+                                        "character": "Änders."}},
+                "prompts": {"vote_reminder": "Only the ballot.\nPlease."}},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("settings", [{}, FULL, {"benchmarks": {"sciq": {"limit": 3}}}])
@@ -291,20 +271,14 @@ def test_the_digest_holds_settings_wordings_and_tasks_and_no_path(make_study, tm
     assert moved.digest() == base
     moved_to = {"sciq": {"tasks": "sub/other.jsonl", "limit": 1}}
     changes = (
-        {"seed": 12},
-        {"name": "other"},
-        {"max_turns": 2},
-        {"fallback_order": list(reversed(DEFAULT_ROLES))},
-        {"vote_criterion": "Which?"},
-        {"blinding": "shared"},
-        {"models": {"tutor": "x"}},
-        {"models": {"max_tokens": 5}},
-        {"models": {"temperature": 0.0}},
-        {"repeats": 2},
+        {"seed": 12}, {"name": "other"}, {"max_turns": 2},
+        {"fallback_order": list(reversed(DEFAULT_ROLES))}, {"vote_criterion": "Which?"},
+        {"blinding": "shared"}, {"models": {"tutor": "x"}}, {"models": {"max_tokens": 5}},
+        {"models": {"temperature": 0.0}}, {"repeats": 2},
         {"benchmarks": {"sciq": {"tasks": "sub/other.jsonl"}}},
         {"catalog": {"prompts": {"vote_reminder": "x"}}},
         {"catalog": {"roles": {"scaffolding": ENTRY}}},
-    )
+    )  # fmt: skip
     digests = [make_study(**{"benchmarks": moved_to, **change}).digest() for change in changes]
     assert len({base, *digests}) == len(changes) + 1
 

@@ -126,18 +126,13 @@ def test_a_surrogate_pair_in_two_blocks_is_one_character():
 @pytest.mark.parametrize(
     "changes",
     [
-        {"type": "error"},
-        {"content": None},
-        {"content": [{"type": "text"}]},
-        {"content": [{"type": "text", "text": 5}]},
-        {"content": ["text"]},
-        {"usage": {}},
+        {"type": "error"}, {"content": None}, {"content": [{"type": "text"}]},
+        {"content": [{"type": "text", "text": 5}]}, {"content": ["text"]}, {"usage": {}},
         {"usage": {"input_tokens": 1, "output_tokens": "many"}},
-        {"usage": {"input_tokens": 1, "output_tokens": float("inf")}},
-        {"model": 7},
+        {"usage": {"input_tokens": 1, "output_tokens": float("inf")}}, {"model": 7},
         {"stop_reason": 7},
     ],
-)
+)  # fmt: skip
 def test_what_is_no_message_is_refused(changes):
     with pytest.raises(ValueError):
         Reply.from_body(body(**changes))

@@ -119,28 +119,19 @@ def test_a_passing_fault_is_retried(fault):
 @pytest.mark.parametrize(
     ("fault", "attempts", "what"),
     [
-        (
-            lambda: error_response(529, "overloaded_error", "Overloaded"),
-            3,
-            "HTTP 529, overloaded_error: Overloaded.",
-        ),
-        (
-            lambda: error_response(400, "invalid_request_error", f"bad\n\x1bkey {KEY}"),
-            1,
-            "HTTP 400, invalid_request_error: bad key [credential].",
-        ),
+        (lambda: error_response(529, "overloaded_error", "Overloaded"), 3,
+         "HTTP 529, overloaded_error: Overloaded."),
+        (lambda: error_response(400, "invalid_request_error", f"bad\n\x1bkey {KEY}"), 1,
+         "HTTP 400, invalid_request_error: bad key [credential]."),
         (lambda: httpx2.Response(503, text="<html>"), 3, "HTTP 503."),
         (lambda: httpx2.Response(308, headers={"location": "/x"}), 1, "HTTP 308."),
-        (
-            lambda: httpx2.ConnectError("[Errno 111] 127.0.0.1:4242"),
-            3,
-            "The connection failed: nothing answers at the endpoint's address.",
-        ),
+        (lambda: httpx2.ConnectError("[Errno 111] 127.0.0.1:4242"), 3,
+         "The connection failed: nothing answers at the endpoint's address."),
         (lambda: httpx2.ReadTimeout("after 3 s"), 3, "No reply in time."),
         (lambda: httpx2.Response(200, json={"type": "other"}), 1, "The reply is not a message."),
         (lambda: httpx2.Response(200, text="{"), 1, "The reply is not a message."),
     ],
-)
+)  # fmt: skip
 def test_a_lasting_fault_is_told_in_stable_words(fault, attempts, what):
     class Again(Scripted):
         async def handle_async_request(self, request):

@@ -15,16 +15,12 @@ DIGEST = "0" * 64
 def message(text, **fields):
     """The body of a Messages API response with a text."""
     return {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "model": "model-1",
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "model-1",
         "content": [{"type": "text", "text": text}],
-        "stop_reason": "end_turn",
-        "stop_sequence": None,
+        "stop_reason": "end_turn", "stop_sequence": None,
         "usage": {"input_tokens": 7, "output_tokens": 3},
         **fields,
-    }
+    }  # fmt: skip
 
 
 def call(text, *, agent="motivation", turn=1):
@@ -36,17 +32,13 @@ def call(text, *, agent="motivation", turn=1):
 def interaction(call, body, episode_id=EPISODE):
     """What a recorder would keep of a call and a response body."""
     return Interaction(
-        key=str(call.key),
-        kind="relay",
-        status=200,
-        request_headers={
-            "content-type": "application/json",
-            CALL_HEADER: f"{episode_id}/{call.key}",
-        },
+        key=str(call.key), kind="relay", status=200,
+        request_headers={"content-type": "application/json",
+                         CALL_HEADER: f"{episode_id}/{call.key}"},
         request=json.dumps(call.request.body(), ensure_ascii=False),
         response_headers={"content-type": "application/json"},
         response=json.dumps(body, ensure_ascii=False),
-    )
+    )  # fmt: skip
 
 
 def write(folder, interactions, episode_id=EPISODE):

@@ -288,16 +288,11 @@ def _unsized():
 @pytest.mark.parametrize(
     "data",
     [
-        b"",
-        TEXT,
-        compressed(TEXT)[:-1],
-        compressed(TEXT)[:-4] + b"0000",
-        compressed(TEXT) + b"x",
-        compressed(TEXT) * 2,
-        _unsized(),
+        b"", TEXT, compressed(TEXT)[:-1], compressed(TEXT)[:-4] + b"0000", compressed(TEXT) + b"x",
+        compressed(TEXT) * 2, _unsized(),
     ],
     ids=["nothing", "text", "cut", "edited", "more", "twice", "no size"],
-)
+)  # fmt: skip
 def test_what_is_no_whole_frame_is_refused(packed, data):
     packed.write_bytes(data)
     with pytest.raises(RecordingError, match=r"\.json\.zst is not a whole compressed cassette"):

@@ -211,16 +211,11 @@ def escaped(text):
 @pytest.mark.parametrize(
     "text",
     [
-        OTHER,
-        "sk-" + "a1B2" * 12,
-        "ghp_" + "a" * 36,
-        "AKIA" + "A1" * 8,
-        "AIza" + "x" * 35,
-        "xoxb-" + "1234567890-" * 3,
-        "-----BEGIN RSA PRIVATE KEY-----",
+        OTHER, "sk-" + "a1B2" * 12, "ghp_" + "a" * 36, "AKIA" + "A1" * 8, "AIza" + "x" * 35,
+        "xoxb-" + "1234567890-" * 3, "-----BEGIN RSA PRIVATE KEY-----",
         "-----BEGIN PRIVATE KEY-----",
     ],
-)
+)  # fmt: skip
 def test_a_key_is_known_by_its_shape_and_never_shown_whole(text):
     [shown] = key_shaped(f"before {text} behind")
     assert text.startswith(shown.removesuffix("…"))

@@ -28,40 +28,20 @@ def recording(tmp_path):
     for name in (ONE, TWO):
         cassette = write(folder, [interaction(call("a"), message("b"), name)], name)
         entries.append(
-            EpisodeEntry(
-                episode_id=name,
-                status="complete",
-                failure=None,
-                calls=1,
-                cassette_sha256=cassette.sha256,
-                requests_sha256=cassette.requests_sha256(),
-                record_sha256="a" * 64,
-                outcome={
-                    "success": True,
-                    "turns_taken": 0,
-                    "winners": (),
-                    "decided_by": (),
-                    "initial_correctness": 1.0,
-                    "final_correctness": 1.0,
-                    "code_passed": None,
-                },
-            )
-        )
+            EpisodeEntry(episode_id=name, status="complete", failure=None, calls=1,
+                         cassette_sha256=cassette.sha256,
+                         requests_sha256=cassette.requests_sha256(), record_sha256="a" * 64,
+                         outcome={"success": True, "turns_taken": 0, "winners": (),
+                                  "decided_by": (), "initial_correctness": 1.0,
+                                  "final_correctness": 1.0, "code_passed": None}),
+        )  # fmt: skip
     provenance = Provenance(kind="relay", name="x", models=(), recorded_from=None, recorded_to=None)
     write_manifest(
         folder,
-        Manifest(
-            study_name="small",
-            study_digest=STUDY,
-            prompt_digest="2" * 64,
-            provenance=provenance,
-            packages={},
-            sandbox=None,
-            verdicts_sha256=None,
-            log_sha256="b" * 64,
-            episodes=tuple(entries),
-        ),
-    )
+        Manifest(study_name="small", study_digest=STUDY, prompt_digest="2" * 64,
+                 provenance=provenance, packages={}, sandbox=None, verdicts_sha256=None,
+                 log_sha256="b" * 64, episodes=tuple(entries)),
+    )  # fmt: skip
     return folder
 
 

@@ -64,16 +64,10 @@ def entry(cassette):
 @pytest.fixture
 def manifest(entry):
     return Manifest(
-        study_name="small",
-        study_digest="1" * 64,
-        prompt_digest="2" * 64,
-        provenance=PROVENANCE,
-        packages={"tutorsim": "1"},
-        sandbox=None,
-        verdicts_sha256=None,
-        log_sha256=HASH,
+        study_name="small", study_digest="1" * 64, prompt_digest="2" * 64, provenance=PROVENANCE,
+        packages={"tutorsim": "1"}, sandbox=None, verdicts_sha256=None, log_sha256=HASH,
         episodes=(entry,),
-    )
+    )  # fmt: skip
 
 
 def test_a_manifest_comes_back_as_it_was_written(tmp_path, manifest):

@@ -11,13 +11,9 @@ pytestmark = [pytest.mark.loopback, pytest.mark.usefixtures("no_waiting")]
 
 
 OURS = (
-    "study.toml",
-    "wordings.toml",
-    "verdicts.jsonl",
-    "tasks.sciq.jsonl",
-    "sciq.ice.help_avoidant.simple.json",
-    "sciq.ice.help_avoidant.simple.journal.jsonl",
-)
+    "study.toml", "wordings.toml", "verdicts.jsonl", "tasks.sciq.jsonl",
+    "sciq.ice.help_avoidant.simple.json", "sciq.ice.help_avoidant.simple.journal.jsonl",
+)  # fmt: skip
 
 
 def test_a_study_file_beside_which_it_would_record_stays(endpoint, write_grid, shell, tmp_path):

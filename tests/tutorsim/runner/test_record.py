@@ -277,16 +277,12 @@ def test_an_episode_whose_call_fails_stays_failed_until_it_is_taken_up_again(
 
 ONCE_MORE = ("--max-retries", 1, "--max-outage", 0)
 SAID = {
-    "429": "HTTP 429",
-    "529": "HTTP 529",
-    "overloaded": "HTTP 529, overloaded_error: Overloaded",
-    "400": "HTTP 400",
-    "drop": "The connection failed: it was closed without a reply",
+    "429": "HTTP 429", "529": "HTTP 529", "overloaded": "HTTP 529, overloaded_error: Overloaded",
+    "400": "HTTP 400", "drop": "The connection failed: it was closed without a reply",
     "cut": "The connection failed: the reply was cut off",
-    "garbage": "The reply is not a message but a page",
-    "slow": "No reply in time",
+    "garbage": "The reply is not a message but a page", "slow": "No reply in time",
     "drip": "No reply in time",
-}
+}  # fmt: skip
 
 
 @pytest.mark.costly

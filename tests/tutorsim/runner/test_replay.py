@@ -148,20 +148,14 @@ def _version(value):
     ("change", "code", "named"),
     [
         (_reply, 4, ("was edited after it was recorded",)),
-        (
-            _request,
-            3,
-            (
-                "call 1/judge/judge/1 was recorded with another request",
-                "messages[0].content differs at character ",
-                "Preference",
-            ),
-        ),
+        (_request, 3,
+         ("call 1/judge/judge/1 was recorded with another request",
+          "messages[0].content differs at character ", "Preference")),
         (_removed, 3, ("call 1/propose/misconception/1 is not in the recording",)),
         (_extra, 1, ("never asked for, the first is 9/judge/judge/1",)),
         (_version, 4, ("cassette version 2",)),
     ],
-)
+)  # fmt: skip
 def test_an_edited_cassette_is_refused_by_name(change, code, named, reader, replayed, recorded):
     edit(recorded.cassettes / f"{EPISODE}.json", change)
     before = files(recorded.cassettes)

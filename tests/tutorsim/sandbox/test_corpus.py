@@ -39,14 +39,10 @@ class Targets:
     def aimed(self, program):
         """The program with these targets in the place of their names."""
         places = {
-            "@FILE@": str(self.file),
-            "@FOLDER@": str(self.folder),
-            "@TCP@": str(self.tcp.getsockname()[1]),
-            "@UDP@": str(self.udp.getsockname()[1]),
-            "@ABSTRACT@": self.name,
-            "@PID@": str(os.getpid()),
-            "@KEY@": KEY,
-        }
+            "@FILE@": str(self.file), "@FOLDER@": str(self.folder),
+            "@TCP@": str(self.tcp.getsockname()[1]), "@UDP@": str(self.udp.getsockname()[1]),
+            "@ABSTRACT@": self.name, "@PID@": str(os.getpid()), "@KEY@": KEY,
+        }  # fmt: skip
         for place, target in places.items():
             program = program.replace(place, target)
         return program

@@ -37,16 +37,9 @@ from tutorsim.sandbox.inner.plain_values import (
 )
 
 SCALARS = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.floats(allow_nan=False),
-    st.text(),
-    st.binary(),
-    st.complex_numbers(allow_nan=False),
-    st.fractions(),
-    st.decimals(allow_nan=False),
-)
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(), st.binary(),
+    st.complex_numbers(allow_nan=False), st.fractions(), st.decimals(allow_nan=False),
+)  # fmt: skip
 VALUES = st.recursive(
     SCALARS,
     lambda inner: (
@@ -151,34 +144,18 @@ def test_a_subclass_arrives_as_its_base(value, plain):
 @pytest.mark.parametrize(
     "value",
     [
-        OrderedDict([("b", 1), ("a", 2)]),
-        Counter("aab"),
-        defaultdict(list, {"a": [1]}),
-        range(1, 9, 3),
-        bytearray(b"x"),
-        Fraction(1, 3),
-        Decimal("1.50"),
-        array.array("d", [1.5, 2]),
-        array.array("i", []),
-        memoryview(b"bytes"),
-        memoryview(array.array("h", [1, -2])),
-        UserList([1, [2]]),
-        UserDict(a={1}),
-        UserString("text"),
-        MappingProxyType({"a": (1,)}),
-        {"a": 1, "b": 2}.keys(),
-        {"a": 1, "b": [2]}.items(),
-        SUMMER,
-        SUMMER.replace(tzinfo=UTC, fold=1),
-        SUMMER.replace(tzinfo=timezone(timedelta(hours=-3, minutes=-30))),
-        date(2024, 2, 29),
-        time(23, 59, 1, 5, tzinfo=UTC),
-        timedelta(-1, 3, 5),
-        UUID(int=5),
+        OrderedDict([("b", 1), ("a", 2)]), Counter("aab"), defaultdict(list, {"a": [1]}),
+        range(1, 9, 3), bytearray(b"x"), Fraction(1, 3), Decimal("1.50"),
+        array.array("d", [1.5, 2]), array.array("i", []), memoryview(b"bytes"),
+        memoryview(array.array("h", [1, -2])), UserList([1, [2]]), UserDict(a={1}),
+        UserString("text"), MappingProxyType({"a": (1,)}), {"a": 1, "b": 2}.keys(),
+        {"a": 1, "b": [2]}.items(), SUMMER, SUMMER.replace(tzinfo=UTC, fold=1),
+        SUMMER.replace(tzinfo=timezone(timedelta(hours=-3, minutes=-30))), date(2024, 2, 29),
+        time(23, 59, 1, 5, tzinfo=UTC), timedelta(-1, 3, 5), UUID(int=5),
         frozenset({(1, frozenset({2}))}),
     ],
     ids=lambda value: type(value).__name__,
-)
+)  # fmt: skip
 def test_a_value_of_the_library_arrives_as_one(value):
     arrived = _over(value)
     assert arrived == value

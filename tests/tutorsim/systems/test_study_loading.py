@@ -17,13 +17,9 @@ max_turns = 1
 {settings}
 """
 ROW = {
-    "question": "Which gas do plants take in?",
-    "correct_answer": "carbon dioxide",
-    "distractor1": "oxygen",
-    "distractor2": "nitrogen",
-    "distractor3": "helium",
-    "support": "",
-}
+    "question": "Which gas do plants take in?", "correct_answer": "carbon dioxide",
+    "distractor1": "oxygen", "distractor2": "nitrogen", "distractor3": "helium", "support": "",
+}  # fmt: skip
 
 
 @pytest.fixture

@@ -101,33 +101,23 @@ def test_two_members_who_put_themselves_first_are_told_in_numbers(small):
     run = small((["A", "B", "C"], ["B", "C", "A"], []))
     answers = [(a.headline, a.detail) for a in council_document(run, True).answers]
     assert answers[1:] == [
-        (
-            "Without them 0 to 1 of 1 winners change",
-            "Members place their own answer at 1.00 on average, others place the same answers at "
-            "2.50. The difference is −1.50, below zero if members favour their own.",
-        ),
-        (
-            "beta: 1 of 1",
-            "So many winners change without that member's vote, the most of all members; a range "
-            "where a tie would follow.",
-        ),
-        (
-            "Sure against one wrong ballot: 0 of 1",
-            "So many votes keep a single winner if any one voter may have cast any ballot; with 2 "
-            "such voters: 0. A tie counts as no single winner.",
-        ),
-        (
-            "0 of 1",
-            "Rankings of answers: 0 of 1 under mean position. Of all replies delivered, 1 of 1 "
-            "are right.",
-        ),
-        (
-            "Not known",
-            "No label differs from the middle beyond chance over questions. B stands best: −0.50 "
-            "from the middle. Signs of questions are flipped, with Holm's correction over labels. "
-            "Each label is always the same member, so the two cannot be told apart.",
-        ),
-    ]
+        ("Without them 0 to 1 of 1 winners change",
+         "Members place their own answer at 1.00 on average, others place the same answers at "
+         "2.50. The difference is −1.50, below zero if members favour their own."),
+        ("beta: 1 of 1",
+         "So many winners change without that member's vote, the most of all members; a range "
+         "where a tie would follow."),
+        ("Sure against one wrong ballot: 0 of 1",
+         "So many votes keep a single winner if any one voter may have cast any ballot; with 2 "
+         "such voters: 0. A tie counts as no single winner."),
+        ("0 of 1",
+         "Rankings of answers: 0 of 1 under mean position. Of all replies delivered, 1 of 1 "
+         "are right."),
+        ("Not known",
+         "No label differs from the middle beyond chance over questions. B stands best: −0.50 "
+         "from the middle. Signs of questions are flipped, with Holm's correction over labels. "
+         "Each label is always the same member, so the two cannot be told apart."),
+    ]  # fmt: skip
 
 
 def test_where_nobody_ranked_anything_labels_are_not_known(small):

@@ -18,20 +18,14 @@ def lesson(**changes):
     ]
     events.insert(2, EventRecord(number=9, kind="silence", at_s=20, stage=1))
     whole = {
-        "episode_id": "lesson.run.tom.self_select",
-        "benchmark": "lesson",
-        "task_id": "run",
-        "variant": "tom",
-        "condition": "self_select",
+        "episode_id": "lesson.run.tom.self_select", "benchmark": "lesson", "task_id": "run",
+        "variant": "tom", "condition": "self_select",
         "agents": ("alice", "bob"),
-        "learner_name": "Tom",
-        "problem": "How long is the fence?",
-        "events": tuple(events),
-        "ended_by": "tasks_done",
-        "stage_reached": 1,
+        "learner_name": "Tom", "problem": "How long is the fence?", "events": tuple(events),
+        "ended_by": "tasks_done", "stage_reached": 1,
         "tasks_done": (),
         "progress": 1.0,
-    }
+    }  # fmt: skip
     return LessonRecord(**{**whole, **changes})
 
 

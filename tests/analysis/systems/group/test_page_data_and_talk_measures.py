@@ -132,19 +132,9 @@ def test_adherence_of_a_profile_to_itself():
     shares = distribution(LESSON, "alice")
     # alice: 6 5 6 10 6 3
     assert shares == [
+        0, 0, pytest.approx(1 / 6), 0, pytest.approx(1 / 6), 0.5, 0, 0, 0, pytest.approx(1 / 6), 0,
         0,
-        0,
-        pytest.approx(1 / 6),
-        0,
-        pytest.approx(1 / 6),
-        0.5,
-        0,
-        0,
-        0,
-        pytest.approx(1 / 6),
-        0,
-        0,
-    ]
+    ]  # fmt: skip
     found = adherence_to(shares, LESSON, "alice")
     assert (found.distance, found.cosine, found.acts) == (0, pytest.approx(1), 6)
 

@@ -136,16 +136,10 @@ def test_no_thought_is_no_cycle():
 
 LOGGED = GroupSettings().rule()
 CHANGED = [
-    {"threshold": "3"},
-    {"threshold": "4"},
-    {"threshold": "4.5"},
-    {"lambda": "0.1"},
-    {"lambda": "1"},
-    {"silence": "decay"},
-    {"silence": "off", "threshold": "3.9"},
-    {"interrupt_threshold": "5"},
-    {"selection": "inner_thoughts"},
-]
+    {"threshold": "3"}, {"threshold": "4"}, {"threshold": "4.5"}, {"lambda": "0.1"},
+    {"lambda": "1"}, {"silence": "decay"}, {"silence": "off", "threshold": "3.9"},
+    {"interrupt_threshold": "5"}, {"selection": "inner_thoughts"},
+]  # fmt: skip
 
 
 def speaking(record):

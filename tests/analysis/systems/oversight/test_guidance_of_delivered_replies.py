@@ -20,33 +20,19 @@ ROLES = ("a", "b", "c")
 
 def item(episode, role, pair, *, winner="a", possible=None, turn=1, **fields):
     audited = {
-        "run": "demo",
-        "episode": episode,
-        "turn": turn,
-        "role": role,
-        "delivered": role == winner,
-        "condition": "simple",
-        "persona": "novice",
-        "benchmark": "sciq",
-        "task": episode,
-        "decided_by": "vote",
-        "score_before": 0.25,
-        "score_after": 0.75 if role == winner else None,
+        "run": "demo", "episode": episode, "turn": turn, "role": role, "delivered": role == winner,
+        "condition": "simple", "persona": "novice", "benchmark": "sciq", "task": episode,
+        "decided_by": "vote", "score_before": 0.25, "score_after": 0.75 if role == winner else None,
         "possible": {"ranked": possible or (winner,)},
         **fields,
-    }
+    }  # fmt: skip
     label = None if pair is None else Labels(mistake=pair[0], guidance=pair[1])
     return OversightRecord(
-        episode_id=f"audit.{episode}-{turn}-{role}.none.single",
-        benchmark="audit",
-        task_id=f"{episode}-{turn}-{role}",
-        variant="none",
-        condition="single",
-        conversation=f"sciq.{episode}",
-        audited=AuditedReply(**audited),
-        label=label,
+        episode_id=f"audit.{episode}-{turn}-{role}.none.single", benchmark="audit",
+        task_id=f"{episode}-{turn}-{role}", variant="none", condition="single",
+        conversation=f"sciq.{episode}", audited=AuditedReply(**audited), label=label,
         unjudged=label is None,
-    )
+    )  # fmt: skip
 
 
 def turn_of(episode, pairs, **fields):

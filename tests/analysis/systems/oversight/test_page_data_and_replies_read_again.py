@@ -39,15 +39,9 @@ def said(agent, *raws):
 
 def item(*, gold=(1, 2), **fields):
     return OversightRecord(
-        episode_id="mrbench.x.none.c",
-        benchmark="mrbench",
-        task_id="x",
-        variant="none",
-        condition="c",
-        conversation="x",
-        gold=Labels(mistake=gold[0], guidance=gold[1]),
-        **fields,
-    )
+        episode_id="mrbench.x.none.c", benchmark="mrbench", task_id="x", variant="none",
+        condition="c", conversation="x", gold=Labels(mistake=gold[0], guidance=gold[1]), **fields,
+    )  # fmt: skip
 
 
 # What the lead replied first, and again → guidance under strict, standard and lenient readings.

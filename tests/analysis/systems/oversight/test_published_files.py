@@ -45,17 +45,11 @@ def second_version():
             same = place < 10 and place % 5 == 0 and number < 6
             replies[tutor] = {
                 "response": f"Reply {number}." if same else f"Reply {number} in row {place}.",
-                "annotation": {
-                    "Mistake_Identification": mistake,
-                    "Mistake_Location": "Yes",
-                    "Revealing_of_the_Answer": reveals,
-                    "Providing_Guidance": guides,
-                    "Actionability": "No",
-                    "humanlikeness": "Yes",
-                    "Coherence": "Yes",
-                    "Tutor_Tone": "Neutral",
-                },
-            }
+                "annotation": {"Mistake_Identification": mistake, "Mistake_Location": "Yes",
+                               "Revealing_of_the_Answer": reveals, "Providing_Guidance": guides,
+                               "Actionability": "No", "humanlikeness": "Yes", "Coherence": "Yes",
+                               "Tutor_Tone": "Neutral"},
+            }  # fmt: skip
         history = (
             f"Tutor: Of {name}?\n\xa0Student: So.\n More of it.\n \xa0Tutor: Go on.\nStudent: 5."
         )

@@ -132,14 +132,10 @@ def test_orders_of_many_candidates_share_rows_by_their_beginning():
         (30, 0, 0, "No final vote was tied in 30 turns"),
         (20, 10, 0, "The final vote tied in 33 % of 30 turns; every tie was voted away"),
         (20, 0, 10, "The final vote tied in 33 % of 30 turns; the order decided all of them"),
-        (
-            5,
-            3,
-            2,
-            "The final vote tied in 5 of 10 turns; the fallback order had to decide 2 of these 5",
-        ),
+        (5, 3, 2,
+         "The final vote tied in 5 of 10 turns; the fallback order had to decide 2 of these 5"),
     ],
-)
+)  # fmt: skip
 def test_ties_are_told_by_what_broke_them(vote, tie_round, fallback, said):
     by = {"vote": vote, "tie_round": tie_round, "fallback": fallback}
     row = SimpleNamespace(protocol="simple", decided_by=by)

@@ -38,20 +38,15 @@ def source():
     """
     clear, even = votes(S, S, S, S), votes(S, S, MI, MI)
     return panel_source(
-        panel_episode(
-            panel_turn("simple", clear),
-            panel_turn("simple", even, tie=even, turn=2),
-            task="a",
-            scores=(0.1, 0.2, 0.5),
-        ),
-        panel_episode(
-            panel_turn("simple", even, tie=votes(S, MI, MI, MI)), task="b", scores=(0.1, 0.9)
-        ),
+        panel_episode(panel_turn("simple", clear), panel_turn("simple", even, tie=even, turn=2),
+                      task="a", scores=(0.1, 0.2, 0.5)),
+        panel_episode(panel_turn("simple", even, tie=votes(S, MI, MI, MI)), task="b",
+                      scores=(0.1, 0.9)),
         panel_episode(task="c", condition="simple", scores=(0.9,)),
         panel_episode(panel_turn("simple", votes(ME, ME, ME, S)), task="d", scores=(0.1, 0.25)),
         panel_episode(task="e"),
         panel_episode(panel_turn("simple", even), task="f", status="failed"),
-    )
+    )  # fmt: skip
 
 
 def paths(found):
@@ -69,12 +64,8 @@ def test_another_order_diverges_where_the_order_decided(source):
     ]
     [cell] = found.coverage
     assert (cell.benchmark, cell.condition, cell.episodes, cell.covered, cell.divergent) == (
-        "sciq",
-        "simple",
-        4,
-        3,
-        1,
-    )
+        "sciq", "simple", 4, 3, 1,
+    )  # fmt: skip
     assert cell.coverage == Bounds(0.75, 0.75, 4)
     # Covered: b and c succeed, d does not. All four: 2 to 3 of 4; logged 2 of 4.
     assert cell.on_covered["success"] == pytest.approx(2 / 3)

@@ -34,13 +34,9 @@ THREE = ("scaffolding", "misconception", "motivation")
 COPIES = ("motivation-2", "motivation-1", "motivation-3")
 PANELS = {
     "three": {"roles": THREE, "fallback_order": THREE},
-    "copies": {
-        "roles": ("motivation-1", "motivation-2", "motivation-3"),
-        "fallback_order": COPIES,
-        "placebo": "copied",
-        "copied": "motivation",
-    },
-}
+    "copies": {"roles": ("motivation-1", "motivation-2", "motivation-3"), "fallback_order": COPIES,
+               "placebo": "copied", "copied": "motivation"},
+}  # fmt: skip
 
 
 @pytest.fixture

@@ -45,22 +45,13 @@ def values(row, *names):
 def test_diagnostics_match_the_hand_count(three_turns):
     [row] = diagnostics(three_turns)
     assert (row.protocol, row.turns, row.episodes, row.abstentions, row.ballots) == (
-        "simple",
-        3,
-        3,
-        0,
-        12,
-    )
+        "simple", 3, 3, 0, 12,
+    )  # fmt: skip
     # Shifts ¾, 0, 0. Flips: S to MI, S (picked from S, MI) to MI, none; outside the set: one.
     assert values(row, "shift", "flip", "flip_set", "tie_rate", "fallback_rate") == pytest.approx(
-        {
-            "shift": 1 / 4,
-            "flip": 2 / 3,
-            "flip_set": 1 / 3,
-            "tie_rate": 2 / 3,
-            "fallback_rate": 1 / 3,
-        }
-    )
+        {"shift": 1 / 4, "flip": 2 / 3, "flip_set": 1 / 3, "tie_rate": 2 / 3,
+         "fallback_rate": 1 / 3},
+    )  # fmt: skip
     assert row.decided_by == {"vote": 1, "tie_round": 1, "fallback": 1}
 
 

@@ -40,12 +40,8 @@ def test_gains_are_over_tutored_episodes_and_from_unrounded_means():
     )
     [row] = gains(source)
     assert (row.benchmark, row.condition, row.measure, row.n, row.unscored) == (
-        "sciq",
-        "baseline",
-        "score",
-        2,
-        1,
-    )
+        "sciq", "baseline", "score", 2, 1,
+    )  # fmt: skip
     # Halves of 0.125 + 0.25, of 0.75 + 0.5, and of 0.625 + 0.25.
     assert (mean(row.initial), mean(row.final), mean(row.gain)) == (0.1875, 0.625, 0.4375)
     grid = Evidence(source).grid
@@ -63,12 +59,8 @@ def test_programs_have_verdicts_beside_scores_and_a_missing_verdict_is_no_failur
     )
     score, verdict = gains(source)
     assert (score.measure, score.n, verdict.measure, verdict.n, verdict.unscored) == (
-        "score",
-        3,
-        "code",
-        2,
-        1,
-    )
+        "score", 3, "code", 2, 1,
+    )  # fmt: skip
     assert (mean(verdict.initial), mean(verdict.final), mean(verdict.gain)) == (0, 0.5, 0.5)
 
 
@@ -139,12 +131,8 @@ def test_all_missing_scores_are_not_estimable():
     )
     nothing = NotEstimable("no observations")
     assert (row.n, row.unscored, row.initial, row.final, row.gain) == (
-        0,
-        2,
-        nothing,
-        nothing,
-        nothing,
-    )
+        0, 2, nothing, nothing, nothing,
+    )  # fmt: skip
 
 
 # --- Scores by turn -------------------------------------------------------------------------------

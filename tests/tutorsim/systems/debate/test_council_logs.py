@@ -411,38 +411,23 @@ def test_only_a_numbered_list_under_its_head_is_a_texts_ranking(tmp_path, text, 
         ([ranking(A, ["c", "response a", " b "])], {}, {A: (C, A, B)}, ()),
         ([ranking(A, [C, A, B])], {}, {A: (C, A, B)}, ()),
         ({A: {"parsed_ranking": ["C", "A", "B"]}, B: None}, {}, {A: (C, A, B)}, ()),
-        (
-            {"rankings": {A: ABC}, "label_to_model": {"A": B, "B": A, "C": C}},
-            {},
-            {A: (B, A, C)},
-            (),
-        ),
+        ({"rankings": {A: ABC}, "label_to_model": {"A": B, "B": A, "C": C}}, {}, {A: (B, A, C)},
+         ()),
         ([ranking(A, ABC, "FINAL RANKING\n1. C\n2. B\n3. A")], {}, {A: MODELS}, (OTHER_TEXT,)),
         ([{"model": A, "error": "timeout"}, ranking(B, ABC)], {}, {B: MODELS}, ()),
-        (
-            [ranking(A, [3, "1", "Response 2"])],
-            {"meta": {"label_to_model": {"1": A, "2": B, "3": C}}},
-            {A: (C, A, B)},
-            (),
-        ),
-        (
-            [ranking(A, ["Antwort C", "Antwort A"])],
-            {"meta": {"label_to_model": {"Antwort A": A, "Antwort C": C}}},
-            {A: (C, A)},
-            (NO_LABEL,),
-        ),
-        (
-            [ranking(A, ABC) | {"label_to_model": {"A": C, "B": B, "C": A}}, ranking(B, ABC)],
-            {"meta": {"label_to_model": dict(zip("ABC", MODELS, strict=True))}},
-            {A: (C, B, A), B: MODELS},
-            (),
-        ),
+        ([ranking(A, [3, "1", "Response 2"])],
+         {"meta": {"label_to_model": {"1": A, "2": B, "3": C}}}, {A: (C, A, B)}, ()),
+        ([ranking(A, ["Antwort C", "Antwort A"])],
+         {"meta": {"label_to_model": {"Antwort A": A, "Antwort C": C}}}, {A: (C, A)}, (NO_LABEL,)),
+        ([ranking(A, ABC) | {"label_to_model": {"A": C, "B": B, "C": A}}, ranking(B, ABC)],
+         {"meta": {"label_to_model": dict(zip("ABC", MODELS, strict=True))}},
+         {A: (C, B, A), B: MODELS}, ()),
     ],
     ids=[
         *("lower case", "by name", "by member", "by member with a map", "other text", "error"),
         *("numbers", "other language", "labels of a voter"),
     ],
-)
+)  # fmt: skip
 def test_what_is_written_in_another_way_is_read_if_it_is_clear(
     tmp_path, rankings, more, found, told
 ):
@@ -464,24 +449,20 @@ def said(*texts):
         ({"stage1": [*said("x", "y"), {"model": A, "response": "z"}]}, "'maker/alpha' twice"),
         ({"stage1": said("x", {"why": 1})}, "An answer is no text"),
         ({"stage1": said("x", None, "y")}, "a member failed before one that answered"),
-        (
-            {"stage1": [said("x")[0], {"model": B, "response": "429", "error": True}]},
-            "Fewer than two members answered",
-        ),
+        ({"stage1": [said("x")[0], {"model": B, "response": "429", "error": True}]},
+         "Fewer than two members answered"),
         ({"stage2": {"error": "timeout"}}, "by member, and 'error' is none"),
         ({"stage2": ["C > A"]}, "An entry of `stage2` is no object"),
         ({"stage2": [ranking(A, ABC), ranking(A, ABC[::-1])]}, "`stage2` has 'maker/alpha' twice"),
         ({"metadata": [1]}, "`metadata` is no object"),
-        (
-            {"metadata": {"label_to_model": {"A": A}}, "label_to_model": {"A": B}},
-            "Two maps of labels differ",
-        ),
+        ({"metadata": {"label_to_model": {"A": A}}, "label_to_model": {"A": B}},
+         "Two maps of labels differ"),
         ({"metadata": {"label_to_model": {"A": A, "Response A": B}}}, "a label or a member twice"),
         ({"metadata": {"label_to_model": {"A": A, "B": A}}}, "a label or a member twice"),
         ({"metadata": {"label_to_model": {"A": "x", "B": "y"}}}, "two answers have a label"),
         ({"stage3": {"response": [1]}}, "An answer is no text"),
     ],
-)
+)  # fmt: skip
 def test_a_vote_that_cannot_be_read_is_left_out_by_name_and_the_others_are_read(
     tmp_path, change, why
 ):

@@ -127,14 +127,9 @@ def test_no_prompt_holds_a_message_outside_the_readers_visibility(paradigm, draf
         for visible_turns in (0, 1, 2, "all"):
             replies = Marked(rounds=2)
             context = make_context(
-                "full",
-                agents=count,
-                max_turns=4,
-                visible_turns=visible_turns,
-                paradigm=paradigm,
-                drafting=drafting,
-                generator=("simple", "reasoning")[count % 2],
-            )
+                "full", agents=count, max_turns=4, visible_turns=visible_turns, paradigm=paradigm,
+                drafting=drafting, generator=("simple", "reasoning")[count % 2],
+            )  # fmt: skip
             record = play(context, replies)
             for stage, reader, turn, marks in replies.held:
                 if stage in ("message", "debate_1", "debate_2"):

@@ -20,16 +20,11 @@ NAMES = ("Cook", "Chemist", "Chef")
 
 def said(number, turn, speaker, *, agrees, solution="A) Yes", text=None):
     return {
-        "message_id": number,
-        "turn": turn,
-        "agent_id": f"id{speaker}",
-        "persona": NAMES[speaker],
-        "contribution": "improve",
-        "agreement": agrees,
-        "message": text or ("[AGREE]" if agrees else "[DISAGREE]"),
-        "solution": solution,
+        "message_id": number, "turn": turn, "agent_id": f"id{speaker}", "persona": NAMES[speaker],
+        "contribution": "improve", "agreement": agrees,
+        "message": text or ("[AGREE]" if agrees else "[DISAGREE]"), "solution": solution,
         "memory_ids": list(range(number)),
-    }
+    }  # fmt: skip
 
 
 def log(names=NAMES, votes=None, **changes):

@@ -124,15 +124,11 @@ def test_a_recording_covers_every_template_that_its_calls_contain(make, conditio
 
 
 VARIANTS = [
-    {},
-    {"agents": 1},
-    {"agents": 5, "paradigm": "report", "majority": "at_least_half"},
-    {"agents": 4, "paradigm": "debate", "debate_rounds": 1},
-    {"paradigm": "debate"},
-    {"drafting": "first", "generator": "reasoning"},
-    {"drafting": "every", "merge_identical": True},
+    {}, {"agents": 1}, {"agents": 5, "paradigm": "report", "majority": "at_least_half"},
+    {"agents": 4, "paradigm": "debate", "debate_rounds": 1}, {"paradigm": "debate"},
+    {"drafting": "first", "generator": "reasoning"}, {"drafting": "every", "merge_identical": True},
     {"challenge": ["wrong", "solution"], "personas": "none"},
-]
+]  # fmt: skip
 
 
 @pytest.mark.costly
@@ -157,14 +153,10 @@ def test_the_range_of_calls_holds_every_debate(make, settings):
         ({"debate": {"agents": 11}}, "debate.agents"),
         ({"debate": {"debate_rounds": 2}}, "debate_rounds = 2 needs paradigm"),
         ({"debate": {"colour": 1}}, "no setting 'colour'"),
-        (
-            {"conditions": ["unanimity"], "debate": {"paradigm": "collective"}},
-            "condition 'unanimity' needs agreement",
-        ),
-        (
-            {"debate": {"variants": {"x": {"conditions": ["majority"]}}}},
-            "x.conditions = .* leaves none",
-        ),
+        ({"conditions": ["unanimity"], "debate": {"paradigm": "collective"}},
+         "condition 'unanimity' needs agreement"),
+        ({"debate": {"variants": {"x": {"conditions": ["majority"]}}}},
+         "x.conditions = .* leaves none"),
         ({"debate": {"variants": {"x": {"agents": 0}}}}, "variants.x: agents = 0"),
         ({"debate": {"challenge": ["facts"]}}, "facts"),
         ({"conditions": ["most"]}, "conditions"),
@@ -172,7 +164,7 @@ def test_the_range_of_calls_holds_every_debate(make, settings):
         ({"benchmarks": {"sciq": {}}}, "sciq"),
         ({"benchmarks": {"mmlu": {"sample": 0}}}, "sample"),
     ],
-)
+)  # fmt: skip
 def test_a_study_that_cannot_be_run_is_refused_by_key_and_value(make, settings, words):
     with pytest.raises(StudyError, match=words):
         make(**settings)

@@ -45,14 +45,9 @@ def standin(seed=7):
 def study_of(task, *, learner="tom_average", conditions=("self_select", "next_speaker"), **changed):
     """A study of one task, with settings of `[group]` changed."""
     study = Study.model_validate(
-        {
-            "name": "x",
-            "conditions": conditions,
-            "learners": [learner],
-            "benchmarks": {task.benchmark: {}},
-            "group": changed,
-        }
-    )
+        {"name": "x", "conditions": conditions, "learners": [learner],
+         "benchmarks": {task.benchmark: {}}, "group": changed},
+    )  # fmt: skip
     return GroupStudy(study, load_group_catalog(), {task.benchmark: (task,)}, GROUP)
 
 

@@ -55,15 +55,10 @@ def test_a_lesson_is_finished_in_its_last_stage_only():
 
 
 replies = st.lists(
-    st.builds(
-        Ruling,
-        st.just(""),
-        st.sampled_from(SIGNALS),
-        st.lists(st.sampled_from([*IDS, "9.9", ""]), max_size=6).map(tuple),
-    ),
-    min_size=200,
-    max_size=200,
-)
+    st.builds(Ruling, st.just(""), st.sampled_from(SIGNALS),
+              st.lists(st.sampled_from([*IDS, "9.9", ""]), max_size=6).map(tuple)),
+    min_size=200, max_size=200,
+)  # fmt: skip
 
 
 @pytest.mark.costly

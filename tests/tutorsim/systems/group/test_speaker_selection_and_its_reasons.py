@@ -1,5 +1,6 @@
 """Selection against sixty cases worked out by hand, and against a plain oracle of the framework."""
 
+import re
 from decimal import ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 
@@ -22,13 +23,13 @@ from tutorsim.systems.group.speaker_selection_and_its_reasons import (
 A, B, C = "alice", "bob", "charlie"
 """Catalog order in every case."""
 L = "learner"
+WHO = {"a": A, "b": B, "c": C, "l": L, "-": None}
 
 
 def bid(agent, score, silent=0, *, corrects=False):
-    """A bid with the same score in all six criteria; `None` for a thought that listens."""
-    if score is None:
-        return Bid(agent, False, corrects, silent, None)
-    return Bid(agent, True, corrects, silent, dict.fromkeys(CRITERIA, round(10 * score)))
+    """A bid with the same score in all six criteria; `-` listens, and `?` has no score."""
+    scores = None if score in ("-", "?") else dict.fromkeys(CRITERIA, round(10 * float(score)))
+    return Bid(agent, score != "-", corrects, silent, scores)
 
 
 def said(by=L, *, continues=False, to=()):
@@ -36,233 +37,108 @@ def said(by=L, *, continues=False, to=()):
 
 
 OFF = Rule(silence="off")
-RAISE = Rule()
-DECAY = Rule(silence="decay")
-
-# name: bids, last message, rule, speaker, rules that applied. Scores are the totals; what silence
-# makes of them stands in the comment.
-CASES = {
-    # --- rule 4: an open floor, the largest above 3.5
-    "the largest speaks": ([(A, 4.0), (B, 3.9), (C, 3.8)], said(), OFF, A, []),
-    "the largest speaks, last in order": ([(A, 3.6), (B, 3.7), (C, 4.8)], said(), OFF, C, []),
-    "one above": ([(A, 3.6), (B, 3.5), (C, 1.0)], said(), OFF, A, ["threshold"]),
-    "equal to the threshold is not above": ([(A, 3.5), (B, 3.5)], said(), OFF, None, ["threshold"]),
-    "nobody above": ([(A, 3.4), (B, 2.0), (C, 1.0)], said(), OFF, None, ["threshold"]),
-    "nobody wants": ([(A, None), (B, None), (C, None)], said(), OFF, None, []),
-    "only one wants": ([(A, None), (B, 3.6), (C, None)], said(), OFF, B, []),
-    "wanting beats a listener": ([(A, None), (B, 3.6)], said(), OFF, B, []),
-    "before the first message": ([(A, 3.6), (B, 4.1)], Moment(None), OFF, B, []),
-    "the last speaker is out": ([(A, 5.0), (B, 3.6)], said(A), OFF, B, []),
-    "the last speaker alone": ([(A, 5.0)], said(A), OFF, None, []),
-    "an unscored one is out": ([(A, 3.6), (B, "unscored")], said(), OFF, A, []),
-    # --- silence: 3.5 · 1.01^s: 3.54 at 1; 3.47 · 1.01 is 3.50
-    "silence lifts over the threshold": ([(A, 3.5, 1)], said(), RAISE, A, []),  # 3.535 -> 3.54
-    "silence lifts to the threshold only": (
-        [(A, 3.4, 2)],
-        said(),
-        RAISE,
-        None,
-        ["threshold"],
-    ),  # 3.47
-    "three messages lift 3.4 to it only": (
-        [(A, 3.4, 3)],
-        said(),
-        RAISE,
-        None,
-        ["threshold"],
-    ),  # 3.50
-    "four messages lift 3.4": ([(A, 3.4, 4)], said(), RAISE, A, []),  # 3.538 -> 3.54
-    "silence turns the order": ([(A, 4.0, 0), (B, 3.9, 3)], said(), RAISE, B, []),  # 4.00, 4.02
-    "silence does not turn the order": ([(A, 4.0, 0), (B, 3.9, 2)], said(), RAISE, A, []),  # 3.98
-    "silence is held to five": ([(A, 5.0, 0), (B, 4.9, 9)], said(), RAISE, B, ["silent_longest"]),
-    "decay lowers": ([(A, 3.6, 3)], said(), DECAY, None, ["threshold"]),  # 3.494 -> 3.49
-    "decay lowers to the threshold": ([(A, 3.6, 2)], said(), DECAY, A, []),  # 3.529 -> 3.53
-    "decay turns the order": ([(A, 4.0, 3), (B, 3.9, 0)], said(), DECAY, B, []),  # 3.88, 3.90
-    "off ignores silence": ([(A, 3.5, 40)], said(), OFF, None, ["threshold"]),
-    "decay is held to one": ([(A, 1.0, 40)], said(), DECAY, None, ["threshold"]),
-    # --- rule 1: the floor
-    "the floor": ([(A, 2.0), (B, 5.0)], said(A, continues=True), OFF, A, ["floor"]),
-    "the floor needs no threshold": ([(A, 1.0)], said(A, continues=True), OFF, A, ["floor"]),
-    "the floor is not taken": (
-        [(A, None), (B, 5.0)],
-        said(A, continues=True),
-        OFF,
-        None,
-        ["floor"],
-    ),
-    "the floor before the address": (
-        [(A, 2.0), (B, 3.9)],
-        said(A, continues=True, to=[B]),
-        OFF,
-        A,
-        ["floor"],
-    ),
-    "nobody but the holder": ([(B, 5.0), (C, 5.0)], said(A, continues=True), OFF, None, ["floor"]),
-    "the floor is cut off": (
-        [(A, 3.0), (B, 4.0, 0, True)],
-        said(A, continues=True),
-        OFF,
-        B,
-        ["floor", "interruption"],
-    ),
-    "a weak correction does not cut off": (
-        [(A, 3.0), (B, 3.9, 0, True)],
-        said(A, continues=True),
-        OFF,
-        A,
-        ["floor"],
-    ),
-    "a better holder keeps the floor": (
-        [(A, 4.5), (B, 4.4, 0, True)],
-        said(A, continues=True),
-        OFF,
-        A,
-        ["floor", "interruption"],
-    ),
-    "a correction into a floor not taken": (
-        [(A, None), (B, 4.0, 0, True)],
-        said(A, continues=True),
-        OFF,
-        B,
-        ["floor", "interruption"],
-    ),
-    "floor and correction tie": (
-        [(A, 4.2, 0), (B, 4.2, 2, True)],
-        said(A, continues=True),
-        OFF,
-        B,
-        ["floor", "interruption", "silent_longest"],
-    ),
-    # --- rule 2: the address
-    "the addressed one": ([(A, 4.9), (B, 2.0)], said(to=[B]), OFF, B, ["address"]),
-    "the address waives the threshold": ([(B, 1.0)], said(to=[B]), OFF, B, ["address"]),
-    "the better of two addressed": ([(A, 2.0), (B, 2.1)], said(to=[A, B]), OFF, B, ["address"]),
-    "the addressed one listens": ([(A, 4.9), (B, None)], said(to=[B]), OFF, None, ["address"]),
-    "one of two addressed listens": ([(A, None), (B, 2.0)], said(to=[A, B]), OFF, B, ["address"]),
-    "only the learner addressed": ([(A, 5.0), (B, 5.0)], said(A, to=[L]), OFF, None, ["address"]),
-    "learner and agent addressed": ([(A, 3.0), (B, 5.0)], said(C, to=[A, L]), OFF, A, ["address"]),
-    "an agent addresses another": ([(B, 3.0), (C, 4.9)], said(A, to=[B]), OFF, B, ["address"]),
-    "a correction beats the address": (
-        [(A, 4.5, 0, True), (B, 4.4)],
-        said(to=[B]),
-        OFF,
-        A,
-        ["address", "interruption"],
-    ),
-    "the address beats a correction": (
-        [(A, 4.0, 0, True), (B, 4.4)],
-        said(to=[B]),
-        OFF,
-        B,
-        ["address", "interruption"],
-    ),
-    "a correction at a learner's turn": (
-        [(A, 4.0, 0, True), (B, 5.0)],
-        said(C, to=[L]),
-        OFF,
-        A,
-        ["address", "interruption"],
-    ),
-    "addressed tie, longest silent": (
-        [(A, 3.0, 1), (B, 3.0, 2)],
-        said(to=[A, B]),
-        OFF,
-        B,
-        ["address", "silent_longest"],
-    ),
-    "addressed tie, order": (
-        [(A, 3.0, 1), (B, 3.0, 1)],
-        said(to=[A, B]),
-        OFF,
-        A,
-        ["address", "silent_longest", "order"],
-    ),
-    "the last speaker named by itself": (
-        [(A, 5.0), (B, 4.0)],
-        said(A, to=[A]),
-        OFF,
-        None,
-        ["address"],
-    ),
-    # --- rule 3: the interruption threshold, after silence
-    "silence makes a correction strong": (
-        [(A, 3.9, 3, True), (B, 2.0)],
-        said(to=[B]),
-        RAISE,
-        A,
-        ["address", "interruption"],
-    ),  # 4.02
-    "decay makes a correction weak": (
-        [(A, 4.1, 3, True), (B, 2.0)],
-        said(to=[B]),
-        DECAY,
-        B,
-        ["address"],
-    ),  # 3.98
-    "a correction needs the threshold too": (
-        [(A, 4.0, 0, True)],
-        said(to=[L]),
-        OFF._replace(threshold=Fraction(4)),
-        None,
-        ["address", "interruption", "threshold"],
-    ),
-    "a correction on an open floor is as any": ([(A, 3.6, 0, True), (B, 3.7)], said(), OFF, B, []),
-    # --- rule 5: ties
-    "a tie, longest silent": ([(A, 4.0, 1), (B, 4.0, 5)], said(), OFF, B, ["silent_longest"]),
-    "a tie, order": ([(A, 4.0), (B, 4.0), (C, 4.0)], said(), OFF, A, ["silent_longest", "order"]),
-    "a tie of two of three": (
-        [(A, 3.6), (B, 4.0, 1), (C, 4.0, 1)],
-        said(),
-        OFF,
-        B,
-        ["silent_longest", "order"],
-    ),
-    "a tie by rounding": (
-        [(A, 3.9, 1), (B, 3.9, 1)],
-        said(),
-        RAISE,
-        A,
-        ["silent_longest", "order"],
-    ),
-    "ties under the threshold": ([(A, 3.0), (B, 3.0)], said(), OFF, None, ["threshold"]),
-    # --- other thresholds
-    "a low threshold": ([(A, 2.6)], said(), OFF._replace(threshold=Fraction(5, 2)), A, []),
-    "a high threshold": (
-        [(A, 4.5)],
-        said(),
-        OFF._replace(threshold=Fraction(9, 2)),
-        None,
-        ["threshold"],
-    ),
-    "a low interruption threshold": (
-        [(A, 3.6, 0, True), (B, 3.5)],
-        said(to=[B]),
-        OFF._replace(interrupt_threshold=Fraction(3)),
-        A,
-        ["address", "interruption"],
-    ),
+RULES = {
+    "": OFF,
+    "raise": Rule(),
+    "decay": Rule(silence="decay"),
+    "above 2.5": OFF._replace(threshold=Fraction(5, 2)),
+    "above 4": OFF._replace(threshold=Fraction(4)),
+    "above 4.5": OFF._replace(threshold=Fraction(9, 2)),
+    "interrupt 3": OFF._replace(interrupt_threshold=Fraction(3)),
 }
 
+# Name | bids: agent, total, `/` messages of silence, `!` corrects an error | last speaker, `+` goes
+# on, `>` whom it addressed, then the rule above | speaker | rules that applied.
+# What silence makes of the totals stands behind.
+TABLE = """
+# rule 4: an open floor, the largest above 3.5
+the largest speaks                   | a4.0 b3.9 c3.8 | l         | a |
+the largest speaks, last in order    | a3.6 b3.7 c4.8 | l         | c |
+one above                            | a3.6 b3.5 c1.0 | l         | a | threshold
+equal to the threshold is not above  | a3.5 b3.5      | l         | - | threshold
+nobody above                         | a3.4 b2.0 c1.0 | l         | - | threshold
+nobody wants                         | a- b- c-       | l         | - |
+only one wants                       | a- b3.6 c-     | l         | b |
+wanting beats a listener             | a- b3.6        | l         | b |
+before the first message             | a3.6 b4.1      | -         | b |
+the last speaker is out              | a5.0 b3.6      | a         | b |
+the last speaker alone               | a5.0           | a         | - |
+an unscored one is out               | a3.6 b?        | l         | a |
+# silence: 3.5 · 1.01^s: 3.54 at 1; 3.47 · 1.01 is 3.50
+silence lifts over the threshold     | a3.5/1         | l raise   | a |  # 3.535 -> 3.54
+silence lifts to the threshold only  | a3.4/2         | l raise   | - | threshold  # 3.47
+three messages lift 3.4 to it only   | a3.4/3         | l raise   | - | threshold  # 3.50
+four messages lift 3.4               | a3.4/4         | l raise   | a |  # 3.538 -> 3.54
+silence turns the order              | a4.0 b3.9/3    | l raise   | b |  # 4.00, 4.02
+silence does not turn the order      | a4.0 b3.9/2    | l raise   | a |  # 3.98
+silence is held to five              | a5.0 b4.9/9    | l raise   | b | silent_longest
+decay lowers                         | a3.6/3         | l decay   | - | threshold  # 3.494 -> 3.49
+decay lowers to the threshold        | a3.6/2         | l decay   | a |  # 3.529 -> 3.53
+decay turns the order                | a4.0/3 b3.9    | l decay   | b |  # 3.88, 3.90
+off ignores silence                  | a3.5/40        | l         | - | threshold
+decay is held to one                 | a1.0/40        | l decay   | - | threshold
+# rule 1: the floor
+the floor                            | a2.0 b5.0      | a+        | a | floor
+the floor needs no threshold         | a1.0           | a+        | a | floor
+the floor is not taken               | a- b5.0        | a+        | - | floor
+the floor before the address         | a2.0 b3.9      | a+>b      | a | floor
+nobody but the holder                | b5.0 c5.0      | a+        | - | floor
+the floor is cut off                 | a3.0 b4.0!     | a+        | b | floor interruption
+a weak correction does not cut off   | a3.0 b3.9!     | a+        | a | floor
+a better holder keeps the floor      | a4.5 b4.4!     | a+        | a | floor interruption
+a correction into a floor not taken  | a- b4.0!       | a+        | b | floor interruption
+floor and correction tie         | a4.2 b4.2/2!  | a+      | b | floor interruption silent_longest
+# rule 2: the address
+the addressed one                    | a4.9 b2.0      | l>b       | b | address
+the address waives the threshold     | b1.0           | l>b       | b | address
+the better of two addressed          | a2.0 b2.1      | l>ab      | b | address
+the addressed one listens            | a4.9 b-        | l>b       | - | address
+one of two addressed listens         | a- b2.0        | l>ab      | b | address
+only the learner addressed           | a5.0 b5.0      | a>l       | - | address
+learner and agent addressed          | a3.0 b5.0      | c>al      | a | address
+an agent addresses another           | b3.0 c4.9      | a>b       | b | address
+a correction beats the address       | a4.5! b4.4     | l>b       | a | address interruption
+the address beats a correction       | a4.0! b4.4     | l>b       | b | address interruption
+a correction at a learner's turn     | a4.0! b5.0     | c>l       | a | address interruption
+addressed tie, longest silent        | a3.0/1 b3.0/2  | l>ab      | b | address silent_longest
+addressed tie, order                 | a3.0/1 b3.0/1  | l>ab      | a | address silent_longest order
+the last speaker named by itself     | a5.0 b4.0      | a>a       | - | address
+# rule 3: the interruption threshold, after silence
+silence makes a correction strong    | a3.9/3! b2.0   | l>b raise | a | address interruption  # 4.02
+decay makes a correction weak        | a4.1/3! b2.0   | l>b decay | b | address  # 3.98
+a correction needs the threshold too | a4.0!      | l>l above 4 | - | address interruption threshold
+a correction on an open floor is as any | a3.6! b3.7     | l         | b |
+# rule 5: ties
+a tie, longest silent                | a4.0/1 b4.0/5  | l         | b | silent_longest
+a tie, order                         | a4.0 b4.0 c4.0 | l         | a | silent_longest order
+a tie of two of three                | a3.6 b4.0/1 c4.0/1 | l         | b | silent_longest order
+a tie by rounding                    | a3.9/1 b3.9/1  | l raise   | a | silent_longest order
+ties under the threshold             | a3.0 b3.0      | l         | - | threshold
+# other thresholds
+a low threshold                      | a2.6           | l above 2.5 | a |
+a high threshold                     | a4.5           | l above 4.5 | - | threshold
+a low interruption threshold         | a3.6! b3.5     | l>b interrupt 3 | a | address interruption
+"""
 
-def bids_of(given_bids):
-    made = []
-    for agent, score, *more in given_bids:
-        silent, corrects = [*more, *(0, False)[len(more) :]]
-        if score == "unscored":
-            made.append(Bid(agent, True, corrects, silent, None))
-        else:
-            made.append(bid(agent, score, silent, corrects=corrects))
-    return made
+
+def read_case(line):
+    name, bids, last, speaker, rules = (cell.strip() for cell in line.split("|"))
+    made = [
+        bid(WHO[agent], score, int(silent or 0), corrects=bool(corrects))
+        for agent, score, silent, corrects in re.findall(r"(\w)([\d.]+|-|\?)/?(\d*)(!?)", bids)
+    ]
+    by, floor, to, rule = re.fullmatch(r"(.)(\+?)>?(\w*) ?(.*)", last).groups()
+    moment = said(WHO[by], continues=bool(floor), to=[WHO[one] for one in to])
+    return name, (made, moment, RULES[rule], WHO[speaker], rules.split())
 
 
-def test_there_are_sixty_cases():
-    assert len(CASES) == 60
+CASES = dict(read_case(line.split("#")[0]) for line in TABLE.splitlines() if "|" in line)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_hand_computed(name):
-    given_bids, moment, rule, speaker, rules = CASES[name]
-    found = select_speaker(bids_of(given_bids), moment, rule)
+    bids, moment, rule, speaker, rules = CASES[name]
+    found = select_speaker(bids, moment, rule)
     assert (found.chosen, [step.rule for step in found.steps]) == (speaker, rules)
 
 
@@ -375,7 +251,7 @@ def in_words(cycle):
 @pytest.mark.parametrize("name", IN_WORDS)
 def test_the_rule_that_decided_is_told(name):
     bids, moment, rule, _, _ = CASES[name]
-    cycle = logged(bids_of(bids), moment, rule)
+    cycle = logged(bids, moment, rule)
     assert in_words(cycle) == IN_WORDS[name]
 
 

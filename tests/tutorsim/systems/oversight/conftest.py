@@ -39,16 +39,10 @@ def published():
 
 def make_annotation(mistake="Yes", guidance="Yes", **others):
     return {
-        "Mistake_Identification": mistake,
-        "Mistake_Location": "Yes",
-        "Revealing_of_the_Answer": "No",
-        "Providing_Guidance": guidance,
-        "Actionability": "Yes",
-        "humanlikeness": "Yes",
-        "Coherence": "Yes",
-        "Tutor_Tone": "Neutral",
-        **others,
-    }
+        "Mistake_Identification": mistake, "Mistake_Location": "Yes",
+        "Revealing_of_the_Answer": "No", "Providing_Guidance": guidance, "Actionability": "Yes",
+        "humanlikeness": "Yes", "Coherence": "Yes", "Tutor_Tone": "Neutral", **others,
+    }  # fmt: skip
 
 
 def make_row(conversation="one", replies=None):

@@ -15,12 +15,8 @@ from tutorsim.runner.replay import replay
 from tutorsim.systems.oversight import OVERSIGHT
 
 FIRST_ASKINGS = {
-    "hpo": 15,
-    "single": 1,
-    "cooperative": 10,
-    "unstructured": 12,
-    "self_consistency": 5,
-}
+    "hpo": 15, "single": 1, "cooperative": 10, "unstructured": 12, "self_consistency": 5,
+}  # fmt: skip
 
 
 def bodies(folder, episode_id):

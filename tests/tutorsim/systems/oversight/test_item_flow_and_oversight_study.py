@@ -72,16 +72,9 @@ def good():
 
 
 CALLS = {
-    "hpo": 14,
-    "single": 1,
-    "cooperative": 10,
-    "unstructured": 12,
-    "no_briefing": 11,
-    "no_advocate": 12,
-    "no_debate": 8,
-    "self_consistency": 5,
-    "ensemble": 3,
-}
+    "hpo": 14, "single": 1, "cooperative": 10, "unstructured": 12, "no_briefing": 11,
+    "no_advocate": 12, "no_debate": 8, "self_consistency": 5, "ensemble": 3,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("condition", "calls"), CALLS.items())
@@ -96,21 +89,11 @@ def test_a_condition_makes_exactly_its_calls(good, scene, condition, calls):
 def test_the_whole_debate_asks_in_the_order_of_its_acts(good, scene):
     _, requests = good(scene())
     assert list(requests) == [
-        "0/brief/conceptual/1",
-        "0/brief/behavioural/1",
-        "0/brief/trajectory/1",
-        "1/open/permissive/1",
-        "1/open/strict/1",
-        "2/cross/advocate/1",
-        "3/rebut/permissive/1",
-        "3/rebut/strict/1",
-        "4/press/advocate/1",
-        "5/close/permissive/1",
-        "5/close/strict/1",
-        "6/judge/judge/1",
-        "6/stress/stress/1",
-        "6/lead/lead/1",
-    ]
+        "0/brief/conceptual/1", "0/brief/behavioural/1", "0/brief/trajectory/1",
+        "1/open/permissive/1", "1/open/strict/1", "2/cross/advocate/1", "3/rebut/permissive/1",
+        "3/rebut/strict/1", "4/press/advocate/1", "5/close/permissive/1", "5/close/strict/1",
+        "6/judge/judge/1", "6/stress/stress/1", "6/lead/lead/1",
+    ]  # fmt: skip
 
 
 def test_the_advocate_is_always_asked_for_verdicts_and_a_press_is_there_exactly_if_unmet(
@@ -470,14 +453,8 @@ def test_every_condition_has_a_script():
 
 def test_the_whole_debate_has_its_five_acts_between_briefing_and_judgment():
     assert SCRIPTS["hpo"].acts == (
-        Act.BRIEFING,
-        Act.OPENING,
-        Act.CROSS,
-        Act.REBUTTAL,
-        Act.PRESS,
-        Act.CLOSING,
-        Act.JUDGMENT,
-    )
+        Act.BRIEFING, Act.OPENING, Act.CROSS, Act.REBUTTAL, Act.PRESS, Act.CLOSING, Act.JUDGMENT,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

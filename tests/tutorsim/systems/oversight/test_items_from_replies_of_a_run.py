@@ -108,21 +108,13 @@ def test_the_file_of_an_audit_reads_back(tmp_path):
 @pytest.mark.parametrize(
     "change",
     [
-        {"replies": None},
-        {"replies": {}},
-        {"replies": {"second": {"task_id": "x"}}},
-        {
-            "replies": {
-                "second": {"task_id": 3, "response": "", "delivered": True, "score_after": 1}
-            }
-        },
-        {"dialogue": [["Parent", "x"]]},
-        {"dialogue": [["Tutor", "x"]]},
-        {"dialogue": 4},
-        {"turn": "first"},
-        {"episode": None},
+        {"replies": None}, {"replies": {}}, {"replies": {"second": {"task_id": "x"}}},
+        {"replies": {"second": {"task_id": 3, "response": "", "delivered": True,
+                                "score_after": 1}}},
+        {"dialogue": [["Parent", "x"]]}, {"dialogue": [["Tutor", "x"]]}, {"dialogue": 4},
+        {"turn": "first"}, {"episode": None},
     ],
-)
+)  # fmt: skip
 def test_a_line_that_is_no_turn_is_refused_by_its_number(tmp_path, change):
     items = audited_items("demo", [episode(turns=1)])
     row = json.loads(written_audited(items))

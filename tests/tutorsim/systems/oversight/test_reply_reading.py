@@ -39,24 +39,18 @@ def test_forgiven_label_lines_are_read(line):
 @pytest.mark.parametrize(
     "line",
     [
-        "",
-        "LABELS:",
-        "LABELS: mistake=1",
-        "LABELS: mistake=1 guidance=3",
-        "LABELS: mistake=2 guidance=2",
-        "LABELS: mistake=1 guidance=2 or 1",
-        "LABELS: mistake=1 guidance=12",
-        "LABELS: guidance=2 mistake=1",
+        "", "LABELS:", "LABELS: mistake=1", "LABELS: mistake=1 guidance=3",
+        "LABELS: mistake=2 guidance=2", "LABELS: mistake=1 guidance=2 or 1",
+        "LABELS: mistake=1 guidance=12", "LABELS: guidance=2 mistake=1",
         "LABELS: mistake=maybe guidance=2",
         "LABELS: mistake=1 guidance=2\nLABELS: mistake=0 guidance=2",
-        "The labels: mistake=1 guidance=2",
-        "THESIS: x\n  LABELS: mistake=1 guidance=2",
+        "The labels: mistake=1 guidance=2", "THESIS: x\n  LABELS: mistake=1 guidance=2",
         'THESIS: it says "So.\nLABELS: mistake=1 guidance=2"',
         "THESIS: it says “So.\nLABELS: mistake=1 guidance=2\nGo on.”",
         "THESIS: it says\n```\nLABELS: mistake=1 guidance=2\n```\nwhich is odd",
         "> LABELS: mistake=1 guidance=2",
     ],
-)
+)  # fmt: skip
 def test_other_label_lines_are_not_guessed_at(line):
     assert read_labels(line) is None
 
@@ -145,17 +139,12 @@ TAKEN = answer(mistake_identified=False, guidance_quality=0)
 @pytest.mark.parametrize(
     "quoted",
     [
-        f"The tutor wrote: '{TAKEN}'",
-        f'The tutor wrote: "{TAKEN}"',
-        f'The tutor wrote: "{TAKEN}',
-        f'The tutor wrote: "Say {TAKEN} and go on."',
-        f"The tutor wrote: “Well.\n{TAKEN}\nGo on.”",
-        f"The tutor wrote `{TAKEN}`.",
-        f"The tutor wrote:\n> {TAKEN}",
-        f"The tutor wrote:\n    {TAKEN}",
-        f"The tutor wrote:\n```text\n{TAKEN}\n```",
+        f"The tutor wrote: '{TAKEN}'", f'The tutor wrote: "{TAKEN}"', f'The tutor wrote: "{TAKEN}',
+        f'The tutor wrote: "Say {TAKEN} and go on."', f"The tutor wrote: “Well.\n{TAKEN}\nGo on.”",
+        f"The tutor wrote `{TAKEN}`.", f"The tutor wrote:\n> {TAKEN}",
+        f"The tutor wrote:\n    {TAKEN}", f"The tutor wrote:\n```text\n{TAKEN}\n```",
     ],
-)
+)  # fmt: skip
 def test_what_the_lead_quotes_is_not_its_verdict(quoted):
     assert read_lead(quoted) is None
     for reply in (f"{answer()}\n{quoted}", f"{quoted}\n{answer()}"):

@@ -286,18 +286,11 @@ def test_further_formats_are_asked_beside_the_rule_s(make_scene, formats, most):
 
 def plan_of(name, *, shrinks, calls, cost, reused):
     return EpisodePlan(
-        episode_id=name,
-        benchmark="sciq",
-        condition="simple",
-        turn=1,
-        first_paid="1/student/student/1",
-        reused=reused,
-        calls=CallRange(calls, calls, 2 * calls),
+        episode_id=name, benchmark="sciq", condition="simple", turn=1,
+        first_paid="1/student/student/1", reused=reused, calls=CallRange(calls, calls, 2 * calls),
         tokens=(10 * calls, calls),
-        least_cost=cost,
-        cost=cost,
-        shrinks=shrinks,
-    )
+        least_cost=cost, cost=cost, shrinks=shrinks,
+    )  # fmt: skip
 
 
 def test_an_episode_is_worth_the_width_that_a_dollar_or_else_a_call_buys():

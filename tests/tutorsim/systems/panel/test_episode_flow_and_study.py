@@ -37,14 +37,9 @@ def test_an_episode_that_succeeds_at_once_has_no_turn(make_scene, script):
     assert (record.question, record.reference) == (scene.question, scene.reference)
     assert scene.question in played.prompt("0/student/student/1")
     assert record.attempts[0].model_dump() == {
-        "turn": 0,
-        "text": "Attempt 0.",
-        "score": 0.75,
-        "score_rationale": "Why.",
-        "code": None,
-        "code_passed": None,
-        "verdict": None,
-    }
+        "turn": 0, "text": "Attempt 0.", "score": 0.75, "score_rationale": "Why.", "code": None,
+        "code_passed": None, "verdict": None,
+    }  # fmt: skip
 
 
 def test_success_ends_the_episode(make_scene, script):

@@ -245,12 +245,8 @@ def test_a_missing_draft_stands_as_no_text_and_can_still_be_voted_for(first_turn
     replies = {f"propose/{S}": "", f"revise/{M}": "Just help."}
     turn, played = first_turn("simple", replies)
     assert turn.proposals_initial[S].model_dump() == {
-        "text": "",
-        "rationale": None,
-        "confidence": None,
-        "status": "missing",
-        "attempts": 2,
-    }
+        "text": "", "rationale": None, "confidence": None, "status": "missing", "attempts": 2,
+    }  # fmt: skip
     assert turn.proposals_final[M].text == "Just help."
     assert turn.proposals_final[M].status == "repaired"
     assert ": (no text)" in played.prompt(f"1/vote_initial/{M}/1")
@@ -330,15 +326,9 @@ def test_its_draft_is_delivered_without_a_vote(make_scene, script):
     played = script()
     record = played.play(make_scene(conditions=["baseline"], max_turns=2))
     assert played.keys == [
-        "0/student/student/1",
-        "0/judge/judge/1",
-        "1/propose/baseline/1",
-        "1/student/student/1",
-        "1/judge/judge/1",
-        "2/propose/baseline/1",
-        "2/student/student/1",
-        "2/judge/judge/1",
-    ]
+        "0/student/student/1", "0/judge/judge/1", "1/propose/baseline/1", "1/student/student/1",
+        "1/judge/judge/1", "2/propose/baseline/1", "2/student/student/1", "2/judge/judge/1",
+    ]  # fmt: skip
     turn = record.turns[1]
     assert turn.delivered == "propose «baseline»"
     assert turn.proposals_initial == turn.proposals_final

@@ -17,16 +17,10 @@ from tutorsim.systems.panel.settings_and_compared_panels import load_panel_catal
 from tutorsim.tasks import builtin
 
 KINDS = {
-    "student": "student",
-    "judge": "judge",
-    "propose": "propose",
-    "critique": "review",
-    "tie_critique": "review",
-    "revise": "revise",
-    "vote_initial": "vote",
-    "vote_final": "vote",
+    "student": "student", "judge": "judge", "propose": "propose", "critique": "review",
+    "tie_critique": "review", "revise": "revise", "vote_initial": "vote", "vote_final": "vote",
     "tie_vote": "vote",
-}
+}  # fmt: skip
 
 
 def asked(call):

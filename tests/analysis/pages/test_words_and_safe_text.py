@@ -1,16 +1,6 @@
 import pytest
 
-from tutorsim.analysis.pages.words_and_safe_text import (
-    counted,
-    ended,
-    extremes,
-    listed,
-    percent,
-    share,
-    short_names,
-    shown,
-    top,
-)
+from tutorsim.analysis.pages import words_and_safe_text as words
 
 
 @pytest.mark.parametrize(
@@ -18,48 +8,48 @@ from tutorsim.analysis.pages.words_and_safe_text import (
     [(0, "0 %"), (0.001, "under 1 %"), (0.314, "31 %"), (0.999, "over 99 %"), (1, "100 %")],
 )
 def test_a_share_that_is_not_all_or_nothing_never_reads_as_such(value, said):
-    assert percent(value) == said
+    assert words.percent(value) == said
 
 
 def test_small_numbers_are_given_as_counts():
-    assert share(3, 19, "turn") == "3 of 19 turns"
-    assert share(5, 20, "turn") == "25 % of 20 turns"
-    assert share(1, 1, "turn") == "1 of 1 turn"
-    assert share(0, 0, "turn") == "0 of 0 turns"
+    assert words.share(3, 19, "turn") == "3 of 19 turns"
+    assert words.share(5, 20, "turn") == "25 % of 20 turns"
+    assert words.share(1, 1, "turn") == "1 of 1 turn"
+    assert words.share(0, 0, "turn") == "0 of 0 turns"
 
 
 def test_counts_agree_in_number_and_have_thousands():
-    assert counted(1, "turn") == "1 turn"
-    assert counted(1204, "turn") == "1,204 turns"
-    assert counted(2, "case", plural="cases of it") == "2 cases of it"
+    assert words.counted(1, "turn") == "1 turn"
+    assert words.counted(1204, "turn") == "1,204 turns"
+    assert words.counted(2, "case", plural="cases of it") == "2 cases of it"
 
 
 def test_names_are_listed_as_a_person_would():
-    assert listed([]) == "none"
-    assert listed(["a"]) == "a"
-    assert listed(["a", "b", "c"]) == "a, b and c"
+    assert words.listed([]) == "none"
+    assert words.listed(["a"]) == "a"
+    assert words.listed(["a", "b", "c"]) == "a, b and c"
 
 
 def test_a_tie_has_several_tops_and_zeros_have_none():
-    assert top({"a": 2, "b": 3, "c": 3}) == ["b", "c"]
-    assert top({"a": 0, "b": 0}) == []
-    assert top({}) == []
+    assert words.top({"a": 2, "b": 3, "c": 3}) == ["b", "c"]
+    assert words.top({"a": 0, "b": 0}) == []
+    assert words.top({}) == []
 
 
 def test_short_names_stay_apart():
-    assert short_names(["motivation", "metacognitive"]) == {
+    assert words.short_names(["motivation", "metacognitive"]) == {
         "motivation": "moti",
         "metacognitive": "meta",
     }
-    assert short_names(["tutor one", "tutor two"]) == {
+    assert words.short_names(["tutor one", "tutor two"]) == {
         "tutor one": "tutor o",
         "tutor two": "tutor t",
     }
-    assert short_names(["ab", "abc"]) == {"ab": "ab", "abc": "abc"}
+    assert words.short_names(["ab", "abc"]) == {"ab": "ab", "abc": "abc"}
 
 
 def test_extremes_pass_over_what_is_missing():
-    assert extremes([0.2, None, 0.7]) == (0.2, 0.7)
+    assert words.extremes([0.2, None, 0.7]) == (0.2, 0.7)
 
 
 # --- Safe text ------------------------------------------------------------------------------------
@@ -80,10 +70,10 @@ def test_extremes_pass_over_what_is_missing():
     ],
 )
 def test_what_nobody_can_see_is_made_visible_and_the_rest_stays(written, seen):
-    assert shown(written) == seen
-    shown(written).encode()
+    assert words.shown(written) == seen
+    words.shown(written).encode()
 
 
 def test_a_sentence_ends_with_one_sign():
     said = {"done": "done.", "done.": "done.", "done?": "done?", "done…": "done…"}
-    assert {one: ended(one) for one in said} == said
+    assert {one: words.ended(one) for one in said} == said

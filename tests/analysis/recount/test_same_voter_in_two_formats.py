@@ -8,16 +8,7 @@ import pytest
 from tests.analysis.made import figure_of
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, votes, with_retest
 from tests.reference.completions import agrees, every_ballot
-from tutorsim.analysis.recount.same_voter_in_two_formats import (
-    FormatInvariance,
-    askings_by_format_table,
-    format_invariance,
-    format_invariance_across,
-    invariance_table,
-    invariance_words,
-    may_have_cast,
-    share_a_ranking,
-)
+from tutorsim.analysis.recount import same_voter_in_two_formats as formats
 from tutorsim.analysis.recount.tables import dial_table
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, to_json
 from tutorsim.analysis.systems.panel.page_data import (
@@ -49,12 +40,12 @@ def two_formats():
 def test_pairs_of_formats_stand_beside_two_askings_of_one(two_formats):
     evidence = Evidence(two_formats)
     found = {"": evidence.invariance}
-    assert invariance_table(found).data.rows() == [
+    assert formats.invariance_table(found).data.rows() == [
         ("simple", "ranked", 4, 0, "0.00", "0.00", ""),
         ("ranked", "simple", 4, 0, "0.00", "0.00", ""),
     ]
-    assert askings_by_format_table(found).data.rows() == [("simple", 4, 0, "0.75", "0.75")]
-    tested = invariance_words(evidence.invariance)
+    assert formats.askings_by_format_table(found).data.rows() == [("simple", 4, 0, "0.75", "0.75")]
+    tested = formats.invariance_words(evidence.invariance)
     pairs = [("simple", "ranked")]
     caption = dial_table(evidence.recount.rules, "set", pairs, tested).caption
     assert "consistent in 0 of 4 pairs" in caption
@@ -64,14 +55,14 @@ def test_pairs_of_formats_stand_beside_two_askings_of_one(two_formats):
 def test_without_two_formats_the_sets_are_said_to_be_untested():
     turn = panel_turn("simple", dict.fromkeys(DEFAULT_ROLES, S))
     found = Evidence(panel_source(panel_episode(turn))).invariance
-    assert invariance_table({"": found, "a run": found}) is None
-    assert askings_by_format_table({"": found}) is None
-    assert "the assumption is untested." in invariance_words(found)
+    assert formats.invariance_table({"": found, "a run": found}) is None
+    assert formats.askings_by_format_table({"": found}) is None
+    assert "the assumption is untested." in formats.invariance_words(found)
 
 
 def test_of_several_places_each_row_says_where(two_formats):
     found = Evidence(two_formats).invariance
-    table = invariance_table({"first run": found, "second run": found})
+    table = formats.invariance_table({"first run": found, "second run": found})
     assert table.data["of"].to_list() == ["first run"] * 2 + ["second run"] * 2
 
 
@@ -125,8 +116,8 @@ def ranked_turn():
 
 
 def found_in(source):
-    found = format_invariance(source)
-    assert isinstance(found, FormatInvariance)
+    found = formats.format_invariance(source)
+    assert isinstance(found, formats.FormatInvariance)
     return found
 
 
@@ -204,8 +195,8 @@ def test_two_runs_are_matched_on_what_their_voters_saw():
     other = panel_turn("ranked", votes(*[ROLES] * 4), texts={S: "Another reply."})
     first = panel_source(panel_episode(simple), panel_episode(simple, task="t2"))
     second = panel_source(panel_episode(ranked), panel_episode(other, task="t2"))
-    found = format_invariance_across(first, second)
-    assert isinstance(found, FormatInvariance)
+    found = formats.format_invariance_across(first, second)
+    assert isinstance(found, formats.FormatInvariance)
     assert [(p.given, p.other, p.turns, counts(p.consistent)) for p in found.pairs] == [
         ("simple", "ranked", 1, (2, 3)),
         ("ranked", "simple", 1, (2, 3)),
@@ -216,9 +207,9 @@ def test_two_runs_are_matched_on_what_their_voters_saw():
 def test_without_two_formats_the_assumption_is_untested():
     source = panel_source(panel_episode(panel_turn("simple", votes(S, S, S, S))), panel_episode())
     for found in (
-        format_invariance(source),
-        format_invariance_across(source, source),
-        format_invariance(panel_source()),
+        formats.format_invariance(source),
+        formats.format_invariance_across(source, source),
+        formats.format_invariance(panel_source()),
     ):
         assert isinstance(found, NotEstimable)
         assert "untested" in found.reason
@@ -228,7 +219,7 @@ def test_ballots_that_count_under_another_rule_are_no_second_format():
     """A branch that counts rankings as votes keeps the same rankings as those of the log."""
     turn = panel_turn("ranked", votes(*[ROLES] * 4))
     turn = turn.model_copy(update={"ballots_as": {"ranked": turn.ballots_final}})
-    assert isinstance(format_invariance(panel_source(panel_episode(turn))), NotEstimable)
+    assert isinstance(formats.format_invariance(panel_source(panel_episode(turn))), NotEstimable)
 
 
 def test_voters_who_all_abstained_have_no_share():
@@ -255,7 +246,7 @@ BUDGET = 4
 @pytest.mark.parametrize("m", [2, 3])
 def test_a_ballot_agrees_with_another_as_the_table_reads(logged, target, m):
     pairs = list(product(every_ballot(logged, m, BUDGET), every_ballot(target, m, BUDGET)))
-    found = [may_have_cast(a, logged, b, target) for a, b in pairs]
+    found = [formats.may_have_cast(a, logged, b, target) for a, b in pairs]
     assert found == [agrees(a, logged, b, target) for a, b in pairs]
     assert any(found)
 
@@ -267,21 +258,21 @@ def test_ballots_share_a_ranking_where_some_ranking_agrees_with_both(one, two):
         expected = any(
             agrees(a, one, r, "ranked") and agrees(b, two, r, "ranked") for r in rankings
         )
-        assert share_a_ranking(a, b) == expected, (a, b)
+        assert formats.share_a_ranking(a, b) == expected, (a, b)
 
 
 def test_three_candidates_by_hand():
     # Ranking 0 > 1 > 2 as masses 2, 1, 0.
     ranking = (2, 1, 0)
-    assert may_have_cast(ranking, "ranked", (1, 0, 0), "simple")
-    assert not may_have_cast(ranking, "ranked", (0, 1, 0), "simple")
-    assert may_have_cast(ranking, "ranked", (1, 1, 0), "approval")
-    assert not may_have_cast(ranking, "ranked", (0, 0, 0), "approval")
+    assert formats.may_have_cast(ranking, "ranked", (1, 0, 0), "simple")
+    assert not formats.may_have_cast(ranking, "ranked", (0, 1, 0), "simple")
+    assert formats.may_have_cast(ranking, "ranked", (1, 1, 0), "approval")
+    assert not formats.may_have_cast(ranking, "ranked", (0, 0, 0), "approval")
     # An empty approval says nothing: any candidate may come first.
-    assert may_have_cast((0, 0, 0), "approval", (0, 0, 1), "simple")
+    assert formats.may_have_cast((0, 0, 0), "approval", (0, 0, 1), "simple")
     # Equal points are approved of together; from the approval's side points may differ.
-    assert not may_have_cast((2, 2, 0), "cumulative", (1, 0, 0), "approval")
-    assert may_have_cast((1, 0, 0), "approval", (2, 2, 0), "cumulative")
+    assert not formats.may_have_cast((2, 2, 0), "cumulative", (1, 0, 0), "approval")
+    assert formats.may_have_cast((1, 0, 0), "approval", (2, 2, 0), "cumulative")
 
 
 # --- Voters whose preferences are known: invariant under every format, or with moods and slips ---
@@ -301,7 +292,7 @@ def shares(make_scene):
         def reply(call):
             return think(call.request.body(), Chance(3, str(call.key)), steady=steady_chance).text
 
-        found = format_invariance(panel_source(drive(episode(scene), scripted(reply))))
+        found = formats.format_invariance(panel_source(drive(episode(scene), scripted(reply))))
         assert len(found.pairs) == 16
         return [pair.consistent.value for pair in found.pairs], found.from_vote.value
 

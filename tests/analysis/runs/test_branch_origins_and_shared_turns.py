@@ -14,17 +14,7 @@ from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, r
 from tests.reference.turns import decided_turns
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.other_student_score_thresholds import at_threshold
-from tutorsim.analysis.runs.branch_origins_and_shared_turns import (
-    BranchCounts,
-    branch_changes,
-    branch_counts,
-    branch_words,
-    by_origin,
-    deciding_order,
-    origin_of,
-    shared_turns,
-    without_shared_turns,
-)
+from tutorsim.analysis.runs import branch_origins_and_shared_turns as branches
 from tutorsim.analysis.runs.run_tables import TABLES
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate
 from tutorsim.analysis.systems.panel.divergence_under_other_rules import diverge, under_order
@@ -89,18 +79,18 @@ def child():
 
 def test_continuations_of_an_episode_belong_together(child):
     a, one, two = child.episodes
-    assert origin_of(a) == a.episode_id
-    assert origin_of(one) == origin_of(two) == "sciq.b.novice.simple"
-    assert by_origin(child.episodes) == [[a], [one, two]]
+    assert branches.origin_of(a) == a.episode_id
+    assert branches.origin_of(one) == branches.origin_of(two) == "sciq.b.novice.simple"
+    assert branches.by_origin(child.episodes) == [[a], [one, two]]
 
 
 def test_turns_are_shared_up_to_the_one_where_the_path_was_left(child):
     _, one, two = child.episodes
-    assert shared_turns(child.episodes) == {
+    assert branches.shared_turns(child.episodes) == {
         (two.episode_id, 1): one.episode_id,
         (two.episode_id, 2): one.episode_id,
     }
-    kept = without_shared_turns(child.episodes)
+    kept = branches.without_shared_turns(child.episodes)
     assert [[t.turn for t in e.turns] for e in kept] == [[1], [1, 2, 3], [3]]
 
 
@@ -108,23 +98,23 @@ def test_a_turn_that_came_out_the_same_after_the_path_was_left_is_a_draw_of_its_
     turns = [panel_turn("simple", ALL(ROLES, S), turn=n) for n in (1, 2)]
     episode = panel_episode(*turns, scores=(0.1, 0.1, 0.1))
     draws = [continued(episode, n, turn=1, left=1) for n in (1, 2)]
-    assert set(shared_turns(draws)) == {(draws[1].episode_id, 1)}
+    assert set(branches.shared_turns(draws)) == {(draws[1].episode_id, 1)}
     stayed = [continued(episode, n, turn=1, left=None) for n in (1, 2)]
-    assert len(shared_turns(stayed)) == 2
+    assert len(branches.shared_turns(stayed)) == 2
 
 
 def test_a_failed_continuation_shares_nothing():
     episode = panel_episode(panel_turn("simple", ALL(ROLES, S)))
     failed = continued(episode, 1, turn=1, left=None, status="failed")
     draws = [failed, *(continued(episode, n, turn=1, left=None) for n in (2, 3))]
-    assert shared_turns(draws) == {(draws[2].episode_id, 1): draws[1].episode_id}
+    assert branches.shared_turns(draws) == {(draws[2].episode_id, 1): draws[1].episode_id}
 
 
 def test_a_run_of_its_own_is_left_as_it_is():
     turn = panel_turn("simple", ALL(ROLES, S))
     episodes = (panel_episode(turn, task="a"), panel_episode(turn, task="b"))
-    assert shared_turns(episodes) == {}
-    assert without_shared_turns(episodes) == episodes
+    assert branches.shared_turns(episodes) == {}
+    assert branches.without_shared_turns(episodes) == episodes
 
 
 def test_a_shared_vote_is_counted_once(child):
@@ -258,7 +248,7 @@ def test_rich_ballots_that_a_branch_counts_otherwise_have_no_first_vote():
 
 
 def test_what_a_branch_is_stands_in_every_caption(child):
-    words = branch_words(child.run.study.branch)
+    words = branches.branch_words(child.run.study.branch)
     assert words.startswith("branch of first under rule ranked: covered episodes as logged")
     assert "re-simulated from their first divergent turn, 2 draws each" in words
     assert words in child.provenance
@@ -277,23 +267,23 @@ def test_every_change_is_named():
         model="m",
         continuations=1,
     )
-    assert branch_changes(branch) == (
+    assert branches.branch_changes(branch) == (
         f"rule simple; fallback order {MO} > {S}; tie policy no_tie_round; "
         f"panel {S}, {MI}, {MO}; tutors' model m"
     )
-    assert branch_words(branch).endswith("1 draw each")
+    assert branches.branch_words(branch).endswith("1 draw each")
 
 
 def test_an_order_that_leaves_roles_out_is_completed():
-    assert deciding_order(run_record().study) == ROLES
+    assert branches.deciding_order(run_record().study) == ROLES
     study = run_record(branch=branch_of(fallback_order=(MO, S))).study
-    assert deciding_order(study) == (MO, S, MI, ME)
+    assert branches.deciding_order(study) == (MO, S, MI, ME)
 
 
 def test_a_branch_is_counted(child):
     failed = child.episodes[2].model_copy(update={"status": "failed"})
-    found = branch_counts(child.run.study.branch, [*child.episodes[:2], failed])
-    assert found == BranchCounts(covered=1, continued=1, draws=2, failed=1, cursors={2: 1})
+    found = branches.branch_counts(child.run.study.branch, [*child.episodes[:2], failed])
+    assert found == branches.BranchCounts(covered=1, continued=1, draws=2, failed=1, cursors={2: 1})
 
 
 def test_the_episodes_table_says_what_is_logged_and_what_a_draw(child):

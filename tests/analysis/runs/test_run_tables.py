@@ -1,15 +1,7 @@
 import pytest
 
 from tests.analysis.panel_runs import panel_episode, panel_turn, run_record
-from tutorsim.analysis.runs.run_tables import (
-    BALLOTS_SCHEMA,
-    TABLES,
-    ballots_table,
-    run_id,
-    table_of,
-    text,
-    whole,
-)
+from tutorsim.analysis.runs import run_tables as tables
 from tutorsim.ballots_and_decisions import RichBallot
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
@@ -34,8 +26,8 @@ def log():
 
 
 def test_ballots_are_long_with_labels_as_shown_and_no_mass_for_abstentions(log):
-    frame = ballots_table(log, run=run_record())
-    assert frame.schema == BALLOTS_SCHEMA
+    frame = tables.ballots_table(log, run=run_record())
+    assert frame.schema == tables.BALLOTS_SCHEMA
     # First and final vote: 3 ballots of 4 candidates; tie round: 2 of 2.
     assert frame.height == 12 + 12 + 4
     final = frame.filter(stage="vote_final")
@@ -59,14 +51,14 @@ def test_a_path_goes_from_a_named_part_or_from_the_last_one_and_ends_where_somet
     def parts(episode):
         yield episode, "here", episode.turns[0].decision if episode.turns else None
 
-    made = table_of(
+    made = tables.table_of(
         parts,
         ("episode", "place", "decision"),
-        place=text("place"),
-        error=text("episode.failure.error"),
-        winner=text(),
-        by=text("decided_by"),
-        repeat=whole("episode.repeat"),
+        place=tables.text("place"),
+        error=tables.text("episode.failure.error"),
+        winner=tables.text(),
+        by=tables.text("decided_by"),
+        repeat=tables.whole("episode.repeat"),
     )
     assert made.frame(log, run_record()).select(list(made.schema)[6:]).rows() == [
         ("here", None, MI, "tie_round", 1),
@@ -76,28 +68,28 @@ def test_a_path_goes_from_a_named_part_or_from_the_last_one_and_ends_where_somet
 
 
 def test_candidates_stand_in_the_fallback_order(log):
-    frame = ballots_table(log, run=run_record(fallback_order=ROLES[::-1]))
+    frame = tables.ballots_table(log, run=run_record(fallback_order=ROLES[::-1]))
     assert frame["candidate"].unique(maintain_order=True).to_list() == list(ROLES[::-1])
 
 
 def test_a_failed_episode_is_listed_and_adds_no_turns(log):
     run = run_record()
-    episodes = TABLES["episodes"].frame(log, run)
+    episodes = tables.TABLES["episodes"].frame(log, run)
     assert episodes.select("task", "status", "success", "failure", "scores").rows() == [
         ("t1", "complete", False, None, [0.1, None]),
         ("t2", "complete", True, None, [0.9]),
         ("t3", "failed", None, "no reply", [0.1, 0.4]),
     ]
     for name in ("ballots", "turns", "proposals"):
-        assert set(TABLES[name].frame(log, run)["task"]) == {"t1"}
-    assert TABLES["calls"].frame(log, run).select("task", "key", "position").rows() == [
+        assert set(tables.TABLES[name].frame(log, run)["task"]) == {"t1"}
+    assert tables.TABLES["calls"].frame(log, run).select("task", "key", "position").rows() == [
         (task, "0/student/student/1", 1) for task in ("t1", "t2", "t3")
     ]
 
 
 def test_a_turn_says_how_it_was_decided_and_what_followed(log):
-    [row] = TABLES["turns"].frame(log, run_record()).rows(named=True)
-    assert row["run_id"] == "made-up-bbbbbbbbbbbb" == run_id(run_record())
+    [row] = tables.TABLES["turns"].frame(log, run_record()).rows(named=True)
+    assert row["run_id"] == "made-up-bbbbbbbbbbbb" == tables.run_id(run_record())
     # S 5, MI 5 in the final vote; MI in the tie round. The attempt after it is unscored.
     assert (row["protocol"], row["winner"], row["decided_by"], row["tie_round"]) == (
         "ranked",
@@ -110,7 +102,7 @@ def test_a_turn_says_how_it_was_decided_and_what_followed(log):
 
 
 def test_only_the_winners_revision_is_marked(log):
-    frame = TABLES["proposals"].frame(log, run_record())
+    frame = tables.TABLES["proposals"].frame(log, run_record())
     assert frame.height == 8
     assert frame.filter("winner").select("version", "role", "confidence").rows() == [
         ("final", MI, 80)
@@ -123,7 +115,7 @@ def test_diagnostic_ballots_have_a_table_of_their_own():
         "simple", dict.fromkeys(ROLES, S), others={"approval": {S: (S, MI)}, "rich": {MI: rich}}
     )
     log = [panel_episode(turn)]
-    frame = TABLES["diagnostic_ballots"].frame(log, run_record())
+    frame = tables.TABLES["diagnostic_ballots"].frame(log, run_record())
     assert frame.select("stage", "voter", "candidate", "mass", "protocol", "rank").rows() == [
         ("vote_as_approval", S, S, 1, "approval", None),
         ("vote_as_approval", S, MI, 1, "approval", None),
@@ -134,12 +126,12 @@ def test_diagnostic_ballots_have_a_table_of_their_own():
         ("vote_as_rich", MI, MO, 4, "rich", 3),
         ("vote_as_rich", MI, ME, 0, "rich", 4),
     ]
-    decided = ballots_table(log, run=run_record())
+    decided = tables.ballots_table(log, run=run_record())
     assert set(decided["stage"]) == {"vote_initial", "vote_final"}
 
 
 def test_an_empty_log_keeps_every_column():
-    for table in TABLES.values():
+    for table in tables.TABLES.values():
         frame = table.frame([], run_record())
         assert frame.schema == table.schema
         assert frame.height == 0

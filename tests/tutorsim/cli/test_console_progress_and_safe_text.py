@@ -7,14 +7,7 @@ import click
 import pytest
 
 from tutorsim.cli import COMMANDS, cli, console_progress_and_safe_text
-from tutorsim.cli.console_progress_and_safe_text import (
-    counted,
-    emit_json,
-    json_text,
-    out,
-    pace,
-    safe,
-)
+from tutorsim.cli import console_progress_and_safe_text as console
 from tutorsim.runner.find_and_check_recording import bundled_recording
 
 RAW = "\x1b[31m\x07\x7f\x9b2J\x85\u200b\u202e\u2066\u2028\u2029\ufeff\ud800\U000e0041"
@@ -27,43 +20,43 @@ def hidden(text):
 
 
 def test_json_holds_no_character_that_a_terminal_could_obey():
-    text = json_text({RAW: [RAW]})
+    text = console.json_text({RAW: [RAW]})
     assert hidden(text) == []
     assert "\u2029" not in text
 
 
 def test_json_reads_back_as_the_same_value():
     value = {"a": RAW, "b": ["é", "日本", "\t\n", 1.5, None]}
-    assert json.loads(json_text(value)) == value
+    assert json.loads(console.json_text(value)) == value
 
 
 def test_json_leaves_ordinary_letters_readable():
-    assert "é日本→" in json_text("é日本→")
+    assert "é日本→" in console.json_text("é日本→")
 
 
 def test_json_can_be_ascii_only():
-    assert json_text("é", ascii_only=True).isascii()
+    assert console.json_text("é", ascii_only=True).isascii()
 
 
 def test_emitted_json_ends_with_one_line_end(capsys):
-    emit_json([1])
+    console.emit_json([1])
     assert capsys.readouterr().out == "[\n  1\n]\n"
 
 
 def test_safe_text_shows_controls_and_keeps_lines():
-    assert safe("a\x1b\u202e\nb").plain == "a\\x1b\\u202e\nb"
-    assert hidden(safe(RAW).plain) == []
+    assert console.safe("a\x1b\u202e\nb").plain == "a\\x1b\\u202e\nb"
+    assert hidden(console.safe(RAW).plain) == []
 
 
 def test_each_character_is_shown_as_it_is_or_escaped_among_printable_ones():
     for char in map(chr, range(0x11000)):
-        shown = safe(f"a{char}b").plain
+        shown = console.safe(f"a{char}b").plain
         kept = char in "\n\t" or unicodedata.category(char) not in HIDDEN
         assert (shown == f"a{char}b") == kept, hex(ord(char))
 
 
 def test_the_console_reads_no_markup_in_plain_strings(capsys):
-    out().print("[bold]x[/bold] :smile:")
+    console.out().print("[bold]x[/bold] :smile:")
     assert capsys.readouterr().out == "[bold]x[/bold] :smile:\n"
 
 
@@ -82,7 +75,7 @@ def test_the_console_reads_no_markup_in_plain_strings(capsys):
     ],
 )
 def test_rate_and_expected_end(done, left, seconds, said):
-    assert pace(done, left, seconds) == said
+    assert console.pace(done, left, seconds) == said
 
 
 def test_what_was_there_before_does_not_count_for_the_pace(monkeypatch, capsys):
@@ -92,7 +85,7 @@ def test_what_was_there_before_does_not_count_for_the_pace(monkeypatch, capsys):
         "tutorsim.cli.console_progress_and_safe_text.time.monotonic", lambda: now[0]
     )
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
-    with counted("episodes") as count:
+    with console.counted("episodes") as count:
         now[0] = 100.0
         count(50, 100)
         now[0] = 110.0
@@ -101,7 +94,7 @@ def test_what_was_there_before_does_not_count_for_the_pace(monkeypatch, capsys):
 
 
 def test_without_a_terminal_nothing_is_drawn(capsys):
-    with counted("episodes") as count, console_progress_and_safe_text.working("Counting …"):
+    with console.counted("episodes") as count, console_progress_and_safe_text.working("Counting …"):
         count(1, 2)
     assert capsys.readouterr().err == ""
 

@@ -8,19 +8,7 @@ import httpx2
 import pytest
 
 from tutorsim.errors import RecordingRefused, UsageError
-from tutorsim.model import Request
-from tutorsim.model.batch_api import (
-    Batch,
-    BatchEndpoint,
-    BatchResults,
-    BatchTrouble,
-    CustomId,
-    Entry,
-    EntryError,
-    call_digest,
-    new_mark,
-    request_text,
-)
+from tutorsim.model import Request, batch_api
 from tutorsim.model.sdk import SdkModel
 
 COUNTS = {"processing": 0, "succeeded": 2, "errored": 1, "canceled": 0, "expired": 0}
@@ -54,7 +42,7 @@ def _environment(monkeypatch):
 
 def ask(transport, what):
     async def asked():
-        endpoint = BatchEndpoint(transport, max_retries=2, timeout=5)
+        endpoint = batch_api.BatchEndpoint(transport, max_retries=2, timeout=5)
         try:
             return await what(endpoint)
         finally:
@@ -73,13 +61,16 @@ def test_a_request_is_written_as_the_sdk_writes_it():
 
     with pytest.raises(Exception, match="500"):
         asyncio.run(direct())
-    assert transport.seen[0].content.decode() == request_text(request)
+    assert transport.seen[0].content.decode() == batch_api.request_text(request)
 
 
 def test_a_batch_is_sent_once_and_read_back():
     transport = Answers((200, SHOWN))
-    found = ask(transport, lambda endpoint: endpoint.send([Entry("a", "{}"), Entry("b", "{}")]))
-    assert found == Batch("b1", ended=True, entries=3)
+    found = ask(
+        transport,
+        lambda endpoint: endpoint.send([batch_api.Entry("a", "{}"), batch_api.Entry("b", "{}")]),
+    )
+    assert found == batch_api.Batch("b1", ended=True, entries=3)
     [request] = transport.seen
     assert (request.method, request.url.path) == ("POST", "/v1/messages/batches")
     assert request.headers["content-type"] == "application/json"
@@ -93,8 +84,8 @@ def test_a_batch_is_sent_once_and_read_back():
 )
 def test_without_a_usable_answer_a_batch_is_not_sent_again_by_itself(answer):
     transport = Answers(answer)
-    with pytest.raises(BatchTrouble):
-        ask(transport, lambda endpoint: endpoint.send([Entry("a", "{}")]))
+    with pytest.raises(batch_api.BatchTrouble):
+        ask(transport, lambda endpoint: endpoint.send([batch_api.Entry("a", "{}")]))
     assert len(transport.seen) == 1
 
 
@@ -108,14 +99,14 @@ def test_what_is_not_there_is_none_but_a_missing_endpoint_is_told():
     missing = (404, {"type": "error", "error": {"type": "not_found_error", "message": "no"}})
     assert ask(Answers(missing), lambda endpoint: endpoint.find("b1")) is None
     assert ask(Answers(missing), lambda endpoint: endpoint.results("b1")) is None
-    for what in (lambda e: e.send([Entry("a", "{}")]), lambda e: e.newest()):
+    for what in (lambda e: e.send([batch_api.Entry("a", "{}")]), lambda e: e.newest()):
         with pytest.raises(UsageError, match="takes no batches"):
             ask(Answers(missing), what)
 
 
 def test_a_refusal_and_an_error_that_only_passes_through_keep_their_kind():
     with pytest.raises(UsageError, match="refused a request"):
-        ask(Answers((400, {})), lambda endpoint: endpoint.send([Entry("a", "{}")]))
+        ask(Answers((400, {})), lambda endpoint: endpoint.send([batch_api.Entry("a", "{}")]))
     with pytest.raises(RecordingRefused, match="mine"):
         ask(Answers(RecordingRefused("mine")), lambda endpoint: endpoint.find("b1"))
 
@@ -135,7 +126,7 @@ def test_all_newer_batches_are_listed_over_pages():
 def test_results_become_exchanges_of_direct_calls():
     line = {"custom_id": "x", "result": {"type": "succeeded", "message": {"id": 1, "t": "é"}}}
     transport = Answers((200, json.dumps(line).encode() + b"\n"))
-    results: BatchResults = ask(transport, lambda endpoint: endpoint.results("b1"))
+    results: batch_api.BatchResults = ask(transport, lambda endpoint: endpoint.results("b1"))
     message = results.by_id["x"]["message"]
     request, response = results.exchange("episode/0/student/student/1", "{}", message)
     assert str(request.url) == "https://api.anthropic.com/v1/messages"
@@ -147,7 +138,7 @@ def test_results_become_exchanges_of_direct_calls():
 
 def test_results_that_are_cut_or_no_results_are_trouble():
     for data in (b'{"custom_id": "x", "resu', b"<html>", b'{"result": {}}'):
-        with pytest.raises(BatchTrouble, match="cannot be read"):
+        with pytest.raises(batch_api.BatchTrouble, match="cannot be read"):
             ask(Answers((200, data)), lambda endpoint: endpoint.results("b1"))
 
 
@@ -163,10 +154,10 @@ def test_results_that_are_cut_or_no_results_are_trouble():
 )
 def test_an_entrys_error_has_the_status_of_a_direct_call(kind, status, lasting):
     error = {"type": "error", "error": {"type": kind, "message": "no\nmore"}}
-    found = EntryError.of({"type": "errored", "error": error})
+    found = batch_api.EntryError.of({"type": "errored", "error": error})
     assert (found.status, found.lasting) == (status, lasting)
     assert found.said == f", {kind}: no more"
-    assert EntryError.of({}) == EntryError(500, "")
+    assert batch_api.EntryError.of({}) == batch_api.EntryError(500, "")
 
 
 # --- Names of calls in a batch: short, and enough to know them by --------------------------------
@@ -177,23 +168,23 @@ LONG = "humaneval." + "x" * 200 + ".help_avoidant.cumulative.r02/12/tie_critique
 
 def test_an_id_fits_whatever_the_call_and_reads_back():
     for call in ("a", LONG, "\ud800"):
-        found = CustomId.of(call, '{"model":"m"}', new_mark())
+        found = batch_api.CustomId.of(call, '{"model":"m"}', batch_api.new_mark())
         assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", str(found))
-        assert CustomId.parse(str(found)) == found
-        assert found.call == call_digest(call)
+        assert batch_api.CustomId.parse(str(found)) == found
+        assert found.call == batch_api.call_digest(call)
 
 
 def test_call_request_and_submission_each_change_it():
     ids = {
-        str(CustomId.of("a", "r", "0" * 14)),
-        str(CustomId.of("b", "r", "0" * 14)),
-        str(CustomId.of("a", "s", "0" * 14)),
-        str(CustomId.of("a", "r", new_mark())),
-        str(CustomId.of("a", "r", new_mark())),
+        str(batch_api.CustomId.of("a", "r", "0" * 14)),
+        str(batch_api.CustomId.of("b", "r", "0" * 14)),
+        str(batch_api.CustomId.of("a", "s", "0" * 14)),
+        str(batch_api.CustomId.of("a", "r", batch_api.new_mark())),
+        str(batch_api.CustomId.of("a", "r", batch_api.new_mark())),
     }
     assert len(ids) == 5
 
 
 def test_another_name_is_not_taken_for_one():
     for text in ("", "my-request-1", "a" * 64, "-" * 64):
-        assert CustomId.parse(text) is None
+        assert batch_api.CustomId.parse(text) is None

@@ -9,16 +9,7 @@ import httpx2
 import pytest
 
 from tutorsim.errors import CallFailed, RecordingError, UsageError
-from tutorsim.model import Call, CallKey, Reply, Request
-from tutorsim.model.sdk import (
-    OF_THE_MOMENT,
-    HttpTransport,
-    NotAMessage,
-    SdkModel,
-    away,
-    connection_text,
-    status_told_in,
-)
+from tutorsim.model import Call, CallKey, Reply, Request, sdk
 
 KEY = "sk-ant-test-0123456789-credential"
 CALL = Call(
@@ -67,7 +58,7 @@ def environment(monkeypatch, tmp_path):
 
 def ask(transport, call=CALL, **options):
     async def run():
-        async with SdkModel(transport=transport, **options) as model:
+        async with sdk.SdkModel(transport=transport, **options) as model:
             return await model.reply("sciq.q.p.simple", call)
 
     return asyncio.run(run())
@@ -181,7 +172,7 @@ def test_missing_credentials_are_told_before_anything_is_sent(monkeypatch, base_
         monkeypatch.setenv("ANTHROPIC_BASE_URL", base_url)
 
     with pytest.raises(UsageError, match="No credentials") as caught:
-        SdkModel(transport=Scripted(httpx2.Response(200)))
+        sdk.SdkModel(transport=Scripted(httpx2.Response(200)))
 
     assert "ANTHROPIC_API_KEY" in caught.value.hint
 
@@ -202,7 +193,7 @@ def test_an_unusable_profile_is_told():
         patch.delenv("ANTHROPIC_API_KEY")
         patch.setenv("ANTHROPIC_PROFILE", "absent")
         with pytest.raises(UsageError, match="cannot be used"):
-            SdkModel(transport=Scripted(httpx2.Response(200)))
+            sdk.SdkModel(transport=Scripted(httpx2.Response(200)))
 
 
 def test_a_placeholder_needs_no_environment(monkeypatch):
@@ -222,7 +213,7 @@ def test_a_retiring_model_is_told_once_and_never_as_a_warning():
     async def run():
         answer = {**MESSAGE, "model": "claude-sonnet-4-5-20250929"}
         transport = Scripted(httpx2.Response(200, json=answer))
-        async with SdkModel(transport=transport, on_warning=told.append) as model:
+        async with sdk.SdkModel(transport=transport, on_warning=told.append) as model:
             for _ in range(3):
                 await model.reply("sciq.q.p.simple", retiring)
 
@@ -242,7 +233,7 @@ def test_another_model_than_asked_is_told_once(answered, told):
 
     async def run():
         transport = Scripted(httpx2.Response(200, json={**MESSAGE, "model": answered}))
-        async with SdkModel(transport=transport, on_warning=said.append) as model:
+        async with sdk.SdkModel(transport=transport, on_warning=said.append) as model:
             for _ in range(3):
                 await model.reply("sciq.q.p.simple", CALL)
 
@@ -267,7 +258,7 @@ def test_another_model_than_asked_is_told_once(answered, told):
     ],
 )
 def test_an_error_that_came_as_a_success_has_its_status(body, status):
-    assert status_told_in(body) == status
+    assert sdk.status_told_in(body) == status
 
 
 def test_no_more_calls_are_in_flight_than_allowed():
@@ -284,7 +275,7 @@ def test_no_more_calls_are_in_flight_than_allowed():
     transport = Counting()
 
     async def run():
-        async with SdkModel(transport=transport, max_connections=3) as model:
+        async with sdk.SdkModel(transport=transport, max_connections=3) as model:
             await asyncio.gather(*(model.reply("sciq.q.p.simple", CALL) for _ in range(12)))
 
     asyncio.run(run())
@@ -314,13 +305,13 @@ CAUSES = {
         "peer closed connection without sending complete message body (received 3 bytes)"
     ),
     "reset": httpx2.ReadError("[Errno 104]"),
-    "page": NotAMessage(b" <!doctype html>", "text/plain", REQUEST),
-    "other": NotAMessage(b'{"type": "other"}', "application/json", REQUEST),
+    "page": sdk.NotAMessage(b" <!doctype html>", "text/plain", REQUEST),
+    "other": sdk.NotAMessage(b'{"type": "other"}', "application/json", REQUEST),
 }
 
 
 def test_no_two_causes_share_their_words_and_none_names_a_host():
-    texts = {name: connection_text(cause) for name, cause in CAUSES.items()}
+    texts = {name: sdk.connection_text(cause) for name, cause in CAUSES.items()}
     assert len(set(texts.values())) == len(CAUSES)
     assert texts["page"] == "The reply is not a message but a page"
     assert texts["other"] == "The reply is not a message"
@@ -330,25 +321,25 @@ def test_no_two_causes_share_their_words_and_none_names_a_host():
 @pytest.mark.parametrize("name", CAUSES)
 def test_what_never_reached_the_endpoint_is_known_by_its_words(name):
     reached = name in ("page", "other")
-    assert connection_text(CAUSES[name]).startswith(OF_THE_MOMENT) is not reached
+    assert sdk.connection_text(CAUSES[name]).startswith(sdk.OF_THE_MOMENT) is not reached
 
 
 def test_why_a_call_may_be_answered_later_is_known_by_its_cause_or_status():
     broken = dict.fromkeys(("closed", "cut", "reset"), "broken")
-    assert {name: why for name, cause in CAUSES.items() if (why := away(cause))} == {
+    assert {name: why for name, cause in CAUSES.items() if (why := sdk.away(cause))} == {
         "dead server": "nobody",
         **broken,
     }
-    assert away(httpx2.ConnectTimeout("x")) == "nobody"
-    assert away(httpx2.ReadTimeout("x")) is None
+    assert sdk.away(httpx2.ConnectTimeout("x")) == "nobody"
+    assert sdk.away(httpx2.ReadTimeout("x")) is None
     statuses = (400, 401, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 520, 529)
-    found = {status: why for status in statuses if (why := away(None, status))}
+    found = {status: why for status in statuses if (why := sdk.away(None, status))}
     assert found == {
         **dict.fromkeys((408, 409, 500, 502, 504, 520), "broken"),
         **dict.fromkeys((429, 503, 529), "busy"),
     }
     texts = {status: f"HTTP {status}, some_error: no." for status in statuses}
-    assert {s for s, text in texts.items() if text.startswith(OF_THE_MOMENT)} == set(found)
+    assert {s for s, text in texts.items() if text.startswith(sdk.OF_THE_MOMENT)} == set(found)
 
 
 async def connections(transport, *rounds):
@@ -383,4 +374,4 @@ async def connections(transport, *rounds):
 def test_a_connection_waits_for_the_next_request_and_no_more_are_open_than_said(
     options, rounds, expected
 ):
-    assert asyncio.run(connections(HttpTransport(**options), *rounds)) == expected
+    assert asyncio.run(connections(sdk.HttpTransport(**options), *rounds)) == expected

@@ -20,19 +20,7 @@ from tests.tutorsim.replay.made import EPISODE, call, interaction, message, writ
 from tutorsim.errors import ChangedCallError, MissingCallError, RecordingError, UnusedCallError
 from tutorsim.kernel.flow_and_drivers import at_once
 from tutorsim.model import Call, CallKey, Reply, Request
-from tutorsim.replay import Cassette, FastReader, check_all_used, read_cassette
-from tutorsim.replay.cassette_file import (
-    JsonText,
-    cassette_file,
-    cassette_files,
-    check_inside,
-    check_recordable,
-    check_regular,
-    compressed,
-    decompressed,
-    read_cassette_file,
-    write_cassette_file,
-)
+from tutorsim.replay import Cassette, FastReader, cassette_file, check_all_used, read_cassette
 from tutorsim.replay.recorded_call import Interaction, requests_digest
 
 NASTY = "é \U0001f600 \u2028\u2029\x85\x7f\x9f\ufeff\ufffe\uffff \x00\x1b[31m\t'\"\\ [b] : - # {"
@@ -101,7 +89,7 @@ def test_any_text_survives_under_both_serializers(prompt, reply):
 
     # Raw text of any kind, and as JSON inside of JSON, as bodies are.
     bodies = [(prompt, reply), (json.dumps(prompt, ensure_ascii=False), json.dumps(reply))]
-    text = JsonText.serialize({"interactions": [entry(*body) for body in bodies]})
+    text = cassette_file.JsonText.serialize({"interactions": [entry(*body) for body in bodies]})
 
     for serializer in (jsonserializer, yamlserializer):
         requests, responses = deserialize(text, serializer)
@@ -252,32 +240,35 @@ TEXT = b'{"a": "\xc3\xa9"}\n' * 50
 
 @pytest.fixture
 def packed(tmp_path):
-    write_cassette_file(tmp_path, EPISODE, TEXT, "compressed")
-    return cassette_file(tmp_path, EPISODE, "compressed")
+    cassette_file.write_cassette_file(tmp_path, EPISODE, TEXT, "compressed")
+    return cassette_file.cassette_file(tmp_path, EPISODE, "compressed")
 
 
 def test_both_forms_hold_the_same_text(tmp_path, packed):
     assert packed.name == f"{EPISODE}.json.zst"
     assert packed.stat().st_size < len(TEXT) / 4
-    assert read_cassette_file(tmp_path, EPISODE) == TEXT
-    write_cassette_file(tmp_path, EPISODE, TEXT + b"\n", "text")
-    assert read_cassette_file(tmp_path, EPISODE) == TEXT + b"\n"
+    assert cassette_file.read_cassette_file(tmp_path, EPISODE) == TEXT
+    cassette_file.write_cassette_file(tmp_path, EPISODE, TEXT + b"\n", "text")
+    assert cassette_file.read_cassette_file(tmp_path, EPISODE) == TEXT + b"\n"
 
 
 def test_a_compressed_cassette_has_the_digest_of_its_text(tmp_path):
     plain = write(tmp_path, [interaction(call("a"), message("b"))])
-    path = cassette_file(tmp_path, EPISODE, "text")
-    write_cassette_file(tmp_path, EPISODE, path.read_bytes(), "compressed")
+    path = cassette_file.cassette_file(tmp_path, EPISODE, "text")
+    cassette_file.write_cassette_file(tmp_path, EPISODE, path.read_bytes(), "compressed")
     path.unlink()
     assert read_cassette(tmp_path, EPISODE) == plain
 
 
 def test_names_of_cassettes_are_told_from_others():
     names = ["manifest.json", "sciq.a.p.simple.json", "sciq.b.p.simple.json.zst", "x.json.zst"]
-    assert list(cassette_files(names)) == [
+    assert list(cassette_file.cassette_files(names)) == [
         ("sciq.a.p.simple", "text"),
         ("sciq.b.p.simple", "compressed"),
     ]
+
+
+FRAME = cassette_file.compressed(TEXT)
 
 
 def _unsized():
@@ -288,21 +279,20 @@ def _unsized():
 @pytest.mark.parametrize(
     "data",
     [
-        b"", TEXT, compressed(TEXT)[:-1], compressed(TEXT)[:-4] + b"0000", compressed(TEXT) + b"x",
-        compressed(TEXT) * 2, _unsized(),
+        b"", TEXT, FRAME[:-1], FRAME[:-4] + b"0000", FRAME + b"x", FRAME * 2, _unsized(),
     ],
     ids=["nothing", "text", "cut", "edited", "more", "twice", "no size"],
 )  # fmt: skip
 def test_what_is_no_whole_frame_is_refused(packed, data):
     packed.write_bytes(data)
     with pytest.raises(RecordingError, match=r"\.json\.zst is not a whole compressed cassette"):
-        read_cassette_file(packed.parent, EPISODE)
+        cassette_file.read_cassette_file(packed.parent, EPISODE)
 
 
 def test_a_frame_that_claims_to_hold_too_much_is_not_unpacked(monkeypatch):
     monkeypatch.setattr("tutorsim.replay.cassette_file._LARGEST", len(TEXT) - 1)
     with pytest.raises(RecordingError, match=f"it holds {len(TEXT)} bytes"):
-        decompressed(compressed(TEXT), "x.json.zst")
+        cassette_file.decompressed(cassette_file.compressed(TEXT), "x.json.zst")
 
 
 def test_a_link_that_leads_out_is_refused_in_either_form(packed):
@@ -310,26 +300,26 @@ def test_a_link_that_leads_out_is_refused_in_either_form(packed):
     packed.replace(outside)
     packed.symlink_to(outside)
     with pytest.raises(RecordingError, match="leads out of its folder"):
-        read_cassette_file(packed.parent, EPISODE)
+        cassette_file.read_cassette_file(packed.parent, EPISODE)
 
 
 def test_an_episode_without_either_form_is_missing(tmp_path):
     with pytest.raises(MissingCallError, match="has no cassette"):
-        read_cassette_file(tmp_path, EPISODE)
+        cassette_file.read_cassette_file(tmp_path, EPISODE)
 
 
 def test_nothing_is_recorded_into_a_folder_of_compressed_cassettes(packed):
     with pytest.raises(RecordingError, match="holds compressed cassettes"):
-        check_recordable(packed.parent)
+        cassette_file.check_recordable(packed.parent)
     packed.unlink()
-    check_recordable(packed.parent)
-    check_recordable(packed.parent / "none")
+    cassette_file.check_recordable(packed.parent)
+    cassette_file.check_recordable(packed.parent / "none")
 
 
 def test_a_pipe_is_refused_before_it_is_read(tmp_path):
     os.mkfifo(tmp_path / "manifest.json")
     with pytest.raises(RecordingError, match="no regular file"):
-        check_regular(tmp_path, links=False)
+        cassette_file.check_regular(tmp_path, links=False)
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "link to a pipe", "link outside"])
@@ -345,7 +335,7 @@ def test_what_is_no_file_of_the_folder_is_refused_before_it_is_read(kind, tmp_pa
         led = {"pipe": None, "link to a pipe": pipe, "link outside": tmp_path / "outside"}[kind]
         os.mkfifo(path) if led is None else path.symlink_to(led)
     with pytest.raises(RecordingError, match=r"no regular file|leads out of its folder"):
-        check_inside(path)
+        cassette_file.check_inside(path)
 
 
 def test_a_file_of_the_folder_or_none_is_let_through(tmp_path):
@@ -353,7 +343,7 @@ def test_a_file_of_the_folder_or_none_is_let_through(tmp_path):
     (tmp_path / "b.json").symlink_to(tmp_path / "a.json")
     (tmp_path / "c.json").symlink_to(tmp_path / "gone")
     for path in ("a.json", "b.json", "c.json", "d.json", "a.json/e"):
-        check_inside(tmp_path / path)
+        cassette_file.check_inside(tmp_path / path)
 
 
 # --- Both readers: the same answers and the same errors, and no socket ----------------------------

@@ -17,15 +17,7 @@ from tutorsim.kernel.cost_plan import Price, PriceTable
 from tutorsim.model import Call, CallKey, Reply, Request
 from tutorsim.runner import cost_cap_outages_and_early_stops as module
 from tutorsim.runner import cost_cap_outages_and_early_stops as recording_stop
-from tutorsim.runner.cost_cap_outages_and_early_stops import (
-    ALIKE,
-    Attempts,
-    Budget,
-    Gate,
-    Outage,
-    Stop,
-    stop_on_interrupt,
-)
+from tutorsim.runner import cost_cap_outages_and_early_stops as stops
 
 AWAY = CallFailed("Nothing answers.", away="nobody")
 BROKEN = CallFailed("HTTP 500.", away="broken")
@@ -42,19 +34,19 @@ def clock(monkeypatch):
         now[0] += seconds
         self.check()
 
-    monkeypatch.setattr(Stop, "pause", pause)
+    monkeypatch.setattr(stops.Stop, "pause", pause)
     monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
     return lambda: now[0]
 
 
 def outage(limit=600.0):
     said: list[str] = []
-    return Outage(limit, Stop(), said.append), said
+    return stops.Outage(limit, stops.Stop(), said.append), said
 
 
 def again(one, error, attempts=None):
     """Whether a call is made again; without attempts, one since whose making nobody answered."""
-    return asyncio.run(one.may_be_over(error, attempts or Attempts(one.answers)))
+    return asyncio.run(one.may_be_over(error, attempts or stops.Attempts(one.answers)))
 
 
 def test_pauses_grow_until_the_limit_and_then_the_recording_ends(clock):
@@ -92,7 +84,7 @@ def test_a_call_under_way_when_an_outage_begins_is_made_again(error, clock):
     """Others were answered between its beginning and its failure, and none afterwards."""
     one, said = outage()
     one.answered()
-    assert again(one, error, Attempts(0))
+    assert again(one, error, stops.Attempts(0))
     assert (clock(), said) == (1, [])
     assert again(one, error)
     assert len(said) == 1
@@ -102,11 +94,11 @@ def test_a_call_that_fails_twice_while_others_are_answered_fails_on_its_own(cloc
     """Failures while nobody was answered say nothing of the call."""
     one, _ = outage()
     one.answered()
-    call = Attempts(one.answers)
+    call = stops.Attempts(one.answers)
     assert [again(one, BROKEN, call) for _ in range(3)] == [True] * 3
     call.answers_before -= 1
     assert [again(one, BROKEN, call) for _ in range(2)] == [True, False]
-    assert not again(one, ODD, Attempts(0))
+    assert not again(one, ODD, stops.Attempts(0))
 
 
 def test_an_endpoint_with_too_much_to_do_is_asked_for_as_long_as_an_outage_may_last(clock):
@@ -115,7 +107,7 @@ def test_an_endpoint_with_too_much_to_do_is_asked_for_as_long_as_an_outage_may_l
     assert said == ["HTTP 529. Waiting for it, at most 100 seconds."]
     one.answered()
     one.answered()
-    call = Attempts(1)
+    call = stops.Attempts(1)
     began = clock()
     while again(one, BUSY, call):
         assert clock() <= began + 100
@@ -137,11 +129,11 @@ def test_where_nothing_has_answered_yet_the_first_such_failure_ends_it(clock):
 @pytest.mark.parametrize(("error", "meanwhile"), [(ODD, False), (BROKEN, True)])
 def test_where_every_call_fails_alike_it_ends_early(error, meanwhile, clock):
     one, _ = outage()
-    assert [again(one, error) for _ in range(ALIKE - 1)] == [meanwhile] * (ALIKE - 1)
+    assert [again(one, error) for _ in range(stops.ALIKE - 1)] == [meanwhile] * (stops.ALIKE - 1)
     with pytest.raises(TutorsimError, match=error.what):
         again(one, error)
     mixed, _ = outage()
-    for number in range(2 * ALIKE):
+    for number in range(2 * stops.ALIKE):
         assert not again(mixed, CallFailed(f"HTTP {400 + number % 2}."))
 
 
@@ -288,11 +280,11 @@ def reply(asked, answered):
 
 
 def test_a_call_is_reserved_at_a_token_a_byte_and_all_that_it_may_answer():
-    assert Budget(PRICES, 1000).reserve(call("äb")) == (3 + 64) + 2 * 10
+    assert stops.Budget(PRICES, 1000).reserve(call("äb")) == (3 + 64) + 2 * 10
 
 
 def test_reservations_and_payments_together_stay_below_the_cap():
-    budget = Budget(PRICES, 170)
+    budget = stops.Budget(PRICES, 170)
     first = budget.reserve(call())  # 64 + 20 = 84
     second = budget.reserve(call())  # 168
     with pytest.raises(BudgetReached, match=r"could pass the cap of 170\.00"):
@@ -309,7 +301,7 @@ def test_reservations_and_payments_together_stay_below_the_cap():
 
 
 def test_what_earlier_sessions_paid_counts_towards_the_cap_once():
-    budget = Budget(PRICES, 100)
+    budget = stops.Budget(PRICES, 100)
     budget.count_earlier("m", reply(20, 0))
     budget.count("m", reply(20, 0), new=False)
     assert budget.spent == 20
@@ -318,7 +310,7 @@ def test_what_earlier_sessions_paid_counts_towards_the_cap_once():
 
 
 def test_without_a_cap_models_without_a_price_are_named():
-    budget = Budget(PRICES)
+    budget = stops.Budget(PRICES)
     assert budget.reserve(call(model="other")) == 0
     budget.count("other", reply(5, 5), new=True)
     assert (budget.spent, budget.unpriced, budget.calls) == (0, {"other"}, 1)
@@ -341,7 +333,7 @@ class Slow(httpx2.AsyncBaseTransport):
 
 
 def test_the_first_reason_stays():
-    stop = Stop()
+    stop = stops.Stop()
     stop.check()
     stop.because(Interrupted("first"))
     stop.because(UsageError("second"))
@@ -350,8 +342,8 @@ def test_the_first_reason_stays():
 
 
 def test_nothing_is_sent_once_there_is_a_reason():
-    inner, stop = Slow(0), Stop()
-    gate = Gate(inner, stop, 1)
+    inner, stop = Slow(0), stops.Stop()
+    gate = stops.Gate(inner, stop, 1)
     assert asyncio.run(gate.handle_async_request(REQUEST)).status_code == 200
     stop.because(Interrupted("stopped"))
     with pytest.raises(Interrupted):
@@ -361,12 +353,12 @@ def test_nothing_is_sent_once_there_is_a_reason():
 
 def test_an_attempt_ends_when_its_time_is_over():
     with pytest.raises(httpx2.ReadTimeout, match="too long"):
-        asyncio.run(Gate(Slow(5), Stop(), 0.01).handle_async_request(REQUEST))
+        asyncio.run(stops.Gate(Slow(5), stops.Stop(), 0.01).handle_async_request(REQUEST))
 
 
 def test_a_pause_ends_with_its_time_or_with_the_reason():
     async def pauses():
-        stop = Stop()
+        stop = stops.Stop()
         await stop.pause(0.01)
         loop = asyncio.get_running_loop()
         loop.call_later(0.01, stop.because, Interrupted("stopped"))
@@ -403,8 +395,8 @@ def waited(monkeypatch):
         async def pause(self, seconds):
             pauses.append(seconds)
 
-        monkeypatch.setattr(Stop, "pause", pause)
-        gate = Gate(inner, Stop(), 1, max_retries=4, note=said.append, **more)
+        monkeypatch.setattr(stops.Stop, "pause", pause)
+        gate = stops.Gate(inner, stops.Stop(), 1, max_retries=4, note=said.append, **more)
         request = httpx2.Request(
             "POST", "http://x/", headers={"x-stainless-retry-count": str(retry)}
         )
@@ -468,8 +460,8 @@ def test_a_signal_that_ends_gives_replies_under_way_seconds_and_no_more(number, 
     before = signal.signal(number, signal.SIG_DFL)
 
     async def recording():
-        stop = Stop()
-        with stop_on_interrupt(stop, lambda: said.append("stopping")):
+        stop = stops.Stop()
+        with stops.stop_on_interrupt(stop, lambda: said.append("stopping")):
             os.kill(os.getpid(), number)
             await asyncio.sleep(60)
 
@@ -485,8 +477,8 @@ def test_a_signal_that_whoever_started_it_ignores_stays_ignored():
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     async def recording():
-        stop = Stop()
-        with stop_on_interrupt(stop, lambda: None):
+        stop = stops.Stop()
+        with stops.stop_on_interrupt(stop, lambda: None):
             os.kill(os.getpid(), signal.SIGHUP)
             await asyncio.sleep(0.05)
         return stop

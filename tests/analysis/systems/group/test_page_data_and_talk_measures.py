@@ -2,24 +2,11 @@
 
 import pytest
 
-from tutorsim.analysis.systems.group.page_data_and_talk_measures import (
-    Act,
-    adherence_to,
-    area_of,
-    distribution,
-    gini,
-    ideal_profiles,
-    kappa,
-    kind_of,
-    phase_of,
-    phase_shares,
-    rolling_task_share,
-    slope,
-)
+from tutorsim.analysis.systems.group import page_data_and_talk_measures as talk
 
 # who and category of each of the 24 messages; eight in each phase
 LESSON = [
-    Act(who, category)
+    talk.Act(who, category)
     for who, category in [
         ("bob", 6),
         ("tom", 7),
@@ -50,7 +37,7 @@ LESSON = [
 
 
 def test_twelve_categories_are_of_two_areas_and_four_kinds():
-    kinds = [(kind_of(category), area_of(category)) for category in range(1, 13)]
+    kinds = [(talk.kind_of(category), talk.area_of(category)) for category in range(1, 13)]
     assert kinds == [
         *3 * [("affective", "social_emotional")],
         *3 * [("guiding", "task")],
@@ -60,13 +47,13 @@ def test_twelve_categories_are_of_two_areas_and_four_kinds():
 
 
 def test_phases_are_thirds_of_the_messages():
-    assert [phase_of(place, 24) for place in (0, 7, 8, 15, 16, 23)] == [0, 0, 1, 1, 2, 2]
-    assert [phase_of(place, 4) for place in range(4)] == [0, 0, 1, 2]
+    assert [talk.phase_of(place, 24) for place in (0, 7, 8, 15, 16, 23)] == [0, 0, 1, 1, 2, 2]
+    assert [talk.phase_of(place, 4) for place in range(4)] == [0, 0, 1, 2]
 
 
 def test_phase_shares_of_the_learner():
     # early: 7 8 7; middle: 5 11 3; late: 3 1 7
-    early, middle, late = phase_shares(LESSON, "tom")
+    early, middle, late = talk.phase_shares(LESSON, "tom")
     assert early == {"guiding": 0, "questioning": 1, "affective": 0, "other": 0}
     third = pytest.approx(1 / 3)
     assert middle == {"guiding": third, "questioning": 0, "affective": third, "other": third}
@@ -80,12 +67,12 @@ def test_phase_shares_of_the_learner():
 
 def test_phase_shares_sum_to_one():
     for who in ("bob", "alice", "charlie", "tom"):
-        for phase in phase_shares(LESSON, who):
+        for phase in talk.phase_shares(LESSON, who):
             assert phase is None or sum(phase.values()) == pytest.approx(1)
 
 
 def test_a_phase_without_an_act_has_no_shares():
-    assert phase_shares(LESSON[:3], "tom") == [
+    assert talk.phase_shares(LESSON[:3], "tom") == [
         None,
         {"guiding": 0, "questioning": 1, "affective": 0, "other": 0},
         None,
@@ -94,7 +81,7 @@ def test_a_phase_without_an_act_has_no_shares():
 
 def test_rolling_task_share():
     # task acts (4 to 9) among messages 1 to 10: all but charlie's 1 at message 5 -> 9 of 10
-    shares = rolling_task_share(LESSON)
+    shares = talk.rolling_task_share(LESSON)
     assert len(shares) == 15
     assert shares[0] == 0.9
     # messages 15 to 24: 3 9 6 3 1 1 4 7 3 6 -> 9, 6, 4, 7, 6 are task acts
@@ -102,13 +89,13 @@ def test_rolling_task_share():
 
 
 def test_an_uncoded_message_is_left_out_of_the_window():
-    assert rolling_task_share([Act("a", None), *[Act("a", 5)] * 10]) == [1.0]
-    assert rolling_task_share([Act("a", 5)] * 9) == []
+    assert talk.rolling_task_share([talk.Act("a", None), *[talk.Act("a", 5)] * 10]) == [1.0]
+    assert talk.rolling_task_share([talk.Act("a", 5)] * 9) == []
 
 
 def test_slope_is_the_change_over_the_lesson():
-    assert slope([0.9, 0.8, 0.7, 0.6]) == pytest.approx(-0.3)
-    assert slope([0.5]) is None
+    assert talk.slope([0.9, 0.8, 0.7, 0.6]) == pytest.approx(-0.3)
+    assert talk.slope([0.5]) is None
 
 
 def test_kappa_of_a_hand_counted_table():
@@ -116,45 +103,45 @@ def test_kappa_of_a_hand_counted_table():
     first = [4, 4, 4, 4, 4, 1, 1, 1, 1, 1]
     second = [4, 4, 4, 4, 1, 4, 4, 1, 1, 1]
     # observed 7/10; expected (5·6 + 5·4) / 100 = 0.5
-    assert kappa(first, second) == pytest.approx(0.4)
+    assert talk.kappa(first, second) == pytest.approx(0.4)
 
 
 def test_kappa_without_chance_to_disagree_is_missing():
-    assert kappa([4, 4], [4, 4]) is None
-    assert kappa([], []) is None
+    assert talk.kappa([4, 4], [4, 4]) is None
+    assert talk.kappa([], []) is None
 
 
 def test_kappa_is_one_for_equal_codings():
-    assert kappa([1, 4, 7], [1, 4, 7]) == 1
+    assert talk.kappa([1, 4, 7], [1, 4, 7]) == 1
 
 
 def test_adherence_of_a_profile_to_itself():
-    shares = distribution(LESSON, "alice")
+    shares = talk.distribution(LESSON, "alice")
     # alice: 6 5 6 10 6 3
     assert shares == [
         0, 0, pytest.approx(1 / 6), 0, pytest.approx(1 / 6), 0.5, 0, 0, 0, pytest.approx(1 / 6), 0,
         0,
     ]  # fmt: skip
-    found = adherence_to(shares, LESSON, "alice")
+    found = talk.adherence_to(shares, LESSON, "alice")
     assert (found.distance, found.cosine, found.acts) == (0, pytest.approx(1), 6)
 
 
 def test_adherence_of_profiles_without_overlap():
     ideal = [1.0, *[0.0] * 11]
-    found = adherence_to(ideal, [Act("alice", 6)], "alice")
+    found = talk.adherence_to(ideal, [talk.Act("alice", 6)], "alice")
     assert (found.distance, found.cosine) == (1, 0)
-    assert adherence_to(ideal, [], "alice") is None
+    assert talk.adherence_to(ideal, [], "alice") is None
 
 
 def test_ideal_profiles_sum_to_one():
-    assert set(ideal_profiles()) == {"alice", "bob", "charlie"}
-    for shares in ideal_profiles().values():
+    assert set(talk.ideal_profiles()) == {"alice", "bob", "charlie"}
+    for shares in talk.ideal_profiles().values():
         assert sum(shares) == pytest.approx(1)
 
 
 def test_gini_of_hand_counted_shares():
-    assert gini([5, 5, 5, 5]) == 0
-    assert gini([0, 0, 0, 8]) == pytest.approx(0.75)
+    assert talk.gini([5, 5, 5, 5]) == 0
+    assert talk.gini([0, 0, 0, 8]) == pytest.approx(0.75)
     # 1, 2, 3: mean absolute difference (1+2+1)·2 / 9 = 8/9, over twice the mean 4
-    assert gini([3, 1, 2]) == pytest.approx(8 / 36)
-    assert gini([0, 0]) is None
+    assert talk.gini([3, 1, 2]) == pytest.approx(8 / 36)
+    assert talk.gini([0, 0]) is None

@@ -14,17 +14,7 @@ from tests.analysis.systems.group.conftest import RUN, thoughts
 from tests.reference.speaking import speaker
 from tests.tutorsim.systems.group.conftest import play, standin
 from tutorsim.analysis.systems.group import VIEW
-from tutorsim.analysis.systems.group.speakers_under_other_settings import (
-    NOBODY,
-    changed_rule,
-    curve,
-    cycles_of,
-    divergences,
-    recounted,
-    speakers,
-    speaking_floor,
-    speaking_section,
-)
+from tutorsim.analysis.systems.group import speakers_under_other_settings as speakers
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.errors import UsageError
 from tutorsim.records import (
@@ -108,9 +98,9 @@ def test_arrays_choose_as_the_definition_does(cycles, rule):
         ]
         table += rows("e", event, made, moment)
         chosen = select_speaker(made, moment, rule).chosen
-        expected.append(NOBODY if chosen is None else AGENTS.index(chosen))
-    arrays = cycles_of(pl.DataFrame(table, schema=EMPTY.schema))
-    assert speakers(arrays, rule).tolist() == expected
+        expected.append(speakers.NOBODY if chosen is None else AGENTS.index(chosen))
+    arrays = speakers.cycles_of(pl.DataFrame(table, schema=EMPTY.schema))
+    assert speakers.speakers(arrays, rule).tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -122,14 +112,14 @@ def test_of_equal_bids_the_longest_silent_speaks_then_the_first(silent, speaks):
         Bid(agent, True, False, turns, dict.fromkeys(CRITERIA, 40))
         for agent, turns in zip(AGENTS, silent, strict=True)
     ]
-    arrays = cycles_of(pl.DataFrame([*rows("e", 1, made, moment)], schema=EMPTY.schema))
-    assert speakers(arrays, rule).tolist() == [AGENTS.index(speaks)]
+    arrays = speakers.cycles_of(pl.DataFrame([*rows("e", 1, made, moment)], schema=EMPTY.schema))
+    assert speakers.speakers(arrays, rule).tolist() == [AGENTS.index(speaks)]
     assert select_speaker(made, moment, rule).chosen == speaks
 
 
 def test_no_thought_is_no_cycle():
-    arrays = cycles_of(EMPTY)
-    assert speakers(arrays, Rule()).tolist() == []
+    arrays = speakers.cycles_of(EMPTY)
+    assert speakers.speakers(arrays, Rule()).tolist() == []
 
 
 # --- Other settings -------------------------------------------------------------------------------
@@ -156,12 +146,12 @@ def logged():
 
 
 def rule_of(changed):
-    return changed_rule(LOGGED, changed)
+    return speakers.changed_rule(LOGGED, changed)
 
 
 def divergences_of(records, rule):
-    cycles = cycles_of(thoughts(records))
-    return divergences(cycles, speakers(cycles, rule)).to_dicts()
+    cycles = speakers.cycles_of(thoughts(records))
+    return speakers.divergences(cycles, speakers.speakers(cycles, rule)).to_dicts()
 
 
 @pytest.mark.parametrize("changed", CHANGED, ids=str)
@@ -198,17 +188,17 @@ def test_some_change_differs_somewhere(logged):
 
 
 def test_the_logged_rule_recounts_to_the_log(logged):
-    cycles = cycles_of(thoughts([*logged.values()]))
-    assert speakers(cycles, LOGGED).tolist() == cycles.chosen.tolist()
-    found = divergences(cycles, speakers(cycles, LOGGED))
+    cycles = speakers.cycles_of(thoughts([*logged.values()]))
+    assert speakers.speakers(cycles, LOGGED).tolist() == cycles.chosen.tolist()
+    found = speakers.divergences(cycles, speakers.speakers(cycles, LOGGED))
     assert found["event"].is_null().all()
     assert found["coverage"].to_list() == [1.0, 1.0]
 
 
 def test_a_curve_falls_with_the_threshold(logged):
-    cycles = cycles_of(thoughts([*logged.values()]))
+    cycles = speakers.cycles_of(thoughts([*logged.values()]))
     rules = {value: rule_of({"threshold": value}) for value in ("1", "3.5", "5")}
-    table = curve(cycles, recounted(cycles, rules))
+    table = speakers.curve(cycles, speakers.recounted(cycles, rules))
     anybody = table.filter(table["agent"] == "")["share"].to_list()
     assert anybody[0] > anybody[1] > anybody[2]
     shares = table.filter((table["setting"] == "3.5") & (table["agent"] != ""))["share"]
@@ -217,8 +207,8 @@ def test_a_curve_falls_with_the_threshold(logged):
 
 def test_no_cycle_gives_no_divergence_and_no_share():
     assert divergences_of([], Rule()) == []
-    cycles = cycles_of(thoughts([]))
-    table = curve(cycles, recounted(cycles, {"x": Rule()}))
+    cycles = speakers.cycles_of(thoughts([]))
+    table = speakers.curve(cycles, speakers.recounted(cycles, {"x": Rule()}))
     assert table["share"].to_list() == [None]
     assert table["diverged"].to_list() == [None]
 
@@ -337,11 +327,11 @@ def run_of(record, *values):
 
 
 def test_without_a_retest_there_is_no_floor(record):
-    assert speaking_floor(run_of(record)) is None
+    assert speakers.speaking_floor(run_of(record)) is None
 
 
 def test_the_same_scores_choose_the_same_speaker(record):
-    found = speaking_floor(run_of(record, dict, dict))
+    found = speakers.speaking_floor(run_of(record, dict, dict))
     assert found.pairs == 3 * found.cycles  # three askings are three pairs
     assert found.other.value == found.another.value == 0
     assert found.thresholds["3.5"].value == 0  # the default, under which it was recorded
@@ -353,7 +343,7 @@ def test_an_evaluation_that_was_asked_less_often_is_in_fewer_pairs(record):
     first, *others = again.votes
     once = first.model_copy(update={"values": first.values[:1]})
     asked = again.model_copy(update={"votes": (once, *others)})
-    found = speaking_floor(replace(run, retest=Retest(run.retest.head, (asked,))))
+    found = speakers.speaking_floor(replace(run, retest=Retest(run.retest.head, (asked,))))
     assert found.pairs == 3 * found.cycles - 2
 
 
@@ -363,7 +353,7 @@ def test_scores_that_nobody_can_read_silence_whoever_spoke(record):
         for event in record.events
         if event.cycle and any(t.score_status for t in event.cycle.thoughts)
     ]
-    found = speaking_floor(run_of(record, lambda scores: {}))
+    found = speakers.speaking_floor(run_of(record, lambda scores: {}))
     assert (found.cycles, found.pairs) == (len(spoke), len(spoke))
     assert found.other.value == pytest.approx(sum(spoke) / len(spoke))
     assert sum(spoke) > 0
@@ -382,7 +372,7 @@ def test_two_different_agents_are_counted_apart_from_silence(record):
             for agent, of in scores.items()
         }
 
-    found = speaking_floor(run_of(record, alice_first))
+    found = speakers.speaking_floor(run_of(record, alice_first))
     assert (found.cycles, found.pairs) == (18, 18)
     assert found.other.value == pytest.approx(6 / 18)
     assert found.another.value == pytest.approx(1 / 18)
@@ -390,7 +380,7 @@ def test_two_different_agents_are_counted_apart_from_silence(record):
 
 def test_the_section_says_who_answered_and_sets_thresholds_beside_the_floor(record):
     run = run_of(record, dict)
-    section = speaking_section(run, speaking_floor(run))
+    section = speakers.speaking_section(run, speakers.speaking_floor(run))
     assert section.lead == "Asked again 1 × by relay: script."
     [table] = section.tables
     assert table.data.height == 2 + 5

@@ -4,14 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.systems.debate.consensus_rules_and_end_of_debate import (
-    CONSENSUS_RULES,
-    MAJORITIES,
-    Support,
-    agreed,
-    newest_proposal,
-    support,
-)
+from tutorsim.systems.debate import consensus_rules_and_end_of_debate as rules
 
 Y, N, D = True, False, None
 
@@ -20,17 +13,17 @@ Y, N, D = True, False, None
     ("flags", "agents", "expected"),
     [
         ([], 3, None),
-        ([N], 3, Support(0, 1)),
-        ([N, Y], 3, Support(0, 2)),
-        ([N, Y, N], 3, Support(2, 1)),
-        ([D, D, D], 3, Support(2, 1)),
-        ([D, D, D, Y], 3, Support(2, 2)),
+        ([N], 3, rules.Support(0, 1)),
+        ([N, Y], 3, rules.Support(0, 2)),
+        ([N, Y, N], 3, rules.Support(2, 1)),
+        ([D, D, D], 3, rules.Support(2, 1)),
+        ([D, D, D, Y], 3, rules.Support(2, 2)),
         ([N, Y, Y, Y], 3, None),  # the proposal lies before the last three messages
         ([Y, Y], 2, None),
     ],
 )
 def test_support_counts_from_the_newest_proposal_of_the_last_messages(flags, agents, expected):
-    assert support(flags, agents) == expected
+    assert rules.support(flags, agents) == expected
 
 
 @pytest.mark.parametrize(
@@ -46,28 +39,28 @@ def test_support_counts_from_the_newest_proposal_of_the_last_messages(flags, age
 def test_a_rule_needs_so_many_agents(rule, needed):
     for agents, least in enumerate(needed, start=1):
         reached = [
-            agreed([N, *[Y] * more], agents=agents, rule=rule, turn=5) is not None
+            rules.agreed([N, *[Y] * more], agents=agents, rule=rule, turn=5) is not None
             for more in range(agents)
         ]
         assert reached == [count >= least for count in range(1, agents + 1)]
 
 
 def test_at_least_half_takes_half():
-    assert agreed([N, Y], agents=4, rule="majority", majority="at_least_half") == 0
-    assert agreed([N, Y], agents=4, rule="majority") is None
+    assert rules.agreed([N, Y], agents=4, rule="majority", majority="at_least_half") == 0
+    assert rules.agreed([N, Y], agents=4, rule="majority") is None
 
 
 def test_hybrid_asks_for_all_before_the_fifth_turn():
     flags = [N, Y, Y]
-    assert agreed(flags, agents=4, rule="hybrid", turn=4) is None
-    assert agreed(flags, agents=4, rule="hybrid", turn=5) == 0
-    assert agreed([N, Y], agents=3, rule="hybrid", turn=9) is None
+    assert rules.agreed(flags, agents=4, rule="hybrid", turn=4) is None
+    assert rules.agreed(flags, agents=4, rule="hybrid", turn=5) == 0
+    assert rules.agreed([N, Y], agents=3, rule="hybrid", turn=9) is None
 
 
 def test_agreement_counts_across_turns():
     #      turn 1     turn 2
     flags = [N, N, Y, Y]
-    assert agreed(flags, agents=3, rule="unanimity", turn=2) == 1
+    assert rules.agreed(flags, agents=3, rule="unanimity", turn=2) == 1
 
 
 def plain(flags, agents, rule, turn, majority):
@@ -90,12 +83,12 @@ def plain(flags, agents, rule, turn, majority):
 @given(
     st.lists(st.sampled_from([Y, N, D]), max_size=40),
     st.integers(1, 10),
-    st.sampled_from(CONSENSUS_RULES),
+    st.sampled_from(rules.CONSENSUS_RULES),
     st.integers(1, 9),
-    st.sampled_from(MAJORITIES),
+    st.sampled_from(rules.MAJORITIES),
 )
 def test_rules_agree_with_a_plain_reading(flags, agents, rule, turn, majority):
-    index = agreed(flags, agents=agents, rule=rule, turn=turn, majority=majority)
+    index = rules.agreed(flags, agents=agents, rule=rule, turn=turn, majority=majority)
     assert (index is not None) == plain(flags, agents, rule, turn, majority)
     if index is not None:
-        assert index == newest_proposal(flags)
+        assert index == rules.newest_proposal(flags)

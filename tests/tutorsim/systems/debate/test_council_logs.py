@@ -12,33 +12,7 @@ from tutorsim.kernel.system import LogReading
 from tutorsim.records import read_run
 from tutorsim.runner.write_run_folder_and_import_logs import import_logs, log_files
 from tutorsim.systems.debate import DEBATE
-from tutorsim.systems.debate.council_logs import (
-    BAD_SCORES,
-    BLANK,
-    CONTRADICTED,
-    EMPTY,
-    ERROR,
-    FAILED,
-    LEFT_OUT,
-    NO_ANSWER,
-    NO_LABEL,
-    NO_QUESTION,
-    NO_RANKING_IN_TEXT,
-    NO_REPLY,
-    NO_STEP,
-    NO_VOTE,
-    OTHER_MEANS,
-    OTHER_NUMBERS,
-    OTHER_SCORE,
-    OTHER_TEXT,
-    OTHER_VERDICT,
-    OUTSIDER,
-    REPEATED,
-    SAME_ANSWERS,
-    SOME_SCORES,
-    UNKNOWN,
-    read_council,
-)
+from tutorsim.systems.debate import council_logs as logs
 
 REAL = Path(os.environ.get("TUTORSIM_PUBLISHED_DATA", "nowhere")) / "council"
 MODELS = ("maker/alpha", "maker/beta", "maker/gamma")
@@ -69,7 +43,7 @@ def ranking(model, parsed, text=""):
 def read(tmp_path, value, name="talk.json", spelling=None):
     path = tmp_path / name
     path.write_text(json.dumps(value))
-    return list(read_council(path, LogReading(lambda _: 1, set(), spelling)))
+    return list(logs.read_council(path, LogReading(lambda _: 1, set(), spelling)))
 
 
 def orders(one):
@@ -100,7 +74,7 @@ def orders(one):
 def test_a_conversation_of_any_fork_is_one_vote(tmp_path, value):
     [one] = read(tmp_path, value)
     assert orders(one) == {A: (C, A, B)}
-    assert one.notes == (NO_VOTE,)
+    assert one.notes == (logs.NO_VOTE,)
     assert one.record.episode_id == "council.talk-1.council.rank-synthesize"
     assert (one.record.answer, one.record.answer_of) == ("So it is.", A)
 
@@ -118,29 +92,32 @@ ABC = ["A", "B", "C"]
 @pytest.mark.parametrize(
     ("parsed", "order", "told"),
     [
-        (["A", "B", "A", "C"], (A, B, C), REPEATED),
-        (["A", "Response Z", "B", "C"], (A, B, C), UNKNOWN),
-        (["A", "the second", "B", "C"], (A, B, C), UNKNOWN),
-        (["B", "A"], (B, A), LEFT_OUT),
-        ([], None, EMPTY),
-        (None, None, EMPTY),
-        ("A > C > B", None, EMPTY),
-        ({"A": 1, "B": 2}, None, EMPTY),
-        ({"1": "Response A", "2": "Response C", "3": "Response B"}, None, EMPTY),
-        ([["A", "B"], ["C"]], None, UNKNOWN),
-        ([1, 2, 3], None, UNKNOWN),
-        (["Antwort A", None, True], None, UNKNOWN),
-        ({"ranking": ABC, "scores": {"A": 3, "B": 7, "C": 1}}, (A, B, C), CONTRADICTED),
-        ({"ranking": ABC, "scores": {"A": "9/10", "B": None}}, (A, B, C), BAD_SCORES),
-        ({"ranking": ABC, "scores": [9, 8, 7]}, (A, B, C), BAD_SCORES),
-        ({"ranking": ABC, "scores": {"A": 9, "B": 4, "C": -5}}, (A, B, C), BAD_SCORES),
-        ({"ranking": ABC, "scores": {"A": 1e308, "B": 4, "C": 2}}, (A, B, C), BAD_SCORES),
+        (["A", "B", "A", "C"], (A, B, C), logs.REPEATED),
+        (["A", "Response Z", "B", "C"], (A, B, C), logs.UNKNOWN),
+        (["A", "the second", "B", "C"], (A, B, C), logs.UNKNOWN),
+        (["B", "A"], (B, A), logs.LEFT_OUT),
+        ([], None, logs.EMPTY),
+        (None, None, logs.EMPTY),
+        ("A > C > B", None, logs.EMPTY),
+        ({"A": 1, "B": 2}, None, logs.EMPTY),
+        ({"1": "Response A", "2": "Response C", "3": "Response B"}, None, logs.EMPTY),
+        ([["A", "B"], ["C"]], None, logs.UNKNOWN),
+        ([1, 2, 3], None, logs.UNKNOWN),
+        (["Antwort A", None, True], None, logs.UNKNOWN),
+        ({"ranking": ABC, "scores": {"A": 3, "B": 7, "C": 1}}, (A, B, C), logs.CONTRADICTED),
+        ({"ranking": ABC, "scores": {"A": "9/10", "B": None}}, (A, B, C), logs.BAD_SCORES),
+        ({"ranking": ABC, "scores": [9, 8, 7]}, (A, B, C), logs.BAD_SCORES),
+        ({"ranking": ABC, "scores": {"A": 9, "B": 4, "C": -5}}, (A, B, C), logs.BAD_SCORES),
+        ({"ranking": ABC, "scores": {"A": 1e308, "B": 4, "C": 2}}, (A, B, C), logs.BAD_SCORES),
     ],
 )
 def test_a_damaged_ranking_is_told_and_never_guessed(tmp_path, parsed, order, told):
     [one] = read(tmp_path, conversation([ranking(A, parsed), ranking(B, ABC)]))
     assert orders(one) == {A: order, B: MODELS}
-    assert one.notes == (NO_VOTE, *((told,) if order or told == EMPTY else (told, EMPTY)))
+    assert one.notes == (
+        logs.NO_VOTE,
+        *((told,) if order or told == logs.EMPTY else (told, logs.EMPTY)),
+    )
 
 
 @pytest.mark.parametrize(
@@ -161,7 +138,7 @@ def test_an_answer_that_reads_like_an_error_message_is_told_and_stays_a_candidat
 ):
     said = [{"model": A, "response": text}, *({"model": m, "response": "Yes."} for m in (B, C))]
     [one] = read(tmp_path, conversation([ranking(m, ABC) for m in MODELS], stage1=said))
-    assert one.notes == (ERROR,) * told
+    assert one.notes == (logs.ERROR,) * told
     assert one.record.turns[0].candidates == MODELS
 
 
@@ -169,14 +146,14 @@ def test_a_reply_that_the_log_has_no_key_for_is_told_as_missing(tmp_path):
     value = conversation([ranking(m, ABC) for m in MODELS])
     del value["messages"][1]["stage3"]
     [one] = read(tmp_path, value)
-    assert (one.notes, one.record.answer) == ((NO_REPLY,), None)
+    assert (one.notes, one.record.answer) == ((logs.NO_REPLY,), None)
 
 
 @pytest.mark.parametrize("parsed", [{"Response A": 2, "Response C": 1}, "C > A > B"])
 def test_a_parsed_form_that_is_no_list_is_not_replaced_by_the_text(tmp_path, parsed):
     [one] = read(tmp_path, conversation([ranking(A, parsed, "FINAL RANKING\n1. C\n2. B\n3. A")]))
     assert orders(one) == {A: None}
-    assert one.notes == (NO_VOTE, EMPTY)
+    assert one.notes == (logs.NO_VOTE, logs.EMPTY)
 
 
 def test_labels_that_slid_as_an_answer_is_lost_are_given_to_nobody(tmp_path):
@@ -185,13 +162,13 @@ def test_labels_that_slid_as_an_answer_is_lost_are_given_to_nobody(tmp_path):
     [left] = read(tmp_path, conversation(four))
     assert "rankings name 'D' beside those of the answers" in left.why
     [one] = read(tmp_path, conversation([four[0], ranking(B, ABC)]))
-    assert one.notes == (NO_VOTE, UNKNOWN)
+    assert one.notes == (logs.NO_VOTE, logs.UNKNOWN)
 
 
 def test_a_voter_who_was_not_asked_is_told(tmp_path):
     [one] = read(tmp_path, conversation([ranking("maker/delta", ABC), ranking(B, ABC)]))
     assert orders(one) == {"maker/delta": MODELS, B: MODELS}
-    assert one.notes == (NO_VOTE, OUTSIDER)
+    assert one.notes == (logs.NO_VOTE, logs.OUTSIDER)
 
 
 ALL_VOTE = [ranking(m, ABC) for m in MODELS]
@@ -205,7 +182,7 @@ def test_a_vote_of_all_members_says_nothing_open(tmp_path):
 def test_a_blank_answer_is_told_and_stands_as_it_was_shown(tmp_path):
     [one] = read(tmp_path, conversation(ALL_VOTE, stage1=said("I say A", "I say B", " \n")))
     assert one.record.turns[0].candidates == MODELS
-    assert one.notes == (BLANK,)
+    assert one.notes == (logs.BLANK,)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +197,7 @@ def test_a_voter_spelled_otherwise_than_a_member_is_asked_about(tmp_path, name):
     [one] = read(tmp_path, talk, spelling="one")
     assert (orders(one)[A], one.notes) == ((C, A, B), ())
     [apart] = read(tmp_path, talk, spelling="apart")
-    assert (orders(apart)[name], apart.notes) == ((C, A, B), (NO_VOTE, OUTSIDER))
+    assert (orders(apart)[name], apart.notes) == ((C, A, B), (logs.NO_VOTE, logs.OUTSIDER))
 
 
 def test_labels_of_a_member_spelled_otherwise_are_asked_about(tmp_path):
@@ -257,26 +234,26 @@ def test_mean_places_that_the_rankings_do_not_give_are_told(tmp_path):
 
     [fits] = read(tmp_path, means(1.0, 2, 3.04))
     [other] = read(tmp_path, means(3.0, 2.0, 1.0))
-    assert (fits.notes, other.notes) == ((), (OTHER_MEANS,))
+    assert (fits.notes, other.notes) == ((), (logs.OTHER_MEANS,))
 
 
 def test_scores_that_leave_an_answer_out_are_told_and_open(tmp_path):
     scored = {"ranking": ABC, "scores": {"A": 9, "B": 4}}
     [one] = read(tmp_path, conversation([ranking(A, scored), *ALL_VOTE[1:]]))
     [ballot] = one.record.turns[0].ballots_as["score"]
-    assert (one.notes, ballot.mass) == ((SOME_SCORES,), {A: 9, B: 4})
+    assert (one.notes, ballot.mass) == ((logs.SOME_SCORES,), {A: 9, B: 4})
 
 
 def test_a_score_for_nobodys_answer_is_told(tmp_path):
     scored = {"ranking": ABC, "scores": {"A": 9, "B": 4, "C": 2, "E": 10}}
     [one] = read(tmp_path, conversation([ranking(A, scored), *ALL_VOTE[1:]]))
     [ballot] = one.record.turns[0].ballots_as["score"]
-    assert (one.notes, ballot.mass) == ((OTHER_SCORE,), {A: 9, B: 4, C: 2})
+    assert (one.notes, ballot.mass) == ((logs.OTHER_SCORE,), {A: 9, B: 4, C: 2})
 
 
 def test_an_empty_second_step_is_told(tmp_path):
     [one] = read(tmp_path, conversation([]))
-    assert one.notes == (NO_STEP,)
+    assert one.notes == (logs.NO_STEP,)
 
 
 def test_a_vote_that_lost_its_answers_is_named_and_the_others_are_read(tmp_path):
@@ -291,8 +268,8 @@ def test_a_vote_that_lost_its_answers_is_named_and_the_others_are_read(tmp_path)
 def test_a_verdict_that_the_answers_contradict_is_told(tmp_path):
     values = [trial(predicted=p, expected="18", is_correct=True) for p in ("18.0", "19")]
     fits, other = read(tmp_path, values)
-    assert OTHER_VERDICT not in fits.notes
-    assert OTHER_VERDICT in other.notes
+    assert logs.OTHER_VERDICT not in fits.notes
+    assert logs.OTHER_VERDICT in other.notes
 
 
 def test_a_vote_that_stands_twice_counts_once_and_is_named(tmp_path):
@@ -317,8 +294,8 @@ def test_a_note_names_every_file_and_vote_that_it_is_about(tmp_path):
         file.write_text(json.dumps(conversation([ranking(voter, ABC)])))
     found = import_logs(DEBATE, DEBATE.logs["council"], files, tmp_path / "run")
     assert found.notes == {
-        NO_VOTE: tuple(f"{file}, vote 1" for file in files),
-        SAME_ANSWERS: (f"{files[1]}, vote 1",),
+        logs.NO_VOTE: tuple(f"{file}, vote 1" for file in files),
+        logs.SAME_ANSWERS: (f"{files[1]}, vote 1",),
     }
 
 
@@ -350,9 +327,9 @@ def test_labels_stated_in_another_way_are_not_passed_over(tmp_path, talk):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("FINAL RANKING:\n3. Response A\n2. Response B\n1. Response C", OTHER_NUMBERS),
-        ("FINAL RANKING:\n1. Response A\n1. Response B\n3. Response C", OTHER_NUMBERS),
-        ("Error: 429 Too Many Requests", NO_RANKING_IN_TEXT),
+        ("FINAL RANKING:\n3. Response A\n2. Response B\n1. Response C", logs.OTHER_NUMBERS),
+        ("FINAL RANKING:\n1. Response A\n1. Response B\n3. Response C", logs.OTHER_NUMBERS),
+        ("Error: 429 Too Many Requests", logs.NO_RANKING_IN_TEXT),
         ("I like Response B most.", None),
     ],
 )
@@ -368,7 +345,7 @@ def test_a_vote_without_question_or_reply_is_told(tmp_path):
     talk["messages"] += [lost["messages"][1] | {"stage3": None}]
     first, second = read(tmp_path, talk)
     assert first.notes == ()
-    assert second.notes == (NO_QUESTION, NO_REPLY)
+    assert second.notes == (logs.NO_QUESTION, logs.NO_REPLY)
     assert second.record.question == ""
 
 
@@ -386,7 +363,7 @@ def test_another_reply_to_the_same_votes_counts_them_once(tmp_path, asked_again)
 
 def test_a_conversation_without_rankings_is_told(tmp_path):
     [one] = read(tmp_path, conversation(None))
-    assert one.notes == (NO_STEP,)
+    assert one.notes == (logs.NO_STEP,)
 
 
 @pytest.mark.parametrize(
@@ -413,12 +390,13 @@ def test_only_a_numbered_list_under_its_head_is_a_texts_ranking(tmp_path, text, 
         ({A: {"parsed_ranking": ["C", "A", "B"]}, B: None}, {}, {A: (C, A, B)}, ()),
         ({"rankings": {A: ABC}, "label_to_model": {"A": B, "B": A, "C": C}}, {}, {A: (B, A, C)},
          ()),
-        ([ranking(A, ABC, "FINAL RANKING\n1. C\n2. B\n3. A")], {}, {A: MODELS}, (OTHER_TEXT,)),
+        ([ranking(A, ABC, "FINAL RANKING\n1. C\n2. B\n3. A")], {}, {A: MODELS}, (logs.OTHER_TEXT,)),
         ([{"model": A, "error": "timeout"}, ranking(B, ABC)], {}, {B: MODELS}, ()),
         ([ranking(A, [3, "1", "Response 2"])],
          {"meta": {"label_to_model": {"1": A, "2": B, "3": C}}}, {A: (C, A, B)}, ()),
         ([ranking(A, ["Antwort C", "Antwort A"])],
-         {"meta": {"label_to_model": {"Antwort A": A, "Antwort C": C}}}, {A: (C, A)}, (NO_LABEL,)),
+         {"meta": {"label_to_model": {"Antwort A": A, "Antwort C": C}}}, {A: (C, A)},
+         (logs.NO_LABEL,)),
         ([ranking(A, ABC) | {"label_to_model": {"A": C, "B": B, "C": A}}, ranking(B, ABC)],
          {"meta": {"label_to_model": dict(zip("ABC", MODELS, strict=True))}},
          {A: (C, B, A), B: MODELS}, ()),
@@ -432,7 +410,7 @@ def test_what_is_written_in_another_way_is_read_if_it_is_clear(
     tmp_path, rankings, more, found, told
 ):
     [one] = read(tmp_path, conversation(rankings, **more))
-    assert (orders(one), one.notes) == (found, (NO_VOTE, *told))  # no case has all three vote
+    assert (orders(one), one.notes) == (found, (logs.NO_VOTE, *told))  # no case has all three vote
 
 
 def said(*texts):
@@ -511,7 +489,7 @@ def test_a_member_that_failed_is_no_voter(tmp_path):
     said = [{"model": m, "response": None if m == C else f"I say {m}"} for m in MODELS]
     [one] = read(tmp_path, conversation([ranking(A, ["B", "A"])], stage1=said))
     assert one.record.turns[0].candidates == (A, B)
-    assert one.notes == (FAILED, NO_VOTE)
+    assert one.notes == (logs.FAILED, logs.NO_VOTE)
 
 
 def trial(**more):
@@ -537,9 +515,9 @@ def test_equal_answers_are_one_candidate_and_a_known_answer_marks_it(tmp_path):
     chosen = {b.voter: b.parsed for b in turn.ballots_final}
     assert chosen == {A: "70,000", B: "70,000", C: "65,000 dollars", "maker/delta": None}
     assert council.right == {"70,000": True, "65,000 dollars": False}
-    assert (council.over, one.notes, one.record.score) == ("answers", (NO_ANSWER,), 1.0)
+    assert (council.over, one.notes, one.record.score) == ("answers", (logs.NO_ANSWER,), 1.0)
     value[0]["stage1_responses"] = said | {A: " "}
-    assert BLANK in read(tmp_path, value)[0].notes
+    assert logs.BLANK in read(tmp_path, value)[0].notes
 
 
 @pytest.mark.parametrize(
@@ -556,7 +534,7 @@ def test_what_is_no_council_is_refused_by_name(tmp_path, text, why):
     path = tmp_path / "other.json"
     path.write_text(text)
     with pytest.raises(LogError) as told:
-        list(read_council(path, LogReading(lambda _: 1, set())))
+        list(logs.read_council(path, LogReading(lambda _: 1, set())))
     assert "other.json" in told.value.what
     assert why in told.value.why
 
@@ -626,7 +604,7 @@ def test_the_published_trials_are_read_whole(tmp_path):
     every = [
         one
         for n in names
-        for one in read_council(REAL / f"{n}.json", LogReading(lambda _: 1, set()))
+        for one in logs.read_council(REAL / f"{n}.json", LogReading(lambda _: 1, set()))
     ]
     ranked = [one for one in every if one.record.council.over == "members"]
     ranked = [one for one in ranked if one.record.turns[0].ballots_final]
@@ -635,4 +613,4 @@ def test_the_published_trials_are_read_whole(tmp_path):
     [short] = [b for b in ballots if len(b.parsed) < 4]
     assert short.voter == "mistralai/mistral-7b-instruct"
     told = Counter(note for one in every for note in one.notes)
-    assert told == {LEFT_OUT: 1, NO_ANSWER: 3, BLANK: 8}
+    assert told == {logs.LEFT_OUT: 1, logs.NO_ANSWER: 3, logs.BLANK: 8}

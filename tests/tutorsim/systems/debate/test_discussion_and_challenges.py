@@ -5,23 +5,15 @@ import re
 import pytest
 
 from tests.reference.debates import make_context, play
+from tutorsim.systems.debate import discussion_and_challenges as discussion
 from tutorsim.systems.debate.consensus_rules_and_end_of_debate import read_agreement
-from tutorsim.systems.debate.discussion_and_challenges import (
-    PARADIGMS,
-    Place,
-    Ring,
-    read_answer,
-    read_persona,
-    read_text,
-    visible,
-)
 
 A, B, C = "agent_1", "agent_2", "agent_3"
-RING = Ring((A, B, C))
+RING = discussion.Ring((A, B, C))
 
 
 def seen(paradigm, reader, turn, messages, visible_turns="all"):
-    return visible(
+    return discussion.visible(
         messages,
         reader=reader,
         turn=turn,
@@ -34,7 +26,7 @@ def seen(paradigm, reader, turn, messages, visible_turns="all"):
 def said(*places):
     """Places from (turn, agent) or (turn, agent, last round)."""
     return [
-        Place(i, turn, agent, rest[0] if rest else True)
+        discussion.Place(i, turn, agent, rest[0] if rest else True)
         for i, (turn, agent, *rest) in enumerate(places, start=1)
     ]
 
@@ -118,7 +110,7 @@ class Marked:
 
 
 @pytest.mark.costly
-@pytest.mark.parametrize("paradigm", PARADIGMS)
+@pytest.mark.parametrize("paradigm", discussion.PARADIGMS)
 @pytest.mark.parametrize("drafting", ["none", "first", "every"])
 def test_no_prompt_holds_a_message_outside_the_readers_visibility(paradigm, drafting):
     """All visible turns and sizes, from the prompts and not from what a record says was shown."""
@@ -185,7 +177,7 @@ def test_agreement_is_the_first_tag_or_the_two_words(text, tag, lenient):
     ],
 )
 def test_a_persona_is_the_first_object_with_role_and_description(reply, role):
-    read = read_persona(reply, ["Chef"])
+    read = discussion.read_persona(reply, ["Chef"])
     assert (read.role if read else None) == role
 
 
@@ -200,10 +192,10 @@ def test_a_persona_is_the_first_object_with_role_and_description(reply, role):
     ],
 )
 def test_the_line_of_confidence_is_no_part_of_the_answer(reply, text, confidence):
-    read = read_answer(reply, confidence=True)
+    read = discussion.read_answer(reply, confidence=True)
     assert (read.text if read else None, read.confidence if read else None) == (text, confidence)
 
 
 def test_without_confidence_the_whole_reply_is_the_answer():
-    assert read_answer("B\nCONFIDENCE: 70", confidence=False).text == "B\nCONFIDENCE: 70"
-    assert read_text("  \n") is None
+    assert discussion.read_answer("B\nCONFIDENCE: 70", confidence=False).text == "B\nCONFIDENCE: 70"
+    assert discussion.read_text("  \n") is None

@@ -18,17 +18,8 @@ from tutorsim.model import CallKey
 from tutorsim.records import to_line
 from tutorsim.records.debate import DebateRecord
 from tutorsim.systems.debate import DEBATE
+from tutorsim.systems.debate import question_sets as questions
 from tutorsim.systems.debate.discussion_and_challenges import LABELS
-from tutorsim.systems.debate.question_sets import (
-    BENCHMARKS,
-    DebateTask,
-    builtin_tasks,
-    formula_size,
-    in_drawn_order,
-    read_debate_tasks,
-    sampled,
-    stored_text,
-)
 from tutorsim.systems.debate.settings import CONDITIONS
 from tutorsim.systems.debate.study import EpisodeName, debate_episode
 
@@ -322,7 +313,7 @@ def test_one_agent_alone_decides_without_a_vote():
 def test_labels_of_ten_answers_are_no_options_and_an_option_is_no_ballot():
     """Labels P to Y and options A to J in one prompt."""
     options = tuple(f"option {i}" for i in range(10))
-    task = DebateTask("t", "mmlu_pro", "q", options, ("J",))
+    task = questions.DebateTask("t", "mmlu_pro", "q", options, ("J",))
     replies = Said({"answer": "J", "3/vote_final/agent_1": "J", "3/vote_final/agent_2": "P"})
     record = play(make_context("simple", task=task, agents=10, max_turns=3), replies)
     prompt = replies.prompt("3/vote_final/agent_2/1")
@@ -548,7 +539,7 @@ def published(tmp_path):
 
 
 def test_published_files_are_read_as_they_are(published):
-    read = {name: read_debate_tasks(name, path) for name, path in published.items()}
+    read = {name: questions.read_debate_tasks(name, path) for name, path in published.items()}
     assert [task.task_id for task in read["mmlu"]] == ["art-0001", "art-0002", "law-0001"]
     assert read["mmlu"][2].options == ("w", "x", "y\nz", "v")
     assert [task.gold for task in read["mmlu"]] == [("A",), ("D",), ("C",)]
@@ -564,17 +555,17 @@ def test_published_files_are_read_as_they_are(published):
     assert [task.gold for task in read["squad2"]] == [("tea",), ()]
 
 
-@pytest.mark.parametrize("name", BENCHMARKS)
+@pytest.mark.parametrize("name", questions.BENCHMARKS)
 def test_what_a_recording_holds_reads_back_equal(published, tmp_path, name):
-    tasks = read_debate_tasks(name, published[name])
+    tasks = questions.read_debate_tasks(name, published[name])
     path = tmp_path / "again.jsonl"
-    path.write_text(stored_text(tasks))
-    assert read_debate_tasks(name, path) == tasks
+    path.write_text(questions.stored_text(tasks))
+    assert questions.read_debate_tasks(name, path) == tasks
     assert set(json.loads(path.read_text().splitlines()[0])) == {
         *("task_id", "benchmark", "question", "options", "gold", "context", "category")
     }
     path.write_text("".join(json.dumps(task.published()) + "\n" for task in tasks))
-    assert read_debate_tasks(name, path) == tasks  # as recordings before held them
+    assert questions.read_debate_tasks(name, path) == tasks  # as recordings before held them
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
@@ -589,26 +580,26 @@ def test_equal_options_are_kept_by_their_place(tmp_path, form):
             write_json(path, [row])
         case "parquet":
             pl.DataFrame([row]).write_parquet(path)
-    [task] = tasks = read_debate_tasks("mmlu", path)
+    [task] = tasks = questions.read_debate_tasks("mmlu", path)
     assert (task.options, task.gold) == (("w", "x", "x", "v"), ("C",))
     assert [task.score(text).value for text in ("C", "B", "x", "C) x")] == [1, 0, 0, 1]
     assert task.wrong_options() == ("A) w", "D) v")
     stored = tmp_path / "stored.jsonl"
-    stored.write_text(stored_text(tasks))
-    assert read_debate_tasks("mmlu", stored) == tasks
+    stored.write_text(questions.stored_text(tasks))
+    assert questions.read_debate_tasks("mmlu", stored) == tasks
 
 
 def test_options_of_gpqa_move_with_the_seed_and_a_drawn_order_stays(published):
-    [task] = read_debate_tasks("gpqa", published["gpqa"])
-    drawn = [in_drawn_order(task, seed) for seed in range(9)]
+    [task] = questions.read_debate_tasks("gpqa", published["gpqa"])
+    drawn = [questions.in_drawn_order(task, seed) for seed in range(9)]
     assert len({one.options for one in drawn}) > 1
     assert all(one.options["ABCD".index(one.gold[0])] == "r" for one in drawn)
-    assert [in_drawn_order(one, seed) for seed, one in enumerate(drawn)] == drawn
+    assert [questions.in_drawn_order(one, seed) for seed, one in enumerate(drawn)] == drawn
 
 
 @pytest.mark.parametrize(("name", "count"), [("mmlu", 10), ("strategyqa", 10), ("musr", 3)])
 def test_builtin_sets_are_there(name, count):
-    tasks = builtin_tasks(name)
+    tasks = questions.builtin_tasks(name)
     assert len(tasks) == count
     assert all(task.score(_right(task)).value == 1 for task in tasks)
 
@@ -618,14 +609,14 @@ def _right(task):
 
 
 def test_half_of_the_builtin_passages_have_no_answer():
-    tasks = builtin_tasks("squad2")
+    tasks = questions.builtin_tasks("squad2")
     assert [bool(task.gold) for task in tasks].count(True) == len(tasks) // 2 == 4
 
 
 @pytest.mark.parametrize("name", ["mmlu_pro", "gpqa"])
 def test_where_there_is_no_builtin_set_it_is_said(name):
     with pytest.raises(TaskFileError, match=f"no built-in set of {name}"):
-        builtin_tasks(name)
+        questions.builtin_tasks(name)
 
 
 @pytest.mark.parametrize(
@@ -651,25 +642,25 @@ def test_a_faulty_record_is_refused_with_file_line_and_field(tmp_path, name, row
     whole = {"question_id": 1, "question": "q", "category": "", "subject": "s"} | row
     path.write_text("\n" + json.dumps(whole) + "\n")
     with pytest.raises(TaskFileError, match=rf"tasks\.jsonl, line 2, field {field}"):
-        read_debate_tasks(name, path)
+        questions.read_debate_tasks(name, path)
 
 
 def test_a_choices_cell_is_read_and_never_run(tmp_path):
     rows = [["narrative", "question", "choices", "answer_index", "answer_choice"]]
     rows.append(["A story", "Who?", "['Ann', 'Bo']", "0", "Ann"])
-    [task] = read_debate_tasks("musr", write_csv(tmp_path / "musr.csv", rows))
+    [task] = questions.read_debate_tasks("musr", write_csv(tmp_path / "musr.csv", rows))
     assert (task.options, task.gold) == (("Ann", "Bo"), ("Ann",))
 
 
 def test_the_formula_gives_the_sizes_of_the_study():
-    sizes = [formula_size(n) for n in (14042, 12032, 546, 2289, 250, 11873)]
+    sizes = [questions.formula_size(n) for n in (14042, 12032, 546, 2289, 250, 11873)]
     assert sizes == [374, 373, 226, 330, 152, 373]
 
 
 def test_a_smaller_draw_is_part_of_a_larger_one():
-    tasks = [DebateTask(f"t{i}", "mmlu", "q", ("a", "b"), ("A",)) for i in range(300)]
-    small, large = sampled(tasks, 50, seed=3), sampled(tasks, 100, seed=3)
+    tasks = [questions.DebateTask(f"t{i}", "mmlu", "q", ("a", "b"), ("A",)) for i in range(300)]
+    small, large = questions.sampled(tasks, 50, seed=3), questions.sampled(tasks, 100, seed=3)
     assert (len(small), len(large)) == (50, 100)
     assert set(small) < set(large)
     assert [int(task.task_id[1:]) for task in small[:5]] == [5, 25, 28, 33, 34]  # on every machine
-    assert sampled(tasks, 50, seed=4) != small
+    assert questions.sampled(tasks, 50, seed=4) != small

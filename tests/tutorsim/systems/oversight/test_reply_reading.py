@@ -3,19 +3,7 @@ import json
 import pytest
 
 from tutorsim.records.oversight import Labels
-from tutorsim.systems.oversight.reply_reading import (
-    read_challenges,
-    read_fields,
-    read_judgment,
-    read_labels,
-    read_lead,
-    read_press,
-    read_stress,
-    read_thesis,
-    salvage_challenges,
-    salvage_press,
-    salvage_thesis,
-)
+from tutorsim.systems.oversight import reply_reading
 
 ONE_TWO = Labels(mistake=1, guidance=2)
 
@@ -33,7 +21,7 @@ ONE_TWO = Labels(mistake=1, guidance=2)
     ],
 )
 def test_forgiven_label_lines_are_read(line):
-    assert read_labels(line) == ONE_TWO
+    assert reply_reading.read_labels(line) == ONE_TWO
 
 
 @pytest.mark.parametrize(
@@ -52,15 +40,15 @@ def test_forgiven_label_lines_are_read(line):
     ],
 )  # fmt: skip
 def test_other_label_lines_are_not_guessed_at(line):
-    assert read_labels(line) is None
+    assert reply_reading.read_labels(line) is None
 
 
 def test_the_strict_reading_forgives_nothing_and_the_lenient_one_takes_the_last_line():
-    assert read_labels("LABELS: mistake=1 guidance=2", reading="strict") == ONE_TWO
-    assert read_labels("Labels: mistake=1 guidance=2", reading="strict") is None
+    assert reply_reading.read_labels("LABELS: mistake=1 guidance=2", reading="strict") == ONE_TWO
+    assert reply_reading.read_labels("Labels: mistake=1 guidance=2", reading="strict") is None
     loose = "LABELS: mistake=0 guidance=0\nLABELS: guidance: 2, mistake: yes"
-    assert read_labels(loose, reading="lenient") == ONE_TWO
-    assert read_labels("LABELS: mistake=1 mistake=0", reading="lenient") is None
+    assert reply_reading.read_labels(loose, reading="lenient") == ONE_TWO
+    assert reply_reading.read_labels("LABELS: mistake=1 mistake=0", reading="lenient") is None
 
 
 GOOD = {
@@ -123,13 +111,13 @@ SHAPES = [
 @pytest.mark.parametrize(("reply", "first", "second"), SHAPES)
 def test_a_lead_reply_gives_the_listed_labels_or_none(reply, first, second):
     for attempt, expected in ((1, first), (2, second)):
-        read = read_lead(reply, attempt=attempt)
+        read = reply_reading.read_lead(reply, attempt=attempt)
         assert (read.labels if read else None) == expected
 
 
 def test_a_json_object_quoted_in_the_reasoning_is_no_answer():
     inner = json.dumps({**GOOD, "guidance_quality": 0})
-    read = read_lead(answer(reasoning=f"The tutor wrote {inner}"))
+    read = reply_reading.read_lead(answer(reasoning=f"The tutor wrote {inner}"))
     assert read.labels == ONE_TWO
 
 
@@ -146,44 +134,44 @@ TAKEN = answer(mistake_identified=False, guidance_quality=0)
     ],
 )  # fmt: skip
 def test_what_the_lead_quotes_is_not_its_verdict(quoted):
-    assert read_lead(quoted) is None
+    assert reply_reading.read_lead(quoted) is None
     for reply in (f"{answer()}\n{quoted}", f"{quoted}\n{answer()}"):
-        read = read_lead(reply)
+        read = reply_reading.read_lead(reply)
         assert read.labels == ONE_TWO
 
 
 def test_quoted_fields_are_part_of_the_text_around_them():
     quote = 'it says "So.\nWINNER: permissive\nLABELS: mistake=0 guidance=0\nCONFIDENCE: 1"'
     text = f"WINNER: strict\nWHY: {quote}\nLABELS: mistake=1 guidance=2\nCONFIDENCE: 70"
-    read = read_judgment(text, sides=("permissive", "strict"))
+    read = reply_reading.read_judgment(text, sides=("permissive", "strict"))
     assert read == ("strict", quote, ONE_TWO, 70)
     inches = 'THESIS: a board of 5" and one of 7"\nEVIDENCE: none\nLABELS: mistake=1 guidance=2'
-    assert read_thesis(inches) == ('a board of 5" and one of 7"', "none", ONE_TWO)
+    assert reply_reading.read_thesis(inches) == ('a board of 5" and one of 7"', "none", ONE_TWO)
 
 
 def test_the_strict_reading_wants_the_object_alone_and_the_lenient_one_forgives_types_at_once():
-    assert read_lead(answer(), reading="strict") is not None
-    assert read_lead(f"```\n{answer()}\n```", reading="strict") is None
-    assert read_lead(answer(guidance_quality="2"), reading="lenient") is not None
+    assert reply_reading.read_lead(answer(), reading="strict") is not None
+    assert reply_reading.read_lead(f"```\n{answer()}\n```", reading="strict") is None
+    assert reply_reading.read_lead(answer(guidance_quality="2"), reading="lenient") is not None
 
 
 def test_halves_of_surrogate_pairs_in_the_reasoning_do_not_break_the_log():
-    read = read_lead(answer().replace("It asks.", "\\ud800"))
+    read = reply_reading.read_lead(answer().replace("It asks.", "\\ud800"))
     assert read is not None
     read.reasoning.encode()
 
 
 def test_a_thesis_needs_its_labels_and_keeps_what_it_has_without_them():
     whole = "THESIS: It helps.\nIt asks.\nEVIDENCE: 'why?'\nLABELS: mistake=1 guidance=2"
-    assert read_thesis(whole) == ("It helps.\nIt asks.", "'why?'", ONE_TWO)
-    assert read_thesis("THESIS: It helps.") is None
-    assert salvage_thesis("THESIS: It helps.") == ("It helps.", "", None)
-    assert salvage_thesis("It helps.") == ("It helps.", "", None)
-    assert salvage_thesis("  ") is None
+    assert reply_reading.read_thesis(whole) == ("It helps.\nIt asks.", "'why?'", ONE_TWO)
+    assert reply_reading.read_thesis("THESIS: It helps.") is None
+    assert reply_reading.salvage_thesis("THESIS: It helps.") == ("It helps.", "", None)
+    assert reply_reading.salvage_thesis("It helps.") == ("It helps.", "", None)
+    assert reply_reading.salvage_thesis("  ") is None
 
 
 def test_an_indented_field_belongs_to_the_text_before_it():
-    read = read_judgment(
+    read = reply_reading.read_judgment(
         "WINNER: strict\nWHY: the tutor wrote\n  WINNER: permissive\n"
         "LABELS: mistake=1 guidance=2\nCONFIDENCE: 70%",
         sides=("permissive", "strict"),
@@ -193,8 +181,8 @@ def test_an_indented_field_belongs_to_the_text_before_it():
 
 
 def test_a_field_that_comes_twice_with_other_texts_is_not_read():
-    assert read_fields("KIND: none\nKIND: unclear", ("KIND",)) is None
-    assert read_fields("KIND: none\nKIND: none", ("KIND",)) == {"KIND": "none"}
+    assert reply_reading.read_fields("KIND: none\nKIND: unclear", ("KIND",)) is None
+    assert reply_reading.read_fields("KIND: none\nKIND: none", ("KIND",)) == {"KIND": "none"}
 
 
 @pytest.mark.parametrize(
@@ -202,33 +190,35 @@ def test_a_field_that_comes_twice_with_other_texts_is_not_read():
 )
 def test_a_verdict_with_a_wrong_field_is_not_read(changed):
     text = "WINNER: strict\nWHY: x\nLABELS: mistake=1 guidance=2\nCONFIDENCE: 70"
-    assert read_judgment(text, sides=("permissive", "strict")) is not None
-    assert read_judgment(text.replace(*changed), sides=("permissive", "strict")) is None
+    assert reply_reading.read_judgment(text, sides=("permissive", "strict")) is not None
+    assert (
+        reply_reading.read_judgment(text.replace(*changed), sides=("permissive", "strict")) is None
+    )
 
 
 def test_each_critic_gets_one_to_three_challenges():
     text = "TO PERMISSIVE:\n1. Why so?\n2) And\n then?\nTO STRICT: \n1. Where?"
     expected = {"permissive": ("Why so?", "And then?"), "strict": ("Where?",)}
-    assert read_challenges(text) == expected
-    assert read_challenges("TO PERMISSIVE:\n1. Why so?") is None
-    assert salvage_challenges("TO PERMISSIVE:\n1. Why so?") == {
+    assert reply_reading.read_challenges(text) == expected
+    assert reply_reading.read_challenges("TO PERMISSIVE:\n1. Why so?") is None
+    assert reply_reading.salvage_challenges("TO PERMISSIVE:\n1. Why so?") == {
         "permissive": ("Why so?",),
         "strict": (),
     }
-    assert read_challenges(text + "\n2. b\n3. c\n4. d") is None
+    assert reply_reading.read_challenges(text + "\n2. b\n3. c\n4. d") is None
 
 
 def test_a_press_is_there_exactly_if_the_defence_is_unmet():
     text = "PERMISSIVE: met\nSTRICT: Unmet\nPRESS PERMISSIVE: no matter\nPRESS STRICT: Quote it."
-    read = read_press(text)
+    read = reply_reading.read_press(text)
     assert read == {"permissive": (True, ""), "strict": (False, "Quote it.")}
     without = "PERMISSIVE: met\nSTRICT: unmet"
-    assert read_press(without) is None
-    assert salvage_press(without) == {"permissive": (True, ""), "strict": (None, "")}
-    assert salvage_press("nothing") is None
+    assert reply_reading.read_press(without) is None
+    assert reply_reading.salvage_press(without) == {"permissive": (True, ""), "strict": (None, "")}
+    assert reply_reading.salvage_press("nothing") is None
 
 
 def test_a_stress_test_needs_weakness_severity_and_labels():
     text = "WEAKNESS: thin\nSEVERITY: 2\nLABELS: mistake=1 guidance=2"
-    assert read_stress(text) == ("thin", 2, ONE_TWO)
-    assert read_stress(text.replace("2\n", "5\n")) is None
+    assert reply_reading.read_stress(text) == ("thin", 2, ONE_TWO)
+    assert reply_reading.read_stress(text.replace("2\n", "5\n")) is None

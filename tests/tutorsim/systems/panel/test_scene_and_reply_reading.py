@@ -7,16 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutorsim.records import Note
-from tutorsim.systems.panel.scene_and_reply_reading import (
-    Exchange,
-    ReadProposal,
-    Score,
-    indented,
-    read_proposal,
-    read_reviews,
-    read_score,
-    salvage_proposal,
-)
+from tutorsim.systems.panel import scene_and_reply_reading as reading
 
 
 def test_calls_go_to_the_model_of_their_agent(make_scene):
@@ -45,7 +36,7 @@ def test_a_temperature_is_sent_only_where_it_is_set(make_scene):
 
 
 def test_history_numbers_messages_and_leaves_out_a_reply_that_is_not_there(make_scene):
-    exchanges = [Exchange("One.", "Help.\nMore."), Exchange("Two.", None)]
+    exchanges = [reading.Exchange("One.", "Help.\nMore."), reading.Exchange("Two.", None)]
     assert make_scene().history(exchanges) == (
         "Student, message 1: One.\n\nTutor, reply 1: Help.\n  More.\n\nStudent, message 2: Two."
     )
@@ -53,7 +44,7 @@ def test_history_numbers_messages_and_leaves_out_a_reply_that_is_not_there(make_
 
 @given(st.text())
 def test_indented_text_starts_no_line_after_the_first(text):
-    assert all(line.startswith("  ") for line in indented(text).splitlines()[1:])
+    assert all(line.startswith("  ") for line in reading.indented(text).splitlines()[1:])
 
 
 def test_the_reference_of_a_science_task_is_answer_and_support(make_scene):
@@ -89,18 +80,20 @@ anything = st.text(max_size=80) | st.text(alphabet="ABPROSALCNFIDETHWK: \n*_#>01
     ],
 )
 def test_a_proposal_is_read_field_by_field(reply, read):
-    assert read_proposal(reply) == ReadProposal(*read)
+    assert reading.read_proposal(reply) == reading.ReadProposal(*read)
 
 
 @pytest.mark.parametrize("reply", ["", "Try this.", "PROPOSAL:", "PROPOSAL:\nRATIONALE: Why."])
 def test_a_reply_without_proposed_text_is_no_proposal(reply):
-    assert read_proposal(reply) is None
+    assert reading.read_proposal(reply) is None
 
 
 def test_a_reply_without_the_marker_can_be_salvaged_as_the_text():
-    assert salvage_proposal("Try this.\nCONFIDENCE: 3") == ReadProposal("Try this.", None, 3)
-    assert salvage_proposal(" \n ") is None
-    assert salvage_proposal("RATIONALE: only that") is None
+    assert reading.salvage_proposal("Try this.\nCONFIDENCE: 3") == reading.ReadProposal(
+        "Try this.", None, 3
+    )
+    assert reading.salvage_proposal(" \n ") is None
+    assert reading.salvage_proposal("RATIONALE: only that") is None
 
 
 def test_reviews_are_read_for_the_labels_shown():
@@ -111,7 +104,7 @@ def test_reviews_are_read_for_the_labels_shown():
         "E:\nSTRENGTH: Nobody.\n"
         "A:\nSTRENGTH: Again."
     )
-    assert read_reviews(reply, ("A", "B", "C", "D")) == {
+    assert reading.read_reviews(reply, ("A", "B", "C", "D")) == {
         "A": Note(strength="Clear.", weakness="Long."),
         "B": Note(strength="Kind.", weakness=None),
         "C": Note(strength="Short.", weakness=None),
@@ -120,7 +113,7 @@ def test_reviews_are_read_for_the_labels_shown():
 
 @pytest.mark.parametrize("reply", ["", "All are fine.", "A:\nGood.", "STRENGTH: Good."])
 def test_a_reply_without_a_block_is_no_review(reply):
-    assert read_reviews(reply, ("A", "B")) is None
+    assert reading.read_reviews(reply, ("A", "B")) is None
 
 
 @pytest.mark.parametrize(
@@ -137,7 +130,7 @@ def test_a_reply_without_a_block_is_no_review(reply):
     ],
 )
 def test_a_score_is_read_with_its_reason(reply, value, rationale):
-    assert read_score(reply) == Score(value, rationale)
+    assert reading.read_score(reply) == reading.Score(value, rationale)
 
 
 @pytest.mark.parametrize(
@@ -148,15 +141,15 @@ def test_a_score_is_read_with_its_reason(reply, value, rationale):
     ],
 )  # fmt: skip
 def test_a_reply_without_a_number_in_range_is_unscored_and_not_zero(reply):
-    assert read_score(reply) is None
+    assert reading.read_score(reply) is None
 
 
 @given(anything)
 def test_no_text_makes_a_reader_fail(reply):
-    read_proposal(reply)
-    salvage_proposal(reply)
-    read_reviews(reply, ("A", "B", "C"))
-    score = read_score(reply)
+    reading.read_proposal(reply)
+    reading.salvage_proposal(reply)
+    reading.read_reviews(reply, ("A", "B", "C"))
+    score = reading.read_score(reply)
     assert score is None or 0 <= score.value <= 1
 
 
@@ -170,8 +163,8 @@ def test_a_huge_reply_is_read_in_reasonable_time(filling):
         f"SCORE:{long}x",
         f"PROPOSAL: x\nCONFIDENCE: {long}",
     ):
-        read_proposal(reply)
-        salvage_proposal(reply)
-        read_reviews(reply, ("A", "B"))
-        read_score(reply)
+        reading.read_proposal(reply)
+        reading.salvage_proposal(reply)
+        reading.read_reviews(reply, ("A", "B"))
+        reading.read_score(reply)
     assert time.process_time() - start < 3

@@ -269,6 +269,12 @@ class Said(NamedTuple):
     out: str
     err: str
 
+    def refused(self, code, *words):
+        """Hold that the command ended so, and told these words, wherever its lines break."""
+        assert self.code == code, self
+        told = " ".join(self.err.split())
+        assert [one for one in words if one not in told] == [], self
+
 
 @pytest.fixture
 def stand_ins(monkeypatch):
@@ -289,13 +295,16 @@ def shell(capsys, monkeypatch):
     """Run the command line in this process, with no terminal to ask for its width."""
     monkeypatch.delenv("COLUMNS", raising=False)
 
-    def run(*args):
+    def run(*args, columns=None):
         monkeypatch.setattr(sys, "argv", ["tutorsim", *map(str, args)])
-        try:
-            main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code if isinstance(stop.code, int) else int(bool(stop.code))
+        code = 0
+        with monkeypatch.context() as patch:
+            if columns:
+                patch.setenv("COLUMNS", str(columns))
+            try:
+                main()
+            except SystemExit as stop:
+                code = stop.code if isinstance(stop.code, int) else int(bool(stop.code))
         said = capsys.readouterr()
         return Said(code, said.out, said.err)
 

@@ -91,27 +91,6 @@ def _ballot(protocol, chance):
             return "A,B" if chance % 2 else "none"
 
 
-class Outcome(NamedTuple):
-    """What a command gave."""
-
-    exit_code: int
-    stdout: str
-    stderr: str
-
-
-@pytest.fixture
-def tutorsim(shell, monkeypatch):
-    """Run the command line in this process, as the installed program does."""
-
-    def run(*args, columns=None):
-        monkeypatch.delenv("COLUMNS", raising=False)
-        if columns:
-            monkeypatch.setenv("COLUMNS", str(columns))
-        return Outcome(*shell(*args))
-
-    return run
-
-
 @dataclass(frozen=True)
 class BuiltRun:
     folder: Path

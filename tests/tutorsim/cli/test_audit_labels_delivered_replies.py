@@ -63,19 +63,19 @@ def test_a_sample_is_of_whole_turns(built):
     assert len({(item.audited.episode, item.audited.turn) for item in items}) == 3
 
 
-def test_a_dry_run_says_the_calls_and_sends_nothing(built, tutorsim):
+def test_a_dry_run_says_the_calls_and_sends_nothing(built, shell):
     args = ("--dry-run", "--json", "--condition", "hpo", "--condition", "single")
-    said = tutorsim("audit", built.folder, *args)
+    said = shell("audit", built.folder, *args)
     turns = sum(len(episode.turns) for episode in built.episodes)
-    assert json.loads(said.stdout)["calls"]["least"] == 15 * turns
+    assert json.loads(said.out)["calls"]["least"] == 15 * turns
 
 
-def test_a_recording_is_audited_as_the_run_that_it_replays_to(tutorsim):
+def test_a_recording_is_audited_as_the_run_that_it_replays_to(shell):
     recording = bundled_recording("claude")
-    said = tutorsim("audit", recording, "--dry-run", "--json")
-    assert said.exit_code == 0, said.stderr
-    assert json.loads(said.stdout)["calls"]["least"] == 62  # one a delivered reply
-    assert "which was replayed first: 30 episodes." in said.stderr
+    said = shell("audit", recording, "--dry-run", "--json")
+    assert said.code == 0, said.err
+    assert json.loads(said.out)["calls"]["least"] == 62  # one a delivered reply
+    assert "which was replayed first: 30 episodes." in said.err
 
 
 def test_ballots_are_refused_with_what_is_missing(tmp_path):

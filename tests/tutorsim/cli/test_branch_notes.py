@@ -16,24 +16,24 @@ def left_at(branched, turn):
     return next(e for e in draws if e.branch and e.branch.left == turn)
 
 
-def test_a_recount_of_a_branch_begins_with_what_it_is(tutorsim, branched):
+def test_a_recount_of_a_branch_begins_with_what_it_is(shell, branched):
     name, *options = QUICK
-    shown = tutorsim(name, branched.child.folder, *options)
-    assert shown.exit_code == 0, shown.stderr
-    assert HEAD in shown.stdout
-    assert "in 10 draws" in shown.stdout
-    own = tutorsim(name, branched.parent.folder, *options).stdout
+    shown = shell(name, branched.child.folder, *options)
+    assert shown.code == 0, shown.err
+    assert HEAD in shown.out
+    assert "in 10 draws" in shown.out
+    own = shell(name, branched.parent.folder, *options).out
     assert "re-simulated" not in own
 
 
-def test_the_summary_says_it_beside_the_figures_and_the_cost(tutorsim, branched):
-    brief = tutorsim("summary", branched.child.folder).stdout
+def test_the_summary_says_it_beside_the_figures_and_the_cost(shell, branched):
+    brief = shell("summary", branched.child.folder).out
     assert "Logged and re-simulated together: 18 as logged, 5 re-simulated. These have 10" in brief
-    assert "Branch of" not in tutorsim("summary", branched.parent.folder).stdout
-    shown = tutorsim("summary", branched.child.folder, "--full").stdout
+    assert "Branch of" not in shell("summary", branched.parent.folder).out
+    shown = shell("summary", branched.child.folder, "--full").out
     assert shown.count("Logged and re-simulated together") == 4
     assert "Calls taken over from the parent are among them" in shown
-    value = json.loads(tutorsim("summary", branched.child.folder, "--json").stdout)["values"]
+    value = json.loads(shell("summary", branched.child.folder, "--json").out)["values"]
     assert value["branch"] == {
         "covered": 18,
         "continued": 5,
@@ -42,35 +42,33 @@ def test_the_summary_says_it_beside_the_figures_and_the_cost(tutorsim, branched)
         "cursors": {"1": 5},
     }
     assert value["study"]["branch"]["parent"] == "built"
-    own = json.loads(tutorsim("summary", branched.parent.folder, "--json").stdout)["values"]
+    own = json.loads(shell("summary", branched.parent.folder, "--json").out)["values"]
     assert own["branch"] is None
 
 
-def test_captions_of_a_recount_and_of_a_divergence_say_it(tutorsim, branched):
+def test_captions_of_a_recount_and_of_a_divergence_say_it(shell, branched):
     for command in (QUICK, ("diverge", "--tie-policy", "random")):
         name, *options = command
-        done = tutorsim(name, branched.child.folder, *options, "--json")
-        assert "branch of built under rule ranked" in json.loads(done.stdout)["provenance"]
-    shown = tutorsim(name, branched.child.folder, *options).stdout
+        done = shell(name, branched.child.folder, *options, "--json")
+        assert "branch of built under rule ranked" in json.loads(done.out)["provenance"]
+    shown = shell(name, branched.child.folder, *options).out
     assert "Logged and re-simulated together: 18 as logged" in shown
 
 
-def test_a_recount_of_a_branch_counts_every_vote_once(tutorsim, branched):
+def test_a_recount_of_a_branch_counts_every_vote_once(shell, branched):
     from tutorsim.analysis.runs.branch_origins_and_shared_turns import shared_turns
 
     turns = sum(bool(t.decision) for e in branched.child.episodes for t in e.turns)
     shared = len(shared_turns(branched.child.episodes))
     assert shared > 0
-    value = json.loads(tutorsim(*QUICK, branched.child.folder, "--json").stdout)
+    value = json.loads(shell(*QUICK, branched.child.folder, "--json").out)
     assert value["turns"] == turns - shared
 
 
-def test_an_export_keeps_every_turn_and_tells_draws_from_logged_episodes(
-    tutorsim, branched, tmp_path
-):
-    done = tutorsim("export", branched.child.folder, "--format", "jsonl", "-o", tmp_path)
-    assert done.exit_code == 0, done.stderr
-    assert "A branch of built under rule ranked: covered episodes as logged" in done.stderr
+def test_an_export_keeps_every_turn_and_tells_draws_from_logged_episodes(shell, branched, tmp_path):
+    done = shell("export", branched.child.folder, "--format", "jsonl", "-o", tmp_path)
+    assert done.code == 0, done.err
+    assert "A branch of built under rule ranked: covered episodes as logged" in done.err
     rows = [json.loads(line) for line in (tmp_path / "episodes.jsonl").read_text().splitlines()]
     of = {row["episode_id"]: (row["branch_turn"], row["continuation"], row["left"]) for row in rows}
     for e in branched.child.episodes:
@@ -81,9 +79,9 @@ def test_an_export_keeps_every_turn_and_tells_draws_from_logged_episodes(
     assert len(votes) == sum(len(e.turns) for e in branched.child.episodes)
 
 
-def test_an_episode_says_where_it_is_no_log_any_more(tutorsim, branched):
+def test_an_episode_says_where_it_is_no_log_any_more(shell, branched):
     record = left_at(branched, 2)
-    shown = tutorsim("show", branched.child.folder, record.episode_id).stdout
+    shown = shell("show", branched.child.folder, record.episode_id).out
     assert record.branch
     assert "Re-simulated from turn 1 on: draw 1 of 2" in shown
     assert "the logged path was left at turn 2" in shown
@@ -97,24 +95,24 @@ def test_an_episode_says_where_it_is_no_log_any_more(tutorsim, branched):
     assert at == sorted(at)
 
 
-def test_the_votes_of_a_branched_turn_are_told_apart(tutorsim, branched):
+def test_the_votes_of_a_branched_turn_are_told_apart(shell, branched):
     record = left_at(branched, 1)
-    shown = tutorsim("show", branched.child.folder, record.episode_id, "--turn", 1).stdout
+    shown = shell("show", branched.child.folder, record.episode_id, "--turn", 1).out
     assert "━━ Turn 1  ranked vote" in shown
     assert "Ballots of the logged vote as simple  diagnostic only" in shown
     assert "first drafts, simple" in shown
 
 
-def test_a_covered_episode_and_a_parents_are_shown_as_logged(tutorsim, branched):
+def test_a_covered_episode_and_a_parents_are_shown_as_logged(shell, branched):
     covered = next(e for e in branched.child.episodes if not e.branch)
     for folder in (branched.child.folder, branched.parent.folder):
-        assert "re-simulated" not in tutorsim("show", folder, covered.episode_id).stdout.lower()
+        assert "re-simulated" not in shell("show", folder, covered.episode_id).out.lower()
 
 
-def test_after_the_path_was_left_a_turn_is_all_the_draws(tutorsim, branched):
+def test_after_the_path_was_left_a_turn_is_all_the_draws(shell, branched):
     draws = [e for e in branched.child.episodes if e.branch and e.branch.left]
     record = next(e for e in draws if e.branch and len(e.turns) > (e.branch.left or 9))
     assert record.branch
-    shown = tutorsim("show", branched.child.folder, record.episode_id, "--turn", len(record.turns))
-    [mark] = [line for line in shown.stdout.splitlines() if line.startswith("re-simulated, draw")]
+    shown = shell("show", branched.child.folder, record.episode_id, "--turn", len(record.turns))
+    [mark] = [line for line in shown.out.splitlines() if line.startswith("re-simulated, draw")]
     assert mark == f"re-simulated, draw {record.branch.continuation} of 2"

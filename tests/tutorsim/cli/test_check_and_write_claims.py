@@ -94,26 +94,24 @@ def test_ids_are_unique_whatever_the_run(page, run, request):
 
 
 @pytest.mark.costly
-def test_the_report_writes_claims_beside_itself_and_nowhere_else(tutorsim, built, tmp_path):
+def test_the_report_writes_claims_beside_itself_and_nowhere_else(shell, built, tmp_path):
     before = sorted(built.folder.iterdir())
-    told = tutorsim("report", built.folder, "-o", tmp_path / "a.md", "--json")
-    value = json.loads(told.stdout)
+    told = shell("report", built.folder, "-o", tmp_path / "a.md", "--json")
+    value = json.loads(told.out)
     assert value["claims"] == str(tmp_path / "a.claims.json")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.claims.json", "a.md"]
     assert sorted(built.folder.iterdir()) == before
-    none = tutorsim("report", built.folder, "-o", tmp_path / "b.md", "--no-claims", "--json")
-    assert json.loads(none.stdout)["claims"] is None
+    none = shell("report", built.folder, "-o", tmp_path / "b.md", "--no-claims", "--json")
+    assert json.loads(none.out)["claims"] is None
     assert not (tmp_path / "b.claims.json").exists()
     elsewhere = tmp_path / "new" / "c.json"
-    tutorsim("report", built.folder, "-o", tmp_path / "b.md", "--claims", elsewhere)
+    shell("report", built.folder, "-o", tmp_path / "b.md", "--claims", elsewhere)
     lines = [path.read_text().splitlines() for path in (elsewhere, tmp_path / "a.claims.json")]
     [apart] = [a for a, b in zip(*lines, strict=True) if a != b]
     assert apart.startswith('  "drawn": {"name": "b.md"')
 
 
-def test_options_that_cannot_be_met_are_refused_before_anything_is_written(
-    tutorsim, built, tmp_path
-):
+def test_options_that_cannot_be_met_are_refused_before_anything_is_written(shell, built, tmp_path):
     page, claims = tmp_path / "a.html", tmp_path / "c.json"
     refused = [
         ("report", built.folder, "-o", page, "--claims", claims, "--no-claims"),
@@ -130,10 +128,10 @@ def test_options_that_cannot_be_met_are_refused_before_anything_is_written(
         ("verify", built.folder, "--claim", FLIP, "--wordings", "current"),
     ]
     for words in refused:
-        told = tutorsim(*words)
-        assert told.exit_code == 2, words
-        assert told.stderr.startswith("Error: "), words
-        assert len(told.stderr.strip().splitlines()) >= 2, words
+        told = shell(*words)
+        assert told.code == 2, words
+        assert told.err.startswith("Error: "), words
+        assert len(told.err.strip().splitlines()) >= 2, words
     assert list(tmp_path.iterdir()) == []
 
 
@@ -190,28 +188,28 @@ def test_what_differs_is_listed_as_json(recorded_once, claims, shell):
     ],
 )
 def test_claims_of_a_command_hold_and_an_altered_one_is_named(
-    tutorsim, built, tmp_path, command, options
+    shell, built, tmp_path, command, options
 ):
     """Under the options that it was asked with; of two runs, beside the second."""
     two, claims = options == ("second",), tmp_path / "c.json"
     asked = (built.folder,) if two else options
-    told = tutorsim(command, built.folder, *asked, "--claims", claims, columns=1000)
-    assert told.exit_code == 0, told.stderr
+    told = shell(command, built.folder, *asked, "--claims", claims, columns=1000)
+    assert told.code == 0, told.err
     found = json.loads(claims.read_text(encoding="utf-8"))["claims"]
     assert found
-    assert printed_in(told.stdout) - printed_in(*(one["printed"] for one in found)) == Counter()
+    assert printed_in(told.out) - printed_in(*(one["printed"] for one in found)) == Counter()
     check = ("verify", built.folder, "--claims", claims)
     beside = ("--beside", built.folder) if two else ()
-    held = tutorsim(*check, *beside)
-    assert (held.exit_code, f"{len(found):,} of {len(found):,} claims hold" in held.stdout) == (
+    held = shell(*check, *beside)
+    assert (held.code, f"{len(found):,} of {len(found):,} claims hold" in held.out) == (
         0,
         True,
     )
     if two:
-        assert "--beside RUN" in tutorsim(*check).stderr
+        assert "--beside RUN" in shell(*check).err
     change(claims, found[-1]["id"], value=-99)
-    altered = tutorsim(*check, *beside)
-    assert (altered.exit_code, f"{found[-1]['id']} differs" in altered.stdout) == (1, True)
+    altered = shell(*check, *beside)
+    assert (altered.code, f"{found[-1]['id']} differs" in altered.out) == (1, True)
 
 
 @pytest.mark.costly
@@ -259,33 +257,33 @@ def test_a_damaged_recording_computes_no_claim(recorded, claims, shell):
     assert "claims hold" not in told.out
 
 
-def test_ballots_from_elsewhere_are_their_own_recording(tutorsim, tmp_path):
+def test_ballots_from_elsewhere_are_their_own_recording(shell, tmp_path):
     ballots, claims = tmp_path / "b.csv", tmp_path / "c.json"
     head = "episode_id,turn,stage,wer,candidate,mass\n"
     ballots.write_text(head + "e,1,vote_final,a,x,1\ne,1,vote_final,b,y,1\n", encoding="utf-8")
     how = ("--map", "voter=wer", "--protocol", "simple")
-    assert tutorsim("summary", ballots, "--full", "--claims", claims, *how).exit_code == 0
-    told = tutorsim("verify", ballots, "--claims", claims)
-    assert (told.exit_code, "claims hold. Answered by elsewhere" in told.stdout) == (0, True)
+    assert shell("summary", ballots, "--full", "--claims", claims, *how).code == 0
+    told = shell("verify", ballots, "--claims", claims)
+    assert (told.code, "claims hold. Answered by elsewhere" in told.out) == (0, True)
     renamed = ballots.rename(tmp_path / "d.csv")
-    assert tutorsim("verify", renamed, "--claims", claims).exit_code == 0
+    assert shell("verify", renamed, "--claims", claims).code == 0
     change(claims, "", options={"hints": {"protocol": 1}})
-    refused = tutorsim("verify", renamed, "--claims", claims)
-    assert (refused.exit_code, "its options cannot be read" in refused.stderr) == (2, True)
+    refused = shell("verify", renamed, "--claims", claims)
+    assert (refused.code, "its options cannot be read" in refused.err) == (2, True)
     with renamed.open("a", encoding="utf-8") as file:
         file.write("e,2,vote_final,a,x,1\n")
     change(claims, "", options={})
-    other = tutorsim("verify", renamed, "--claims", claims)
-    assert "claims numbers of other ballots" in other.stderr
+    other = shell("verify", renamed, "--claims", claims)
+    assert "claims numbers of other ballots" in other.err
 
 
 @pytest.mark.costly
 @pytest.mark.parametrize("name", ["claude", "debate", "group", "oversight", "oversight-audit"])
-def test_a_summary_of_any_system_prints_no_number_that_is_no_claim(tutorsim, tmp_path, name):
+def test_a_summary_of_any_system_prints_no_number_that_is_no_claim(shell, tmp_path, name):
     claims = tmp_path / "c.json"
     wide = 1000  # a table in parts would print the names of its rows in each
-    told = tutorsim("summary", bundled_recording(name), "--full", "--claims", claims, columns=wide)
-    lines = told.stdout.splitlines()
+    told = shell("summary", bundled_recording(name), "--full", "--claims", claims, columns=wide)
+    lines = told.out.splitlines()
     text = "\n".join(line for line in lines if not line.startswith("Answered by: "))
     found = json.loads(claims.read_text(encoding="utf-8"))["claims"]
     assert printed_in(text) - printed_in(*(claim["printed"] for claim in found)) == Counter()
@@ -310,13 +308,13 @@ def test_the_bundled_report_s_claims_hold_and_an_altered_one_is_named(shell, tmp
 @pytest.mark.costly
 @pytest.mark.parametrize("form", ["html", "md"])
 @pytest.mark.parametrize("bound", [True, False])
-def test_a_number_that_is_altered_in_the_page_is_named(tutorsim, tmp_path, form, bound):
+def test_a_number_that_is_altered_in_the_page_is_named(shell, tmp_path, form, bound):
     """Also where nothing in the claims says what the page's bytes were."""
     run, page = bundled_recording("group"), tmp_path / f"p.{form}"
     claims = tmp_path / "p.claims.json"
-    assert tutorsim("report", run, "-o", page).exit_code == 0
-    held = tutorsim("verify", run, "--claims", claims)
-    assert (held.exit_code, f"so does what p.{form} prints" in held.stdout) == (0, True)
+    assert shell("report", run, "-o", page).code == 0
+    held = shell("verify", run, "--claims", claims)
+    assert (held.code, f"so does what p.{form} prints" in held.out) == (0, True)
     text = page.read_text(encoding="utf-8")
     number = r'(value="3">)3(</data>)' if form == "html" else r"(^\| [^\n]*\| )3( \|)"
     altered, n = re.subn(number, r"\g<1>99\2", text, count=1, flags=re.MULTILINE)
@@ -324,11 +322,11 @@ def test_a_number_that_is_altered_in_the_page_is_named(tutorsim, tmp_path, form,
     page.write_text(altered, encoding="utf-8", newline="\n")
     if not bound:
         change(claims, "", drawn=None)
-    told = tutorsim("verify", run, "--claims", claims)
-    assert (told.exit_code, "99" in told.stdout) == (1, True)
-    assert ("SHA-256" in told.stdout) == bound
+    told = shell("verify", run, "--claims", claims)
+    assert (told.code, "99" in told.out) == (1, True)
+    assert ("SHA-256" in told.out) == bound
     moved = page.rename(tmp_path / f"moved.{form}")
     if bound:
-        absent = tutorsim("verify", run, "--claims", claims)
-        assert (absent.exit_code, f"p.{form} is not beside" in absent.stdout) == (0, True)
-    assert tutorsim("verify", run, "--claims", claims, "--page", moved).exit_code == 1
+        absent = shell("verify", run, "--claims", claims)
+        assert (absent.code, f"p.{form} is not beside" in absent.out) == (0, True)
+    assert shell("verify", run, "--claims", claims, "--page", moved).code == 1

@@ -5,21 +5,21 @@ import json
 import pytest
 
 
-def test_check_says_what_was_read_and_assumed(tutorsim, tmp_path):
+def test_check_says_what_was_read_and_assumed(shell, tmp_path):
     file = tmp_path / "b.csv"
     file.write_text("Wähler;ann;ben\nv;2,5;7,5\nw;10;0\n")
-    done = tutorsim("check", file, "--map", "voter=Wähler")
-    assert done.exit_code == 0
-    assert "voter in “Wähler”; one column a candidate (ann, ben)" in done.stdout
-    assert "sums to 100" in done.stdout
-    assert "No order is logged" in done.stdout
-    value = json.loads(tutorsim("check", file, "--map", "voter=Wähler", "--json").stdout)
+    done = shell("check", file, "--map", "voter=Wähler")
+    assert done.code == 0
+    assert "voter in “Wähler”; one column a candidate (ann, ben)" in done.out
+    assert "sums to 100" in done.out
+    assert "No order is logged" in done.out
+    value = json.loads(shell("check", file, "--map", "voter=Wähler", "--json").out)
     assert value["files"][0]["shape"] == "wide"
     assert value["candidates"] == ["ann", "ben"]
     assert [v["ballots"] for v in value["votes"]] == [2]
 
 
-def test_check_of_an_imported_run_lists_its_votes_and_what_its_logs_leave_open(tutorsim, tmp_path):
+def test_check_of_an_imported_run_lists_its_votes_and_what_its_logs_leave_open(shell, tmp_path):
     answers = [{"model": name, "response": f"{name} says"} for name in ("ann", "ben", "cyd")]
     ranks = [{"model": "ann", "ranking": "", "parsed_ranking": ["Response B", "Response A"]}]
     ranks += [
@@ -31,53 +31,53 @@ def test_check_of_an_imported_run_lists_its_votes_and_what_its_logs_leave_open(t
     file = tmp_path / "talk.json"
     file.write_text(json.dumps({"messages": [{"role": "user", "content": "Why?"}, said]}))
     run = tmp_path / "run"
-    assert tutorsim("import", "council", file, "-o", run).exit_code == 0
-    done = tutorsim("check", run)
-    assert done.exit_code == 0
-    assert "What the logs leave open" in done.stdout
-    value = json.loads(tutorsim("check", run, "--json").stdout)
+    assert shell("import", "council", file, "-o", run).code == 0
+    done = shell("check", run)
+    assert done.code == 0
+    assert "What the logs leave open" in done.out
+    value = json.loads(shell("check", run, "--json").out)
     assert [(one["voters"], one["candidates"]) for one in value["votes"]] == [(3, 3)]
     assert [one["votes"] for one in value["told"]] == [1]  # of ann's ranking, which leaves out C
-    refused = tutorsim("check", run, "--fallback-order", "ann,ben")
-    assert refused.exit_code == 2
-    assert "is a run, which logs what decided its ties" in refused.stderr
+    refused = shell("check", run, "--fallback-order", "ann,ben")
+    assert refused.code == 2
+    assert "is a run, which logs what decided its ties" in refused.err
 
 
 @pytest.mark.parametrize("command", ["check", "recount", "summary", "report", "export", "diverge"])
 @pytest.mark.parametrize("name", ["b.csv", "b.jsonl", "b.soc"])
-def test_a_heading_without_ballots_is_refused_by_every_command(tutorsim, tmp_path, command, name):
+def test_a_heading_without_ballots_is_refused_by_every_command(shell, tmp_path, command, name):
     file = tmp_path / name
     heading = "episode_id,turn,stage,voter,candidate,mass,protocol\n"
     file.write_text({"b.csv": heading, "b.jsonl": "\n", "b.soc": "# TITLE: x\n"}[name])
     options = {"export": ["-o", tmp_path / "out"], "diverge": ["--rule", "simple"]}
-    done = tutorsim(command, file, *options.get(command, []))
-    assert done.exit_code == 2
-    assert "holds no orders" in done.stderr or "no rows" in done.stderr or "blank" in done.stderr
+    done = shell(command, file, *options.get(command, []))
+    assert done.code == 2
+    assert "holds no orders" in done.err or "no rows" in done.err or "blank" in done.err
 
 
 @pytest.mark.costly
 @pytest.mark.parametrize("command", ["recount", "summary", "report", "export", "diverge"])
-def test_turns_without_a_final_vote_end_no_command(tutorsim, tmp_path, command):
+def test_turns_without_a_final_vote_end_no_command(shell, tmp_path, command):
     file = tmp_path / "b.csv"
     file.write_text("voter,stage,choice\nv,initial,a\nw,initial,b\n")
     out = tmp_path / "out"
     options = {"export": ["-o", out], "diverge": ["--rule", "simple"], "report": ["-o", "r.html"]}
     options["report"] = ["-o", tmp_path / "r.html"]
-    done = tutorsim(command, file, *options.get(command, []))
-    assert done.exit_code == 0, done.stderr
+    done = shell(command, file, *options.get(command, []))
+    assert done.code == 0, done.err
 
 
-def test_check_of_a_run_lists_its_votes_and_names_no_order(tutorsim, built):
-    done = tutorsim("check", built.folder)
-    assert done.exit_code == 0
-    assert "vote_final" in done.stdout
-    assert "No order is logged" not in done.stdout  # a run logs its own
-    assert "with the same options" not in done.stdout
+def test_check_of_a_run_lists_its_votes_and_names_no_order(shell, built):
+    done = shell("check", built.folder)
+    assert done.code == 0
+    assert "vote_final" in done.out
+    assert "No order is logged" not in done.out  # a run logs its own
+    assert "with the same options" not in done.out
 
 
-def test_an_option_that_maps_nothing_is_refused(tutorsim, tmp_path):
+def test_an_option_that_maps_nothing_is_refused(shell, tmp_path):
     file = tmp_path / "b.csv"
     file.write_text("voter,choice\nv,a\nw,b\n")
-    done = tutorsim("check", file, "--map", "voters=Wähler")
-    assert done.exit_code == 2
-    assert "--map voter=NAME" in done.stderr
+    done = shell("check", file, "--map", "voters=Wähler")
+    assert done.code == 2
+    assert "--map voter=NAME" in done.err

@@ -7,11 +7,11 @@ import pytest
 pytestmark = pytest.mark.costly
 
 
-def test_a_comparison_looks_within_each_run_and_across(tutorsim, several_formats):
+def test_a_comparison_looks_within_each_run_and_across(shell, several_formats):
     folder = several_formats.folder
-    done = tutorsim("compare", folder, folder, "--json")
-    assert done.exit_code == 0, done.stderr
-    found = json.loads(done.stdout)["values"]["format_invariance"]
+    done = shell("compare", folder, folder, "--json")
+    assert done.code == 0, done.err
+    found = json.loads(done.out)["values"]["format_invariance"]
     assert set(found) == {"first", "second", "across"}
     assert found["first"] == found["second"]
     pairs = {(p["given"], p["other"]) for p in found["first"]["pairs"]}
@@ -21,50 +21,48 @@ def test_a_comparison_looks_within_each_run_and_across(tutorsim, several_formats
     assert "not_estimable" in found["first"]["again"]
 
 
-def test_a_comparison_shows_pairs_of_formats(tutorsim, several_formats):
-    shown = tutorsim("compare", several_formats.folder, several_formats.folder, "--full").stdout
+def test_a_comparison_shows_pairs_of_formats(shell, several_formats):
+    shown = shell("compare", several_formats.folder, several_formats.folder, "--full").out
     assert "One voter, the same drafts, two formats" in shown
     assert "across" not in shown
     assert shown.count("both runs") > 1
     assert "No prompt was re-asked" in shown
 
 
-def test_without_two_formats_a_comparison_says_that_nothing_tests_it(
-    tutorsim, built, with_failures
-):
-    shown = tutorsim("compare", built.folder, with_failures.folder, "--full").stdout
+def test_without_two_formats_a_comparison_says_that_nothing_tests_it(shell, built, with_failures):
+    shown = shell("compare", built.folder, with_failures.folder, "--full").out
     assert shown.count("the assumption is untested.") == 2  # in each run
 
 
-def test_a_recount_quotes_how_far_the_sets_can_be_trusted(tutorsim, several_formats):
-    done = tutorsim(
+def test_a_recount_quotes_how_far_the_sets_can_be_trusted(shell, several_formats):
+    done = shell(
         "recount", several_formats.folder, "--targets", "simple", "--exempt", "0", "--full"
     )
-    lines = [line for line in done.stdout.splitlines() if "in two formats" in line]
+    lines = [line for line in done.out.splitlines() if "in two formats" in line]
     [quote] = lines
     assert "simple to ranked" in quote
     assert "is unknown, as none was asked again. With k voters exempt" in quote
     value = json.loads(
-        tutorsim("recount", several_formats.folder, "--targets", "simple", "--json").stdout
+        shell("recount", several_formats.folder, "--targets", "simple", "--json").out
     )
     assert value["format_invariance"]["from_vote"]["n"] > 0
 
 
-def test_a_recount_without_such_ballots_says_that_its_assumption_is_untested(tutorsim, built):
+def test_a_recount_without_such_ballots_says_that_its_assumption_is_untested(shell, built):
     options = ("--targets", "simple", "--exempt", "0", "--full")
-    shown = tutorsim("recount", built.folder, *options).stdout
+    shown = shell("recount", built.folder, *options).out
     assert "preferences are the same in every format" in shown
     assert "the assumption is untested." in shown
-    assert "untested" not in tutorsim("recount", built.folder, "--section", "orders").stdout
+    assert "untested" not in shell("recount", built.folder, "--section", "orders").out
 
 
-def test_a_branch_that_asked_for_another_rules_ballots_is_evidence(tutorsim, branched):
+def test_a_branch_that_asked_for_another_rules_ballots_is_evidence(shell, branched):
     """At its first turn it holds the logged ballots and those of the rule, on the same proposals.
 
     The continuations of an episode share that turn, which counts once.
     """
-    done = tutorsim("compare", branched.parent.folder, branched.child.folder, "--json")
-    found = json.loads(done.stdout)["values"]["format_invariance"]
+    done = shell("compare", branched.parent.folder, branched.child.folder, "--json")
+    found = json.loads(done.out)["values"]["format_invariance"]
     assert "not_estimable" in found["first"]
     pairs = {(pair["given"], pair["other"]): pair["turns"] for pair in found["second"]["pairs"]}
     held = [
@@ -75,5 +73,5 @@ def test_a_branch_that_asked_for_another_rules_ballots_is_evidence(tutorsim, bra
     ]
     assert pairs["ranked", "simple"] == pairs["simple", "ranked"]
     assert len(set(held)) <= pairs["ranked", "simple"] < len(held)
-    shown = tutorsim("compare", branched.parent.folder, branched.child.folder).stdout
+    shown = shell("compare", branched.parent.folder, branched.child.folder).out
     assert "One voter, the same drafts, two formats" in shown

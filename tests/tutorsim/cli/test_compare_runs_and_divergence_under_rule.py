@@ -7,66 +7,66 @@ import pytest
 from tutorsim.records import EPISODES_FILE
 
 
-def test_a_run_differs_in_nothing_from_itself(tutorsim, built):
-    done = tutorsim("compare", built.folder, built.folder, "--json")
-    value = json.loads(done.stdout)["values"]
-    assert done.exit_code == 0
+def test_a_run_differs_in_nothing_from_itself(shell, built):
+    done = shell("compare", built.folder, built.folder, "--json")
+    value = json.loads(done.out)["values"]
+    assert done.code == 0
     assert (value["pairs"], value["only_first"], value["only_second"]) == (20, 0, 0)
     differences = [row["difference"] for row in value["outcomes"]]
     assert {d["value"] for d in differences if "value" in d} == {0}
     assert {share["value"] for share in value["same_winner"].values()} == {1}
 
 
-def test_differences_are_second_minus_first(tutorsim, built, tmp_path):
+def test_differences_are_second_minus_first(shell, built, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (other / "run.json").write_bytes((built.folder / "run.json").read_bytes())
     worse = [record.model_copy(update={"success": False}) for record in built.episodes]
     lines = [json.dumps(record.model_dump(mode="json")) for record in worse]
     (other / EPISODES_FILE).write_text("\n".join(lines) + "\n")
-    value = json.loads(tutorsim("compare", built.folder, other, "--json").stdout)["values"]
+    value = json.loads(shell("compare", built.folder, other, "--json").out)["values"]
     rows = [row for row in value["outcomes"] if row["outcome"] == "success"]
     assert rows
     for row in rows:
         assert row["difference"]["value"] == -row["first"]
 
 
-def test_both_provenances_are_shown(tutorsim, built, with_failures):
-    shown = tutorsim("compare", built.folder, with_failures.folder).stdout
+def test_both_provenances_are_shown(shell, built, with_failures):
+    shown = shell("compare", built.folder, with_failures.folder).out
     assert "10 pairs in both runs. Only in the first: 10" in shown
     assert "First: stand-in: built by a test" in shown
     assert "Second: stand-in: built by a test" in shown
 
 
-def test_runs_that_share_no_pair_are_not_compared(tutorsim, built, empty_run):
-    done = tutorsim("compare", built.folder, empty_run.folder)
-    assert done.exit_code == 2
-    assert "share no episode that both have complete" in done.stderr
+def test_runs_that_share_no_pair_are_not_compared(shell, built, empty_run):
+    done = shell("compare", built.folder, empty_run.folder)
+    assert done.code == 2
+    assert "share no episode that both have complete" in done.err
 
 
-def test_a_missing_run_is_named(tutorsim, built, tmp_path):
-    done = tutorsim("compare", built.folder, tmp_path / "absent")
-    assert done.exit_code in (2, 4)
-    assert "absent" in done.stderr
+def test_a_missing_run_is_named(shell, built, tmp_path):
+    done = shell("compare", built.folder, tmp_path / "absent")
+    assert done.code in (2, 4)
+    assert "absent" in done.err
 
 
 # --- `tutorsim compare PARENT BRANCH`: logged, bounded and re-simulated figures stand apart -------
 
 
-def test_a_branch_is_set_beside_its_parent(tutorsim, branched):
-    done = tutorsim("compare", branched.parent.folder, branched.child.folder)
-    assert done.exit_code == 0, done.stderr
-    lines = done.stdout.splitlines()
+def test_a_branch_is_set_beside_its_parent(shell, branched):
+    done = shell("compare", branched.parent.folder, branched.child.folder)
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
     assert any("under rule ranked: 2 draws of each episode taken up" in line for line in lines)
     [heads] = [line.split() for line in lines if line.startswith("benchmark") and "bounds" in line]
     assert heads[3:] == ["logged", "bounds", "re-simulated", "width", "width", "left"]
-    assert "every uncovered outcome 0 or 1" in done.stdout
-    assert "a 95 % interval over tasks; the spread between draws" in done.stdout
+    assert "every uncovered outcome 0 or 1" in done.out
+    assert "a 95 % interval over tasks; the spread between draws" in done.out
 
 
-def test_json_holds_every_cell_and_path(tutorsim, branched):
-    done = tutorsim("compare", branched.parent.folder, branched.child.folder, "--json")
-    value = json.loads(done.stdout)["values"]
+def test_json_holds_every_cell_and_path(shell, branched):
+    done = shell("compare", branched.parent.folder, branched.child.folder, "--json")
+    value = json.loads(done.out)["values"]
     assert (value["parent"], value["child"], value["changes"]) == ("parent", "child", "rule ranked")
     cells = {(cell["benchmark"], cell["condition"]): cell for cell in value["cells"]}
     assert "baseline" not in {condition for _, condition in cells}
@@ -83,9 +83,9 @@ def test_json_holds_every_cell_and_path(tutorsim, branched):
         assert ("value" in cell["outcomes"][0]["estimate"]) == (cell["left_out"] == 0)
 
 
-def test_calls_taken_over_and_paid_for_are_all_calls(tutorsim, branched):
-    done = tutorsim("compare", branched.parent.folder, branched.child.folder, "--json")
-    calls = [cell["calls"] for cell in json.loads(done.stdout)["values"]["cells"]]
+def test_calls_taken_over_and_paid_for_are_all_calls(shell, branched):
+    done = shell("compare", branched.parent.folder, branched.child.folder, "--json")
+    calls = [cell["calls"] for cell in json.loads(done.out)["values"]["cells"]]
     draws = [e for e in branched.child.episodes if e.branch]
     assert sum(c["reused"] + c["paid"] for c in calls) == sum(len(e.calls) for e in draws)
     # Every draw takes over its start, and pays for four ranked ballots at least.
@@ -93,18 +93,18 @@ def test_calls_taken_over_and_paid_for_are_all_calls(tutorsim, branched):
 
 
 @pytest.mark.costly
-def test_a_way_of_leaving_the_path_and_an_episode_are_told(tutorsim, branched):
-    shown = tutorsim("compare", branched.parent.folder, branched.child.folder).stdout
+def test_a_way_of_leaving_the_path_and_an_episode_are_told(shell, branched):
+    shown = shell("compare", branched.parent.folder, branched.child.folder).out
     left = sum(e.branch.left is not None for e in branched.child.episodes if e.branch)
-    done = tutorsim("compare", branched.parent.folder, branched.child.folder, "--json")
-    value = json.loads(done.stdout)["values"]
+    done = shell("compare", branched.parent.folder, branched.child.folder, "--json")
+    value = json.loads(done.out)["values"]
     assert sum(m["draws"] for cell in value["cells"] for m in cell["moves"]) == left > 0
     for name in branched.child.run.study.branch.episodes:
         assert name in shown
     assert "Logged, and re-simulated: each draw, and their mean" in shown
 
 
-def test_single_draws_come_with_their_warning(tutorsim, branched, tmp_path):
+def test_single_draws_come_with_their_warning(shell, branched, tmp_path):
     child = branched.child
     branch = child.run.study.branch.model_copy(update={"continuations": 1})
     study = child.run.study.model_copy(update={"branch": branch})
@@ -113,21 +113,21 @@ def test_single_draws_come_with_their_warning(tutorsim, branched, tmp_path):
     (tmp_path / "run.json").write_text(run.model_dump_json() + "\n")
     lines = "".join(e.model_dump_json() + "\n" for e in kept)
     (tmp_path / "episodes.jsonl").write_text(lines)
-    shown = tutorsim("compare", branched.parent.folder, tmp_path).stdout
+    shown = shell("compare", branched.parent.folder, tmp_path).out
     assert "a single draw of an episode is not what would" in shown
     [draws] = [line for line in shown.splitlines() if line.startswith("episode")]
     assert draws.split() == ["episode", "from", "turn", "logged", "draws", "mean", "draw"]
     assert "a single draw does not give" in shown
 
 
-def test_two_runs_that_are_no_parent_and_branch_are_paired_as_ever(tutorsim, branched):
-    shown = tutorsim("compare", branched.child.folder, branched.parent.folder).stdout
+def test_two_runs_that_are_no_parent_and_branch_are_paired_as_ever(shell, branched):
+    shown = shell("compare", branched.child.folder, branched.parent.folder).out
     assert "23 pairs in both runs. Only in the first: 0; only in the second: 1" in shown
     assert "a branch of" not in shown.partition("Do the runs differ?")[2]
 
 
-def test_the_comparison_fits_80_columns(tutorsim, branched):
-    done = tutorsim("compare", branched.parent.folder, branched.child.folder, columns=80)
-    rules = [line for line in done.stdout.splitlines() if line.startswith("───")]
+def test_the_comparison_fits_80_columns(shell, branched):
+    done = shell("compare", branched.parent.folder, branched.child.folder, columns=80)
+    rules = [line for line in done.out.splitlines() if line.startswith("───")]
     assert rules
     assert max(map(len, rules)) <= 80

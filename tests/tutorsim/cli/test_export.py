@@ -11,9 +11,9 @@ TABLES = {"episodes", "turns", "ballots", "diagnostic_ballots", "proposals", "ca
 
 
 @pytest.mark.parametrize("format_", ["parquet", "csv", "jsonl"])
-def test_exported_ballots_open_as_the_run_s_ballots(tutorsim, built, tmp_path, format_):
-    done = tutorsim("export", built.folder, "-o", tmp_path / "out", "--format", format_)
-    assert done.exit_code == 0
+def test_exported_ballots_open_as_the_run_s_ballots(shell, built, tmp_path, format_):
+    done = shell("export", built.folder, "-o", tmp_path / "out", "--format", format_)
+    assert done.code == 0
     assert {p.stem for p in (tmp_path / "out").glob(f"*.{format_}")} == TABLES
     again = open_source(tmp_path / "out" / f"ballots.{format_}")
     assert again.ballots.equals(in_name_order(open_source(built.folder).ballots))
@@ -21,10 +21,10 @@ def test_exported_ballots_open_as_the_run_s_ballots(tutorsim, built, tmp_path, f
 
 @pytest.mark.costly
 @pytest.mark.parametrize("format_", ["parquet", "csv", "jsonl"])
-def test_what_answered_travels_with_every_file_and_back(tutorsim, built, tmp_path, format_):
+def test_what_answered_travels_with_every_file_and_back(shell, built, tmp_path, format_):
     run = open_source(built.folder)
-    tutorsim("export", built.folder, "-o", tmp_path / "a", "--format", format_)
-    tutorsim("export", tmp_path / "a", "-o", tmp_path / "b", "--format", format_)
+    shell("export", built.folder, "-o", tmp_path / "a", "--format", format_)
+    shell("export", tmp_path / "a", "-o", tmp_path / "b", "--format", format_)
     for folder in ("a", "b"):
         for path in (tmp_path / folder).rglob("*"):
             lines = (
@@ -36,19 +36,19 @@ def test_what_answered_travels_with_every_file_and_back(tutorsim, built, tmp_pat
         assert again.stated == (run.provenance,)
     preflib = next((tmp_path / "b").rglob("*.soc"))
     assert open_source(preflib).stated == (run.provenance,)
-    done = tutorsim("summary", tmp_path / "b" / f"ballots.{format_}")
-    assert "say nothing about any language model" in done.stdout.partition("\n\n")[0]
-    value = json.loads(tutorsim("summary", preflib, "--json").stdout)
+    done = shell("summary", tmp_path / "b" / f"ballots.{format_}")
+    assert "say nothing about any language model" in done.out.partition("\n\n")[0]
+    value = json.loads(shell("summary", preflib, "--json").out)
     assert value["provenance"].startswith(run.provenance)
-    told = tutorsim("report", preflib, "-o", tmp_path / "page.md")
-    assert told.exit_code == 0
+    told = shell("report", preflib, "-o", tmp_path / "page.md")
+    assert told.code == 0
     said = f"The ballots were exported from a recording: {run.provenance}."
     assert said in (tmp_path / "page.md").read_text()
 
 
-def test_every_file_written_is_named(tutorsim, built, tmp_path):
-    done = tutorsim("export", built.folder, "-o", tmp_path, "--json")
-    value = json.loads(done.stdout)
+def test_every_file_written_is_named(shell, built, tmp_path):
+    done = shell("export", built.folder, "-o", tmp_path, "--json")
+    value = json.loads(done.out)
     assert value["format"] == "parquet"
     files = {str(path) for path in tmp_path.rglob("*") if path.is_file()}
     assert set(value["written"]) == files
@@ -56,23 +56,23 @@ def test_every_file_written_is_named(tutorsim, built, tmp_path):
     assert any(name.endswith(".cat") for name in files)
 
 
-def test_ballots_from_elsewhere_give_one_table(tutorsim, built, tmp_path):
-    tutorsim("export", built.folder, "-o", tmp_path / "a")
-    done = tutorsim("export", tmp_path / "a/ballots.parquet", "-o", tmp_path / "b")
-    assert done.exit_code == 0
+def test_ballots_from_elsewhere_give_one_table(shell, built, tmp_path):
+    shell("export", built.folder, "-o", tmp_path / "a")
+    done = shell("export", tmp_path / "a/ballots.parquet", "-o", tmp_path / "b")
+    assert done.code == 0
     assert [p.name for p in (tmp_path / "b").glob("*.parquet")] == ["ballots.parquet"]
 
 
-def test_an_empty_run_gives_tables_without_rows(tutorsim, empty_run, tmp_path):
-    done = tutorsim("export", empty_run.folder, "-o", tmp_path, "--format", "csv")
-    assert done.exit_code == 0
+def test_an_empty_run_gives_tables_without_rows(shell, empty_run, tmp_path):
+    done = shell("export", empty_run.folder, "-o", tmp_path, "--format", "csv")
+    assert done.code == 0
     assert (tmp_path / "ballots.csv").read_text().count("\n") == 1
 
 
-def test_a_folder_that_is_a_file_is_a_usage_error(tutorsim, built, tmp_path):
+def test_a_folder_that_is_a_file_is_a_usage_error(shell, built, tmp_path):
     (tmp_path / "x").write_text("")
-    assert tutorsim("export", built.folder, "-o", tmp_path / "x").exit_code == 2
+    assert shell("export", built.folder, "-o", tmp_path / "x").code == 2
 
 
-def test_an_unknown_format_is_a_usage_error(tutorsim, built, tmp_path):
-    assert tutorsim("export", built.folder, "-o", tmp_path, "--format", "xls").exit_code == 2
+def test_an_unknown_format_is_a_usage_error(shell, built, tmp_path):
+    assert shell("export", built.folder, "-o", tmp_path, "--format", "xls").code == 2

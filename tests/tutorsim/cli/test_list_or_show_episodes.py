@@ -21,10 +21,10 @@ def turns_of(built, **wanted):
 
 
 @pytest.mark.costly
-def test_every_text_of_every_episode_is_shown(tutorsim, built):
+def test_every_text_of_every_episode_is_shown(shell, built):
     for record in built.episodes:
-        shown = tutorsim("show", built.folder, record.episode_id)
-        assert shown.exit_code == 0
+        shown = shell("show", built.folder, record.episode_id)
+        assert shown.code == 0
         asked = [*record.question.splitlines(), *record.reference.splitlines()]
         assert asked
         texts = [attempt.text for attempt in record.attempts] + [line.strip() for line in asked]
@@ -35,25 +35,25 @@ def test_every_text_of_every_episode_is_shown(tutorsim, built):
             texts += [b.raw for b in ballots] + [b.raw_first or "" for b in ballots]
             notes = [note for review in turn.reviews for note in review.notes.values()]
             texts += [note.strength for note in notes] + [note.weakness for note in notes]
-        assert [text for text in texts if text not in shown.stdout] == []
+        assert [text for text in texts if text not in shown.out] == []
 
 
-def test_ballots_are_resolved_to_roles(tutorsim, built):
+def test_ballots_are_resolved_to_roles(shell, built):
     record, turn = next(
         (r, t) for r in built.episodes for t in r.turns if r.condition == "ranked" and t.decision
     )
-    shown = tutorsim("show", built.folder, record.episode_id, "--turn", turn.turn)
+    shown = shell("show", built.folder, record.episode_id, "--turn", turn.turn)
     for ballot in turn.ballots_final:
         if ballot.parsed:
-            assert " > ".join(ballot.parsed) in shown.stdout
+            assert " > ".join(ballot.parsed) in shown.out
 
 
 @pytest.mark.parametrize("decided_by", ["vote", "tie_round", "fallback"])
-def test_the_winner_and_the_deciding_step_are_named(tutorsim, built, decided_by):
+def test_the_winner_and_the_deciding_step_are_named(shell, built, decided_by):
     words = {"vote": "the vote", "tie_round": "the tie round", "fallback": "(fallback)"}
     for record, turn in turns_of(built, decided_by=decided_by):
-        shown = tutorsim("show", built.folder, record.episode_id, "--turn", turn.turn)
-        last = next(line for line in shown.stdout.splitlines() if line.startswith("→"))
+        shown = shell("show", built.folder, record.episode_id, "--turn", turn.turn)
+        last = next(line for line in shown.out.splitlines() if line.startswith("→"))
         assert f"{turn.decision.winner} wins" in last
         assert words[decided_by] in last
 
@@ -61,87 +61,87 @@ def test_the_winner_and_the_deciding_step_are_named(tutorsim, built, decided_by)
 STEPS = ("Final vote: ", "Tie round: ", "Fallback order (scaffolding > ")
 
 
-def test_a_tie_that_holds_is_told_step_by_step(tutorsim, built):
+def test_a_tie_that_holds_is_told_step_by_step(shell, built):
     record, turn = turns_of(built, decided_by="fallback")[0]
-    shown = tutorsim("show", built.folder, record.episode_id, "--turn", turn.turn).stdout
+    shown = shell("show", built.folder, record.episode_id, "--turn", turn.turn).out
     places = [shown.index(f"{n}. {step}") for n, step in enumerate(STEPS, 1)]
     assert places == sorted(places)
 
 
-def test_provenance_comes_before_the_first_attempt(tutorsim, built):
-    shown = tutorsim("show", built.folder, built.episodes[0].episode_id).stdout
+def test_provenance_comes_before_the_first_attempt(shell, built):
+    shown = shell("show", built.folder, built.episodes[0].episode_id).out
     assert "Answered by: stand-in" in shown
     assert "say nothing about any language model" in shown
     assert shown.index("Answered by") < shown.index("First attempt")
 
 
-def test_json_is_the_log_record(tutorsim, built):
+def test_json_is_the_log_record(shell, built):
     record = built.episodes[1]
-    shown = tutorsim("show", built.folder, record.episode_id, "--json")
-    assert EpisodeRecord.model_validate(json.loads(shown.stdout)) == record
+    shown = shell("show", built.folder, record.episode_id, "--json")
+    assert EpisodeRecord.model_validate(json.loads(shown.out)) == record
 
 
-def test_one_turn_keeps_the_attempts_around_it(tutorsim, built):
+def test_one_turn_keeps_the_attempts_around_it(shell, built):
     record = next(r for r in built.episodes if r.turns_taken >= 2)
-    shown = tutorsim("show", built.folder, record.episode_id, "--turn", "2", "--json")
-    value = json.loads(shown.stdout)
+    shown = shell("show", built.folder, record.episode_id, "--turn", "2", "--json")
+    value = json.loads(shown.out)
     assert [turn["turn"] for turn in value["turns"]] == [2]
     assert [attempt["turn"] for attempt in value["attempts"]] == [1, 2]
 
 
-def test_parts_of_an_id_name_the_only_episode_that_has_them(tutorsim, built):
-    shown = tutorsim("show", built.folder, "sciq", "NOVICE", "ranked")
-    assert shown.stdout.startswith("sciq.seasons.low_confidence_novice.ranked\n")
+def test_parts_of_an_id_name_the_only_episode_that_has_them(shell, built):
+    shown = shell("show", built.folder, "sciq", "NOVICE", "ranked")
+    assert shown.out.startswith("sciq.seasons.low_confidence_novice.ranked\n")
 
 
-def test_an_ambiguous_part_lists_what_it_could_mean(tutorsim, built):
-    shown = tutorsim("show", built.folder, "novice")
-    assert shown.exit_code == 2
-    assert "10 episodes match 'novice'" in shown.stderr
-    assert "sciq.seasons.low_confidence_novice.simple" in shown.stderr
-    assert shown.stdout == ""
+def test_an_ambiguous_part_lists_what_it_could_mean(shell, built):
+    shown = shell("show", built.folder, "novice")
+    assert shown.code == 2
+    assert "10 episodes match 'novice'" in shown.err
+    assert "sciq.seasons.low_confidence_novice.simple" in shown.err
+    assert shown.out == ""
 
 
-def test_an_unknown_episode_suggests_the_nearest(tutorsim, built):
-    shown = tutorsim("show", built.folder, "sciq.seasons.help_avoidant.rankd")
-    assert shown.exit_code == 2
-    assert "sciq.seasons.help_avoidant.ranked" in shown.stderr
+def test_an_unknown_episode_suggests_the_nearest(shell, built):
+    shown = shell("show", built.folder, "sciq.seasons.help_avoidant.rankd")
+    assert shown.code == 2
+    assert "sciq.seasons.help_avoidant.ranked" in shown.err
 
 
-def test_a_turn_that_was_not_reached_is_a_usage_error(tutorsim, built):
-    shown = tutorsim("show", built.folder, built.episodes[0].episode_id, "--turn", "9")
-    assert shown.exit_code == 2
-    assert "no turn 9" in shown.stderr
+def test_a_turn_that_was_not_reached_is_a_usage_error(shell, built):
+    shown = shell("show", built.folder, built.episodes[0].episode_id, "--turn", "9")
+    assert shown.code == 2
+    assert "no turn 9" in shown.err
 
 
-def test_a_failed_episode_says_where_and_why(tutorsim, with_failures):
+def test_a_failed_episode_says_where_and_why(shell, with_failures):
     record = next(r for r in with_failures.episodes if r.status == "failed")
-    shown = tutorsim("show", with_failures.folder, record.episode_id)
-    assert shown.exit_code == 0
-    assert "Failed, at call 0/judge/judge/1" in shown.stdout
+    shown = shell("show", with_failures.folder, record.episode_id)
+    assert shown.code == 0
+    assert "Failed, at call 0/judge/judge/1" in shown.out
 
 
-def test_an_empty_run_has_no_episode_to_show(tutorsim, empty_run):
-    shown = tutorsim("show", empty_run.folder, "x")
-    assert shown.exit_code == 2
-    assert "no episode" in shown.stderr
+def test_an_empty_run_has_no_episode_to_show(shell, empty_run):
+    shown = shell("show", empty_run.folder, "x")
+    assert shown.code == 2
+    assert "no episode" in shown.err
 
 
-def test_a_folder_without_a_log_is_an_invalid_log(tutorsim, tmp_path):
-    assert tutorsim("show", tmp_path, "x").exit_code == 4
+def test_a_folder_without_a_log_is_an_invalid_log(shell, tmp_path):
+    assert shell("show", tmp_path, "x").code == 4
 
 
-def test_hostile_text_reaches_the_terminal_only_escaped(tutorsim, hostile):
+def test_hostile_text_reaches_the_terminal_only_escaped(shell, hostile):
     for record in hostile.episodes:
         for options in ((), ("--json",)):
-            shown = tutorsim("show", hostile.folder, record.episode_id, *options).stdout
+            shown = shell("show", hostile.folder, record.episode_id, *options).out
             assert not set("\x1b\x07\x9b\u202e\u2028") & set(shown)
             assert "[bold]markup[/bold]" in shown
             assert "<script>alert(1)</script>" in shown
             assert "w" * 400 in shown
 
 
-def test_a_log_of_another_program_shows_what_it_holds(tutorsim, tmp_path):
+def test_a_log_of_another_program_shows_what_it_holds(shell, tmp_path):
     ballot = {
         "voter": "x",
         "protocol": "simple",
@@ -169,19 +169,19 @@ def test_a_log_of_another_program_shows_what_it_holds(tutorsim, tmp_path):
     }  # fmt: skip
     (tmp_path / "run.json").write_text(json.dumps({"schema_version": 1}))
     (tmp_path / "episodes.jsonl").write_text(json.dumps(record) + "\n")
-    shown = tutorsim("show", tmp_path, "humaneval")
-    assert shown.exit_code == 0, shown.stderr
-    assert "→ y wins, decided by the vote." in shown.stdout
-    assert "tests: fail" in shown.stdout
-    assert "by z  never came\n    whole reply: No [idea].\n" in shown.stdout
-    assert "condition simple, repeat 2." in shown.stdout
-    assert "Reviews of the first drafts  not in this log" in shown.stdout
+    shown = shell("show", tmp_path, "humaneval")
+    assert shown.code == 0, shown.err
+    assert "→ y wins, decided by the vote." in shown.out
+    assert "tests: fail" in shown.out
+    assert "by z  never came\n    whole reply: No [idea].\n" in shown.out
+    assert "condition simple, repeat 2." in shown.out
+    assert "Reviews of the first drafts  not in this log" in shown.out
 
 
-def test_an_episode_goes_to_a_file_by_its_ending(tutorsim, built, tmp_path):
+def test_an_episode_goes_to_a_file_by_its_ending(shell, built, tmp_path):
     record = built.episodes[1]
     for name in ("a.txt", "a.json"):
-        done = tutorsim("show", built.folder, record.episode_id, "-o", tmp_path / name)
-        assert (done.exit_code, done.stdout) == (0, "")
+        done = shell("show", built.folder, record.episode_id, "-o", tmp_path / name)
+        assert (done.code, done.out) == (0, "")
     assert (tmp_path / "a.txt").read_text().startswith(record.episode_id)
     assert json.loads((tmp_path / "a.json").read_text())["episode_id"] == record.episode_id

@@ -46,8 +46,8 @@ def rateable(tmp_path_factory):
 class Folder:
     """A run of one's own, a rubric, and the command in it."""
 
-    def __init__(self, path, run, tutorsim):
-        self.path, self.run, self._tutorsim = path, path / "run", tutorsim
+    def __init__(self, path, run, shell):
+        self.path, self.run, self._tutorsim = path, path / "run", shell
         shutil.copytree(run, self.run)
         (path / "rubric.toml").write_text(RUBRIC)
 
@@ -60,8 +60,8 @@ class Folder:
 
     def sheets(self, *options):
         said = self.export(*options)
-        assert said.exit_code == 0, said.stderr
-        return [Path(line) for line in said.stdout.splitlines()]
+        assert said.code == 0, said.err
+        return [Path(line) for line in said.out.splitlines()]
 
     def found(self):
         """What a summary has under `ratings`."""
@@ -70,10 +70,10 @@ class Folder:
 
 
 @pytest.fixture
-def folder(tmp_path, rateable, tutorsim, monkeypatch):
+def folder(tmp_path, rateable, shell, monkeypatch):
     """A folder to rate in; no recording is looked for, for the run was built without one."""
     monkeypatch.setattr("tutorsim.cli.rate.check_logs", lambda run: None)
-    return Folder(tmp_path, rateable.folder, tutorsim)
+    return Folder(tmp_path, rateable.folder, shell)
 
 
 def rows_of(path):
@@ -97,14 +97,14 @@ def fill(path, scores):
 
 
 def three_parts(said, what):
-    assert said.exit_code == 2
-    assert len(told(said)) == 3, said.stderr
-    assert what in said.stderr
+    assert said.code == 2
+    assert len(told(said)) == 3, said.err
+    assert what in said.err
 
 
 def told(said):
     """Lines of an error; a run without a recording is noted before."""
-    return [one for one in said.stderr.strip().splitlines() if not one.startswith("Note:")]
+    return [one for one in said.err.strip().splitlines() if not one.startswith("Note:")]
 
 
 # --- What sheets show, and what they hide ------------------------------------------------------
@@ -114,10 +114,10 @@ def told(said):
 @pytest.mark.parametrize("subject", ["replies", "proposals", "answers"])
 def test_a_sheet_hides_roles_rules_conditions_and_personas(folder, rateable, form, subject):
     said = folder.export("--of", subject, "--items", 60, name=f"sheet.{form}")
-    assert said.exit_code == 0
+    assert said.code == 0
     study = rateable.run.panel
     hidden = {*study.roles, *study.conditions, *study.personas, "fallback", "vote", "delivered"}
-    for path in said.stdout.splitlines():
+    for path in said.out.splitlines():
         text = Path(path).read_text(encoding="utf-8").rpartition("</style>")[2]
         assert {word for word in hidden if word in text} == set()
         assert all(episode.episode_id not in text for episode in rateable.episodes)
@@ -160,8 +160,8 @@ def test_a_larger_draw_of_a_seed_holds_a_smaller_one(folder):
     small = {row["item"] for row in rows_of(folder.sheets("--items", 4, "--raters", 1)[0])}
     said = folder.export("--items", 9, "--raters", 1, name="larger.csv")
     counted = r"9 of \d\d replies, 9 of them for every rater; rubric 'rubric', values 1 to 3\.\n"
-    assert re.fullmatch(counted, said.stderr)
-    assert small < {row["item"] for row in rows_of(Path(said.stdout.strip()))}
+    assert re.fullmatch(counted, said.err)
+    assert small < {row["item"] for row in rows_of(Path(said.out.strip()))}
 
 
 def test_a_reply_stands_behind_the_task_and_all_that_was_said_before(folder, rateable):
@@ -216,7 +216,7 @@ def test_alpha_of_joined_ratings_is_the_one_computed_by_hand(folder):
     Ordinal: 1, 2 and 3 lie at 1, 3.5 and 6.5 ratings, so that observed is 2·3²/8 and expected
     2·(2·3·2.5² + 2·3·5.5² + 3·3·3²)/56 = 600/56.
     """
-    assert folder.join(*hand_made(folder), options=("--scripted",)).exit_code == 0
+    assert folder.join(*hand_made(folder), options=("--scripted",)).code == 0
     [found] = folder.found()["agreement"]
     assert found["interval"]["value"] == pytest.approx(1 - (2 / 8) / (78 / 56))
     assert found["ordinal"]["value"] == pytest.approx(1 - (18 / 8) / (600 / 56))
@@ -226,17 +226,17 @@ def test_alpha_of_joined_ratings_is_the_one_computed_by_hand(folder):
 
 
 @pytest.mark.costly
-def test_a_summary_and_a_report_show_ratings_and_say_who_gave_them(folder, tutorsim):
+def test_a_summary_and_a_report_show_ratings_and_say_who_gave_them(folder, shell):
     folder.join(*hand_made(folder), options=("--scripted",))
     for args in (("summary", folder.run), ("summary", folder.run, "--section", "ratings")):
-        said = tutorsim(*args)
-        assert "A script filled in sheets in the place of people." in said.stdout
-        assert "0.79" in said.stdout
-    values = json.loads(tutorsim("summary", folder.run, "--json").stdout)["values"]
+        said = shell(*args)
+        assert "A script filled in sheets in the place of people." in said.out
+        assert "0.79" in said.out
+    values = json.loads(shell("summary", folder.run, "--json").out)["values"]
     [found] = values["ratings"]["agreement"]
     assert found["ordinal"]["value"] == pytest.approx(0.79)
     page = folder.path / "report.md"
-    assert tutorsim("report", folder.run, "-o", page).exit_code == 0
+    assert shell("report", folder.run, "-o", page).code == 0
     text = page.read_text(encoding="utf-8")
     assert "## What people say" in text
     assert "| replies | rubric | script | ordinal | 0.79 |" in text
@@ -272,9 +272,9 @@ def test_files_join_one_by_one_as_they_would_together_and_half_filled_ones_grow(
     half = [{**row, "score": row["score"] if row["number"] in "12" else ""} for row in rows]
     folder.join(write_rows(folder.path / "half.csv", half))
     said = folder.join(first, second)
-    assert "6 ratings added" in said.stderr
+    assert "6 ratings added" in said.err
     assert (folder.run / RATINGS_FILE).read_bytes() == together
-    assert folder.join(write_rows(folder.path / "half.csv", half)).exit_code == 0
+    assert folder.join(write_rows(folder.path / "half.csv", half)).code == 0
     assert (folder.run / RATINGS_FILE).read_bytes() == together
 
 
@@ -288,7 +288,7 @@ def test_what_a_spreadsheet_does_to_a_file_is_read(folder):
     ]
     saved = write_rows(folder.path / "saved.csv", rows[::-1], delimiter=";")
     saved.write_bytes(b"\xef\xbb\xbf" + saved.read_bytes())
-    assert folder.join(saved).exit_code == 0
+    assert folder.join(saved).code == 0
     [line] = (folder.run / RATINGS_FILE).read_text().splitlines()
     assert [one["value"] for one in json.loads(line)["ratings"]] == [1.0, 2.0, 3.0]
 
@@ -300,7 +300,7 @@ def test_outcomes_by_peoples_scores_hold_the_counted_ones(folder, rateable):
     first = {t.delivered for e in rateable.episodes for t in e.turns if t.turn == 1}
     rows = rows_of(path)
     scores = {r["item"]: 3 if r["shown"].rpartition(":\n")[2] in first else 1 for r in rows}
-    assert folder.join(fill(path, scores)).exit_code == 0
+    assert folder.join(fill(path, scores)).code == 0
     found = folder.found()
     turns = Counter(e.condition for e in rateable.episodes for t in e.turns)
     assert {d["condition"]: d["texts"] for d in found["delivered"]} == turns
@@ -352,24 +352,24 @@ def test_success_by_people_is_exact_where_they_rated_every_answer(folder, rateab
 # --- Refusals ----------------------------------------------------------------------------------
 
 
-def test_either_an_export_or_an_import_is_asked_for(folder, tutorsim):
-    three_parts(tutorsim("rate", folder.run), "Give either --export or --import.")
-    both = tutorsim("rate", folder.run, "--export", "a.csv", "--import", "b.csv")
+def test_either_an_export_or_an_import_is_asked_for(folder, shell):
+    three_parts(shell("rate", folder.run), "Give either --export or --import.")
+    both = shell("rate", folder.run, "--export", "a.csv", "--import", "b.csv")
     three_parts(both, "Give either --export or --import.")
-    three_parts(tutorsim("rate", folder.run, "stray.csv"), "Give either --export or --import.")
+    three_parts(shell("rate", folder.run, "stray.csv"), "Give either --export or --import.")
 
 
-def test_no_sheet_is_made_of_what_has_no_replies(folder, tutorsim, tmp_path):
+def test_no_sheet_is_made_of_what_has_no_replies(folder, shell, tmp_path):
     ballots = tmp_path / "ballots.csv"
     ballots.write_text("voter,candidate\n")
-    three_parts(tutorsim("rate", ballots, "--export", "a.csv"), "no run folder and no recording")
-    three_parts(tutorsim("rate", tmp_path / "no", "--export", "a.csv"), "no run folder")
+    three_parts(shell("rate", ballots, "--export", "a.csv"), "no run folder and no recording")
+    three_parts(shell("rate", tmp_path / "no", "--export", "a.csv"), "no run folder")
 
 
-def test_a_run_without_a_recording_needs_a_rubric(folder, tutorsim):
+def test_a_run_without_a_recording_needs_a_rubric(folder, shell):
     to = ("--export", folder.path / "a.csv")
-    three_parts(tutorsim("rate", folder.run, "--of", "answers", *to), "The recording of")
-    assert tutorsim("rate", folder.run, *to).exit_code == 0  # replies have a shipped rubric
+    three_parts(shell("rate", folder.run, "--of", "answers", *to), "The recording of")
+    assert shell("rate", folder.run, *to).code == 0  # replies have a shipped rubric
 
 
 def test_the_numbers_must_leave_every_rater_an_item(folder):
@@ -377,13 +377,13 @@ def test_the_numbers_must_leave_every_rater_an_item(folder):
     three_parts(folder.export("--items", 2, "--overlap", 0, "--raters", 3), "some have none")
     few = folder.export("--of", "proposals", "--items", 5, "--raters", 9, "--overlap", 0)
     three_parts(few, "some have none")
-    assert "by the turn" in few.stderr
+    assert "by the turn" in few.err
 
 
 def test_an_unknown_ending_is_refused(folder):
     said = folder.export(name="sheet.xlsx")
-    assert said.exit_code == 2
-    assert "an ending that says no known format" in said.stderr
+    assert said.code == 2
+    assert "an ending that says no known format" in said.err
 
 
 @pytest.mark.parametrize(
@@ -499,29 +499,29 @@ def test_a_rater_who_says_something_else_is_refused_and_the_first_word_stays(fol
     assert (folder.run / RATINGS_FILE).read_bytes() == before
 
 
-def test_a_damaged_or_foreign_ratings_file_is_told(folder, tutorsim):
+def test_a_damaged_or_foreign_ratings_file_is_told(folder, shell):
     folder.join(*hand_made(folder))
     path = folder.run / RATINGS_FILE
     text = path.read_text()
     path.write_text(text.replace('"recording_digest":"0', '"recording_digest":"f'))
-    said = tutorsim("summary", folder.run)
-    assert said.exit_code == 4
-    assert "holds ratings of another run" in said.stderr
+    said = shell("summary", folder.run)
+    assert said.code == 4
+    assert "holds ratings of another run" in said.err
     path.write_text(text[:50])
-    said = tutorsim("report", folder.run, "-o", folder.path / "r.md")
-    assert said.exit_code == 4
-    assert "cannot be read" in said.stderr
+    said = shell("report", folder.run, "-o", folder.path / "r.md")
+    assert said.code == 4
+    assert "cannot be read" in said.err
     assert len(told(said)) == 3
 
 
-def test_each_rating_can_be_taken_out(folder, tutorsim, tmp_path):
+def test_each_rating_can_be_taken_out(folder, shell, tmp_path):
     """One row a rating, with where the text stands; without ratings there is no such table."""
     assert "sheet_ratings" not in opened(folder.run).tables
     sheets = folder.sheets("--items", 6, "--raters", 2, "--overlap", 3)
     for path in sheets:
         scores = {row["item"]: 1 + at % 3 for at, row in enumerate(rows_of(path))}
-        assert folder.join(fill(path, scores)).exit_code == 0
-    assert tutorsim("export", folder.run, "-o", tmp_path / "tables").exit_code == 0
+        assert folder.join(fill(path, scores)).code == 0
+    assert shell("export", folder.run, "-o", tmp_path / "tables").code == 0
     frame = pl.read_parquet(tmp_path / "tables" / "sheet_ratings.parquet")
     assert frame.drop("provenance").equals(opened(folder.run).table("sheet_ratings"))
     assert Counter(frame["rater"]) == {n: len(rows_of(p)) for n, p in enumerate(sheets, start=1)}

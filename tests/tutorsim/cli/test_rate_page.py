@@ -16,8 +16,8 @@ RATED = (("1", "2", "3", "3"), ("1", "2", "3", "2"))
 
 
 @pytest.fixture
-def folder(tmp_path, built, tutorsim):
-    return Folder(tmp_path, built.folder, tutorsim)
+def folder(tmp_path, built, shell):
+    return Folder(tmp_path, built.folder, shell)
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def downloaded(tab, folder):
 
 
 def test_axe_finds_nothing_in_a_sheet(folder, tab):
-    [sheet, *_] = folder.export("--items", 4, name="sheet.html").stdout.splitlines()
+    [sheet, *_] = folder.export("--items", 4, name="sheet.html").out.splitlines()
     for width in (390, 1280):
         tab.size(width, 900, dark=width == 390)
         opened(tab, Path(sheet))
@@ -81,7 +81,7 @@ def test_axe_finds_nothing_in_a_sheet(folder, tab):
 def test_two_sheets_by_keyboard_give_the_alpha_computed_by_hand(folder, tab):
     """The figures are those of `test_alpha_of_joined_ratings_is_the_one_computed_by_hand`."""
     said = folder.export("--items", 4, name="sheet.html")
-    pages = [Path(line) for line in said.stdout.splitlines()]
+    pages = [Path(line) for line in said.out.splitlines()]
     files = []
     for page, given in zip(pages, RATED, strict=True):
         tab.size(360, 740)
@@ -94,7 +94,7 @@ def test_two_sheets_by_keyboard_give_the_alpha_computed_by_hand(folder, tab):
     assert tab.errors == []
     assert [url for url in tab.requests if not url.startswith(("file:", "blob:", "data:"))] == []
     said = folder.join(*files, options=("--scripted",))
-    assert said.exit_code == 0, said.stderr
+    assert said.code == 0, said.err
     [found] = folder.found()["agreement"]
     assert found["by"] == "script"
     assert found["ordinal"]["value"] == pytest.approx(0.79)
@@ -102,7 +102,7 @@ def test_two_sheets_by_keyboard_give_the_alpha_computed_by_hand(folder, tab):
 
 
 def test_a_page_keeps_what_was_entered_and_gives_half_a_sheet_too(folder, tab):
-    [page] = [Path(folder.export("--items", 4, "--raters", 1, name="one.html").stdout.strip())]
+    [page] = [Path(folder.export("--items", 4, "--raters", 1, name="one.html").out.strip())]
     opened(tab, page)
     tab_to(tab, "score")
     tab.press(" ", text=" ")
@@ -119,14 +119,12 @@ def test_a_page_keeps_what_was_entered_and_gives_half_a_sheet_too(folder, tab):
     rows = rows_of(downloaded(tab, folder.path))
     assert [row["score"] for row in rows] == ["1", "", "", ""]
     assert rows[0]["note"] == 'He said "no", twice\nüber'
-    assert folder.join(folder.path / "down" / tab.run("sheet.file")).exit_code == 0
+    assert folder.join(folder.path / "down" / tab.run("sheet.file")).code == 0
 
 
-def test_hostile_texts_are_shown_as_they_are_and_come_back_unaltered(
-    hostile, tmp_path, tutorsim, tab
-):
-    folder = Folder(tmp_path, hostile.folder, tutorsim)
-    [page] = [Path(folder.export("--items", 3, "--raters", 1, name="one.html").stdout.strip())]
+def test_hostile_texts_are_shown_as_they_are_and_come_back_unaltered(hostile, tmp_path, shell, tab):
+    folder = Folder(tmp_path, hostile.folder, shell)
+    [page] = [Path(folder.export("--items", 3, "--raters", 1, name="one.html").out.strip())]
     opened(tab, page)
     shown = tab.run("document.getElementById('shown').textContent")
     assert "<script>alert(1)</script>" in shown
@@ -138,13 +136,13 @@ def test_hostile_texts_are_shown_as_they_are_and_come_back_unaltered(
     tab.run("document.getElementById('download').focus()")
     path = downloaded(tab, folder.path)
     assert tab.errors == []
-    assert folder.join(path).exit_code == 0
+    assert folder.join(path).code == 0
     [line] = (folder.run / "ratings.jsonl").read_text().splitlines()
     assert len(json.loads(line)["ratings"]) == 1
 
 
 def test_every_control_of_the_page_has_a_name(folder, tab):
-    [page] = [Path(folder.export("--items", 2, "--raters", 1, name="one.html").stdout.strip())]
+    [page] = [Path(folder.export("--items", 2, "--raters", 1, name="one.html").out.strip())]
     opened(tab, page)
     nodes = tab.command("Accessibility.getFullAXTree")["nodes"]
     controls = {"button", "radio", "textbox", "progressbar", "radiogroup", "group"}

@@ -22,10 +22,10 @@ FOREIGN = "episode_id,turn,stage,voter,candidate,mass,protocol\n" + "".join(
 )
 
 
-def value_of(tutorsim, command, run, *options):
-    done = tutorsim(command, run, "--json", *options)
-    assert done.exit_code == 0, done.stderr
-    value: dict[str, Any] = json.loads(done.stdout)
+def value_of(shell, command, run, *options):
+    done = shell(command, run, "--json", *options)
+    assert done.code == 0, done.err
+    value: dict[str, Any] = json.loads(done.out)
     return value["values"] if command == "diverge" else value
 
 
@@ -42,26 +42,26 @@ def foreign(tmp_path_factory):
     return path
 
 
-def test_the_logged_rule_gives_the_logged_winners(tutorsim, built):
+def test_the_logged_rule_gives_the_logged_winners(shell, built):
     protocols = ("simple", "ranked", "cumulative", "approval")
     options = ("--targets", ",".join(protocols), "--exempt", "0")
-    value = value_of(tutorsim, "recount", built.folder, *options)
+    value = value_of(shell, "recount", built.folder, *options)
     own = [row for row in value["rules"] if row["logged_protocol"] == row["target"]]
     assert {row["target"] for row in own} == set(protocols)
     for row in own:
         assert row["agreement"] == dict.fromkeys(("lower", "point", "upper"), row["turns"])
 
 
-def test_every_order_has_every_turn_won_once(tutorsim, built):
-    value = value_of(tutorsim, "recount", built.folder, "--targets", "simple", "--exempt", "0")
+def test_every_order_has_every_turn_won_once(shell, built):
+    value = value_of(shell, "recount", built.folder, "--targets", "simple", "--exempt", "0")
     for orders in value["orders"]:
         assert len(orders["listed"]) == orders["orders"] == 24
         assert {sum(row["wins"].values()) for row in orders["listed"]} == {orders["turns"]}
 
 
-def test_every_table_says_what_is_held_fixed(tutorsim, built):
-    done = tutorsim("recount", built.folder, "--targets", "ranked", "--threshold", "0.5", "--full")
-    lines = done.stdout.splitlines()
+def test_every_table_says_what_is_held_fixed(shell, built):
+    done = shell("recount", built.folder, "--targets", "ranked", "--threshold", "0.5", "--full")
+    lines = done.out.splitlines()
     tables = [at for at, line in enumerate(lines) if line.startswith("─")]
     captions = [
         at for at, line in enumerate(lines) if line.endswith("before a vote is held fixed.")
@@ -71,23 +71,23 @@ def test_every_table_says_what_is_held_fixed(tutorsim, built):
         assert any(at < caption < following for caption in captions), lines[at - 2]
 
 
-def test_provenance_comes_first(tutorsim, built):
+def test_provenance_comes_first(shell, built):
     for command in (("recount", "--targets", "simple"), ("diverge", "--rule", "simple")):
-        done = tutorsim(command[0], built.folder, *command[1:])
-        assert any("stand-in" in line for line in done.stdout.splitlines()[:3])
-        assert "say nothing about any language model" in done.stdout
+        done = shell(command[0], built.folder, *command[1:])
+        assert any("stand-in" in line for line in done.out.splitlines()[:3])
+        assert "say nothing about any language model" in done.out
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
-def test_turns_go_to_a_file_by_its_ending(tutorsim, built, tmp_path, ending):
+def test_turns_go_to_a_file_by_its_ending(shell, built, tmp_path, ending):
     from tutorsim.analysis.runs.write_tables import EXPORT_FORMATS
 
     assert ending in EXPORT_FORMATS
     path = tmp_path / f"turns.{ending}"
-    done = tutorsim("recount", built.folder, "--targets", "ranked,simple", "--turns", path)
+    done = shell("recount", built.folder, "--targets", "ranked,simple", "--turns", path)
     turns = sum(turn.decision is not None for r in built.episodes for turn in r.turns)
-    assert done.exit_code == 0
-    assert f"{turns * 2 * 3 * 2} rows written" in done.stderr
+    assert done.code == 0
+    assert f"{turns * 2 * 3 * 2} rows written" in done.err
     assert path.stat().st_size > 0
     if ending == "csv":
         rows = rows_of(path)
@@ -98,8 +98,8 @@ def test_turns_go_to_a_file_by_its_ending(tutorsim, built, tmp_path, ending):
         assert sum(not row["fallback_order"] for row in rows) == len(rows) / 2
 
 
-def test_ballots_from_elsewhere_are_recounted(tutorsim, foreign):
-    value = value_of(tutorsim, "recount", foreign, "--targets", "simple,condorcet")
+def test_ballots_from_elsewhere_are_recounted(shell, foreign):
+    value = value_of(shell, "recount", foreign, "--targets", "simple,condorcet")
     wins = {
         row["target"]: row["wins"]
         for row in value["rules"]
@@ -110,36 +110,36 @@ def test_ballots_from_elsewhere_are_recounted(tutorsim, foreign):
     assert value["readings"] == []
 
 
-def test_what_is_single_names_the_convention_under_which_it_is(tutorsim, foreign, built):
+def test_what_is_single_names_the_convention_under_which_it_is(shell, foreign, built):
     asked = ("--targets", "simple,instant_runoff", "--exempt", "0")
-    value = value_of(tutorsim, "recount", foreign, *asked)
+    value = value_of(shell, "recount", foreign, *asked)
     said = {row["target"]: row["convention"] for row in value["rules"]}
     assert said["simple"] is None
     assert "all with the fewest first places leave together" in said["instant_runoff"]
     pages = [
-        tutorsim("recount", foreign, *asked, "--section", "rules"),
-        tutorsim("diverge", built.folder, "--rule", "instant_runoff"),
+        shell("recount", foreign, *asked, "--section", "rules"),
+        shell("diverge", built.folder, "--rule", "instant_runoff"),
     ]
     for page in pages:
-        assert "fewest first places leave together" in " ".join(page.stdout.split())
+        assert "fewest first places leave together" in " ".join(page.out.split())
 
 
-def test_approval_is_answered_along_how_many_a_voter_approves_of(tutorsim, foreign):
-    value = value_of(tutorsim, "recount", foreign, "--targets", "approval", "--exempt", "0")
+def test_approval_is_answered_along_how_many_a_voter_approves_of(shell, foreign):
+    value = value_of(shell, "recount", foreign, "--targets", "approval", "--exempt", "0")
     assert [row["approves"] for row in value["approvals"]] == [[1, 1], [1, 2], [1, None]]
     assert "approves" not in value["rules"][0]
-    shown = tutorsim("recount", foreign, "--targets", "approval").stdout
+    shown = shell("recount", foreign, "--targets", "approval").out
     assert "Approval voting, by how many candidates each voter approves of" in shown
-    one = value_of(tutorsim, "recount", foreign, "--targets", "approval", "--approves", "1")
+    one = value_of(shell, "recount", foreign, "--targets", "approval", "--approves", "1")
     assert [row["approves"] for row in one["rules"]] == [[1, 1]] * len(one["rules"])
     assert one["rules"][0]["identified"] == value["approvals"][0]["identified"]
 
 
-def test_scores_by_rank_are_counted_beside_the_targets(tutorsim, foreign, tmp_path):
+def test_scores_by_rank_are_counted_beside_the_targets(shell, foreign, tmp_path):
     turns = tmp_path / "turns.csv"
     options = ("--targets", "ranked", "--exempt", "0", "--turns", turns)
     scores = ("--score", "borda = 2, 1, 0", "--score", "veto=1,1,0", "--score", "odd=1,0.5,1/3")
-    value = value_of(tutorsim, "recount", foreign, *options, *scores)
+    value = value_of(shell, "recount", foreign, *options, *scores)
     rows = {row["target"]: row for row in value["rules"]}
     assert list(rows) == ["ranked", "borda", "veto", "odd"]
     assert rows["veto"]["convention"] == "veto: 1, 1, 0 by rank."
@@ -150,17 +150,17 @@ def test_scores_by_rank_are_counted_beside_the_targets(tutorsim, foreign, tmp_pa
     own = {**rows["borda"], "target": "ranked", "convention": None}
     assert own == rows["ranked"]
     assert [row["target"] for row in rows_of(turns)] == list(rows)
-    alone = value_of(tutorsim, "recount", foreign, "--targets", "veto", *scores[2:4])
+    alone = value_of(shell, "recount", foreign, "--targets", "veto", *scores[2:4])
     assert {row["target"] for row in alone["rules"]} == {"veto"}
 
 
 @pytest.mark.parametrize("ordered", [(), ("--fallback-order", "b,a,c")])
-def test_scores_by_rank_are_in_every_table(tutorsim, foreign, ordered):
+def test_scores_by_rank_are_in_every_table(shell, foreign, ordered):
     scores = ("--targets", "veto", "--score", "veto=1,1,0", "--exempt", "0,1", *ordered)
-    brief = tutorsim("recount", foreign, *scores).stdout
+    brief = shell("recount", foreign, *scores).out
     assert "The rule veto surely keeps the winner of " in brief
     assert "Under other rules" in brief
-    full = tutorsim("recount", foreign, *scores, "--full").stdout
+    full = shell("recount", foreign, *scores, "--full").out
     tables = 4 + bool(ordered)  # by reading of ties, with exempt voters, what loses them, wins
     assert len(re.findall("^ranked +veto ", full, re.MULTILINE)) == tables
     assert full.count("veto: 1, 1, 0 by rank.") == tables - 1
@@ -180,23 +180,23 @@ def test_scores_by_rank_are_in_every_table(tutorsim, foreign, ordered):
         ("ranked=2,1,0", "cannot be called 'ranked'"),
     ],
 )
-def test_scores_that_are_none_are_usage_errors(tutorsim, foreign, score, message):
-    done = tutorsim("recount", foreign, "--score", score)
-    assert done.exit_code == 2
-    told = " ".join(done.stderr.split())
+def test_scores_that_are_none_are_usage_errors(shell, foreign, score, message):
+    done = shell("recount", foreign, "--score", score)
+    assert done.code == 2
+    told = " ".join(done.err.split())
     assert message in told
     assert score.partition("=")[0] in told
 
 
-def test_a_rule_is_given_once(tutorsim, foreign):
-    done = tutorsim("recount", foreign, "--score", "a=2,1,0", "--score", "a=1,1,0")
-    assert done.exit_code == 2
-    assert "gives 'a' twice" in done.stderr
+def test_a_rule_is_given_once(shell, foreign):
+    done = shell("recount", foreign, "--score", "a=2,1,0", "--score", "a=1,1,0")
+    assert done.code == 2
+    assert "gives 'a' twice" in done.err
 
 
-def test_another_order_is_counted_against_the_logged_winners(tutorsim, built):
+def test_another_order_is_counted_against_the_logged_winners(shell, built):
     options = ("--targets", "simple", "--exempt", "0", "--fallback-order", "metacognitive")
-    value = value_of(tutorsim, "recount", built.folder, *options)
+    value = value_of(shell, "recount", built.folder, *options)
     assert value["fallback_order"][0] == "metacognitive"
     again = next(row for row in value["policies"] if row["policy"] == "tie_round")
     listed = value["orders"][0]["listed"]
@@ -204,23 +204,23 @@ def test_another_order_is_counted_against_the_logged_winners(tutorsim, built):
     assert again["changed"]["value"] == order["changed"]
 
 
-def test_thresholds_are_exact_downwards(tutorsim, built):
+def test_thresholds_are_exact_downwards(shell, built):
     options = ("--targets", "simple", "--exempt", "0", "--threshold", "0.7")
-    value = value_of(tutorsim, "recount", built.folder, *options)
+    value = value_of(shell, "recount", built.folder, *options)
     assert all(row["exact"] == row["episodes"] for row in value["thresholds"])
 
 
-def test_sections_choose_what_is_shown(tutorsim, built):
-    done = tutorsim("recount", built.folder, "--targets", "simple", "--section", "readings")
-    assert "Ballots read again" in done.stdout
-    assert "Wins under every fallback order" not in done.stdout
+def test_sections_choose_what_is_shown(shell, built):
+    done = shell("recount", built.folder, "--targets", "simple", "--section", "readings")
+    assert "Ballots read again" in done.out
+    assert "Wins under every fallback order" not in done.out
 
 
-def test_an_empty_run_has_nothing_to_recount(tutorsim, empty_run):
-    done = tutorsim("recount", empty_run.folder)
-    assert done.exit_code == 0
-    assert "no voting turn" in done.stdout
-    assert value_of(tutorsim, "recount", empty_run.folder)["turns"] == 0
+def test_an_empty_run_has_nothing_to_recount(shell, empty_run):
+    done = shell("recount", empty_run.folder)
+    assert done.code == 0
+    assert "no voting turn" in done.out
+    assert value_of(shell, "recount", empty_run.folder)["turns"] == 0
 
 
 @pytest.mark.parametrize(
@@ -238,22 +238,22 @@ def test_an_empty_run_has_nothing_to_recount(tutorsim, empty_run):
         ("-o", "out.csv"),
     ],
 )
-def test_wrong_options_are_usage_errors(tutorsim, built, options):
-    done = tutorsim("recount", built.folder, *options)
-    assert done.exit_code == 2
-    assert done.stdout == ""
+def test_wrong_options_are_usage_errors(shell, built, options):
+    done = shell("recount", built.folder, *options)
+    assert done.code == 2
+    assert done.out == ""
 
 
-def test_the_logged_rule_covers_every_episode(tutorsim, one_episode):
-    value = value_of(tutorsim, "diverge", one_episode.folder, "--rule", "approval")
+def test_the_logged_rule_covers_every_episode(shell, one_episode):
+    value = value_of(shell, "diverge", one_episode.folder, "--rule", "approval")
     [row] = value["coverage"]
     assert row["covered"] == row["episodes"] == 1
     assert row["on_covered"]["success"] == row["logged"]["success"]
 
 
-def test_an_order_diverges_where_the_order_decided(tutorsim, built):
+def test_an_order_diverges_where_the_order_decided(shell, built):
     order = ("metacognitive", "motivation", "misconception", "scaffolding")
-    value = value_of(tutorsim, "diverge", built.folder, "--fallback-order", ",".join(order))
+    value = value_of(shell, "diverge", built.folder, "--fallback-order", ",".join(order))
     first = {
         record.episode_id: next(
             (
@@ -271,17 +271,17 @@ def test_an_order_diverges_where_the_order_decided(tutorsim, built):
     assert any(turn is not None for turn in first.values())
 
 
-def test_uncovered_outcomes_are_bounded(tutorsim, built):
-    value = value_of(tutorsim, "diverge", built.folder, "--tie-policy", "random")
+def test_uncovered_outcomes_are_bounded(shell, built):
+    value = value_of(shell, "diverge", built.folder, "--tie-policy", "random")
     for row in value["coverage"]:
         bounds = row["bounds"]["success"]
         assert bounds["high"] - bounds["low"] == pytest.approx(1 - row["covered"] / row["episodes"])
 
 
-def test_episodes_of_a_divergence_go_to_a_file(tutorsim, built, tmp_path):
+def test_episodes_of_a_divergence_go_to_a_file(shell, built, tmp_path):
     path = tmp_path / "episodes.csv"
-    done = tutorsim("diverge", built.folder, "--tie-policy", "no_tie_round", "--episodes", path)
-    assert done.exit_code == 0
+    done = shell("diverge", built.folder, "--tie-policy", "no_tie_round", "--episodes", path)
+    assert done.code == 0
     assert len(rows_of(path)) == 16
 
 
@@ -295,20 +295,20 @@ def test_episodes_of_a_divergence_go_to_a_file(tutorsim, built, tmp_path):
         ("--tie-policy", "random", "--ties", "fallback"),
     ],
 )
-def test_a_divergence_needs_one_alternative(tutorsim, built, options):
-    assert tutorsim("diverge", built.folder, *options).exit_code == 2
+def test_a_divergence_needs_one_alternative(shell, built, options):
+    assert shell("diverge", built.folder, *options).code == 2
 
 
-def test_ballots_from_elsewhere_diverge_without_outcomes(tutorsim, foreign):
-    done = tutorsim("diverge", foreign, "--rule", "approval")
-    assert done.exit_code == 0
-    assert "No outcome is logged" in done.stdout
+def test_ballots_from_elsewhere_diverge_without_outcomes(shell, foreign):
+    done = shell("diverge", foreign, "--rule", "approval")
+    assert done.code == 0
+    assert "No outcome is logged" in done.out
 
 
 @pytest.mark.costly
-def test_tables_keep_to_eighty_columns(tutorsim, one_episode):
+def test_tables_keep_to_eighty_columns(shell, one_episode):
     for command in (("recount", "--full"), ("diverge", "--rule", "simple")):
-        shown = tutorsim(command[0], one_episode.folder, *command[1:], columns=80).stdout
+        shown = shell(command[0], one_episode.folder, *command[1:], columns=80).out
         rules = [line for line in shown.splitlines() if line.startswith("─")]
         assert max(map(len, rules)) <= 80
         assert "…" not in shown
@@ -317,7 +317,7 @@ def test_tables_keep_to_eighty_columns(tutorsim, one_episode):
 @pytest.mark.parametrize(
     "command", [("recount", "--full"), ("diverge", "--rule", "ranked", "--exempt", "2")]
 )
-def test_hostile_names_reach_the_terminal_only_escaped(tutorsim, tmp_path, command):
+def test_hostile_names_reach_the_terminal_only_escaped(shell, tmp_path, command):
     path = tmp_path / "ballots.jsonl"
     bad = "\x1b[31m\u202e[bold]x[/bold] " + "w" * 300
     row = {"episode_id": bad, "turn": 1, "stage": "final", "protocol": "approval"}
@@ -328,7 +328,7 @@ def test_hostile_names_reach_the_terminal_only_escaped(tutorsim, tmp_path, comma
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     for options in ((), ("--json",)):
-        done = tutorsim(command[0], path, *command[1:], *options, columns=80)
-        assert done.exit_code == 0, done.stderr
-        assert not set("\x1b\u202e") & set(done.stdout)
-        assert "[bold]x[/bold]" in done.stdout
+        done = shell(command[0], path, *command[1:], *options, columns=80)
+        assert done.code == 0, done.err
+        assert not set("\x1b\u202e") & set(done.out)
+        assert "[bold]x[/bold]" in done.out

@@ -39,24 +39,24 @@ def whole(parts, tmp_path):
     return (tmp_path / "one" / "ballots").rename(tmp_path / "one" / "ballots.parquet")
 
 
-def value_of(tutorsim, *options):
-    done = tutorsim("recount", *options, *ASKED, "--json")
-    assert done.exit_code == 0, done.stderr
-    value = json.loads(done.stdout)
+def value_of(shell, *options):
+    done = shell("recount", *options, *ASKED, "--json")
+    assert done.code == 0, done.err
+    value = json.loads(done.out)
     del value["source"], value["provenance"]
     return value
 
 
-def test_parts_give_the_figures_of_one_file(tutorsim, parts, whole):
+def test_parts_give_the_figures_of_one_file(shell, parts, whole):
     ordered = ("--fallback-order", "b,a")
-    found = value_of(tutorsim, parts, *ordered)
-    assert found == value_of(tutorsim, whole, *ordered)
+    found = value_of(shell, parts, *ordered)
+    assert found == value_of(shell, whole, *ordered)
     assert found["turns"] == 3
     [simple] = [o for o in found["orders"] if o["protocol"] == "simple"]
     assert {c["candidate"]: c["robust"] for c in simple["candidates"]} == {"a": 1, "b": 1, "c": 0}
 
 
-def test_a_parquet_file_is_recounted_as_its_rows_in_a_csv(tutorsim, whole, tmp_path):
+def test_a_parquet_file_is_recounted_as_its_rows_in_a_csv(shell, whole, tmp_path):
     """Approval ballots of nobody are noted once, however many pieces they are in."""
     nobody = pl.DataFrame(
         [("e4", 1, "vote_final", "approval", v, c, 0) for v in "vwx" for c in "abc"],
@@ -67,82 +67,82 @@ def test_a_parquet_file_is_recounted_as_its_rows_in_a_csv(tutorsim, whole, tmp_p
     ballots.write_parquet(whole)
     ballots.write_csv(tmp_path / "ballots.csv")
     for order in ((), ("--fallback-order", "a,b,c")):
-        expected = value_of(tutorsim, tmp_path / "ballots.csv", *order)
-        assert value_of(tutorsim, whole, *order) == expected
+        expected = value_of(shell, tmp_path / "ballots.csv", *order)
+        assert value_of(shell, whole, *order) == expected
         [note] = [n for n in expected["notes"] if "had only zeros" in n]
         assert note.startswith("3 of the approval ballots had only zeros")
 
 
 @pytest.mark.costly
 @pytest.mark.loopback
-def test_a_cluster_of_two_workers_gives_the_answer_of_this_process(tutorsim, parts):
+def test_a_cluster_of_two_workers_gives_the_answer_of_this_process(shell, parts):
     pytest.importorskip("distributed")
-    found = value_of(tutorsim, parts, "--engine", "dask://local?workers=2")
-    assert found == value_of(tutorsim, parts)
+    found = value_of(shell, parts, "--engine", "dask://local?workers=2")
+    assert found == value_of(shell, parts)
 
 
-def test_tables_of_parts_read_like_those_of_a_file(tutorsim, parts):
-    done = tutorsim("recount", parts, *ASKED, "--full")
-    assert done.exit_code == 0, done.stderr
-    assert "Wins whatever the order" in done.stdout
+def test_tables_of_parts_read_like_those_of_a_file(shell, parts):
+    done = shell("recount", parts, *ASKED, "--full")
+    assert done.code == 0, done.err
+    assert "Wins whatever the order" in done.out
 
 
 @pytest.mark.parametrize("ordered", [(), ("--fallback-order", "b,a")])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_turns_of_parts_are_written_as_those_of_one_file(
-    tutorsim, parts, whole, tmp_path, ordered, ending
+    shell, parts, whole, tmp_path, ordered, ending
 ):
     written = []
     for source in (parts, whole):
         path = tmp_path / f"{len(written)}.{ending}"
-        done = tutorsim("recount", source, *ASKED, *ordered, "--turns", path)
-        assert done.exit_code == 0, done.stderr
+        done = shell("recount", source, *ASKED, *ordered, "--turns", path)
+        assert done.code == 0, done.err
         rows = 3 * 2 * 2 * (2 if ordered else 1)
-        assert f"{rows} rows written" in done.stderr
+        assert f"{rows} rows written" in done.err
         read = pl.read_csv if ending == "csv" else pl.read_parquet
         written.append(read(path))
     assert_frame_equal(*written)
 
 
-def test_turns_that_stop_in_the_middle_leave_what_was_there(tutorsim, parts, tmp_path):
+def test_turns_that_stop_in_the_middle_leave_what_was_there(shell, parts, tmp_path):
     last = parts / "part=e3" / "0.parquet"
     pl.read_parquet(last, hive_partitioning=False).with_columns(mass=-1).write_parquet(last)
     (tmp_path / "turns.csv").write_text("of another day")
-    done = tutorsim("recount", parts, *ASKED, "--turns", tmp_path / "turns.csv")
-    assert done.exit_code != 0
-    assert "is negative" in done.stderr
+    done = shell("recount", parts, *ASKED, "--turns", tmp_path / "turns.csv")
+    assert done.code != 0
+    assert "is negative" in done.err
     assert (tmp_path / "turns.csv").read_text() == "of another day"
     assert not list(tmp_path.glob(".turns.csv*"))
 
 
-def test_a_cluster_writes_no_turns_and_says_what_does(tutorsim, parts, tmp_path):
+def test_a_cluster_writes_no_turns_and_says_what_does(shell, parts, tmp_path):
     turns = ("--turns", tmp_path / "turns.csv")
-    done = tutorsim("recount", parts, *ASKED, *turns, "--engine", "dask://local?workers=2")
-    assert done.exit_code == 2
-    assert "Leave --engine out" in done.stderr
-    assert tutorsim("recount", parts, *ASKED, *turns).exit_code == 0
+    done = shell("recount", parts, *ASKED, *turns, "--engine", "dask://local?workers=2")
+    assert done.code == 2
+    assert "Leave --engine out" in done.err
+    assert shell("recount", parts, *ASKED, *turns).code == 0
 
 
-def test_parts_say_what_answered_the_calls(tutorsim, parts, tmp_path):
+def test_parts_say_what_answered_the_calls(shell, parts, tmp_path):
     for file in parts.rglob("*.parquet"):
         frame = pl.read_parquet(file, hive_partitioning=False)
         frame.with_columns(provenance=pl.lit("stand-in: x")).write_parquet(file)
-    done = tutorsim("recount", parts, *ASKED, "--turns", tmp_path / "turns.csv")
-    assert "answered by: stand-in: x. A scripted model" in done.stdout
+    done = shell("recount", parts, *ASKED, "--turns", tmp_path / "turns.csv")
+    assert "answered by: stand-in: x. A scripted model" in done.out
     assert set(pl.read_csv(tmp_path / "turns.csv")["provenance"]) == {"stand-in: x"}
-    json_done = tutorsim("recount", parts, *ASKED, "--json")
-    assert "answered by stand-in: x" in json.loads(json_done.stdout)["provenance"]
+    json_done = shell("recount", parts, *ASKED, "--json")
+    assert "answered by stand-in: x" in json.loads(json_done.out)["provenance"]
 
 
-def test_an_engine_wants_parquet_and_an_address(tutorsim, parts, tmp_path, monkeypatch):
+def test_an_engine_wants_parquet_and_an_address(shell, parts, tmp_path, monkeypatch):
     """What cannot be counted in pieces is refused before any worker starts."""
     monkeypatch.setattr(command, "connect", None)
     (tmp_path / "b.csv").write_text("episode_id\n", encoding="utf-8")
     pl.DataFrame({"voter": ["v"], "a": [1], "b": [0]}).write_parquet(tmp_path / "wide.parquet")
     for source in ("b.csv", "wide.parquet"):
-        done = tutorsim("recount", tmp_path / source, "--engine", "dask://local")
-        assert done.exit_code == 2
-        assert "--engine is for ballots in Parquet" in done.stderr
-    done = tutorsim("recount", parts, "--engine", "spark://local")
-    assert done.exit_code == 2
-    assert "dask://HOST:PORT" in done.stderr
+        done = shell("recount", tmp_path / source, "--engine", "dask://local")
+        assert done.code == 2
+        assert "--engine is for ballots in Parquet" in done.err
+    done = shell("recount", parts, "--engine", "spark://local")
+    assert done.code == 2
+    assert "dask://HOST:PORT" in done.err

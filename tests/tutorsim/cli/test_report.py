@@ -15,31 +15,31 @@ def one_core(monkeypatch):
 
 
 @pytest.mark.costly
-def test_a_page_is_written_and_named(tutorsim, empty_run, tmp_path):
+def test_a_page_is_written_and_named(shell, empty_run, tmp_path):
     path = tmp_path / "new folder" / "page.html"
-    done = tutorsim("report", empty_run.folder, "-o", path)
-    assert done.exit_code == 0
-    assert done.stdout == f"{path}\n"
+    done = shell("report", empty_run.folder, "-o", path)
+    assert done.code == 0
+    assert done.out == f"{path}\n"
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
 @pytest.mark.costly
 def test_without_a_file_the_page_goes_to_the_reports_folder(
-    tutorsim, empty_run, tmp_path, monkeypatch
+    shell, empty_run, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    done = tutorsim("report", empty_run.folder)
-    assert done.exit_code == 0
+    done = shell("report", empty_run.folder)
+    assert done.code == 0
     assert (tmp_path / "reports" / f"{empty_run.folder.name}.html").is_file()
 
 
 @pytest.mark.costly
-def test_json_names_charts_and_episodes(tutorsim, built, tmp_path):
+def test_json_names_charts_and_episodes(shell, built, tmp_path):
     wanted = built.episodes[0].episode_id, built.episodes[1].episode_id
-    done = tutorsim(
+    done = shell(
         "report", built.folder, "-o", tmp_path / "page.md", "--episodes", ",".join(wanted), "--json"
     )
-    value = json.loads(done.stdout)
+    value = json.loads(done.out)
     path = tmp_path / "page.md"
     assert value["written"] == str(path)
     assert value["bytes"] == path.stat().st_size
@@ -51,17 +51,17 @@ def test_json_names_charts_and_episodes(tutorsim, built, tmp_path):
 @pytest.mark.parametrize(
     ("suffix", "start"), [(".svg", b"<svg "), (".png", b"\x89PNG"), (".json", b"{")]
 )
-def test_one_chart_is_written_in_each_format(tutorsim, built, tmp_path, suffix, start):
+def test_one_chart_is_written_in_each_format(shell, built, tmp_path, suffix, start):
     path = tmp_path / f"chart{suffix}"
-    done = tutorsim("report", built.folder, "-o", path, "--chart", "decided-by")
-    assert done.exit_code == 0
+    done = shell("report", built.folder, "-o", path, "--chart", "decided-by")
+    assert done.code == 0
     assert path.read_bytes().startswith(start)
 
 
 @pytest.mark.costly
-def test_the_same_run_gives_the_same_chart(tutorsim, built, tmp_path):
+def test_the_same_run_gives_the_same_chart(shell, built, tmp_path):
     for name in ("a.svg", "b.svg"):
-        tutorsim("report", built.folder, "-o", tmp_path / name, "--chart", "movement")
+        shell("report", built.folder, "-o", tmp_path / name, "--chart", "movement")
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
@@ -77,27 +77,27 @@ def test_the_same_run_gives_the_same_chart(tutorsim, built, tmp_path):
     ],
 )
 def test_what_cannot_be_done_is_refused_with_a_way_out(
-    tutorsim, built, tmp_path, monkeypatch, options, said
+    shell, built, tmp_path, monkeypatch, options, said
 ):
     monkeypatch.chdir(tmp_path)
-    done = tutorsim("report", built.folder, *options)
-    assert done.exit_code == 2
-    assert said in done.stderr
+    done = shell("report", built.folder, *options)
+    assert done.code == 2
+    assert said in done.err
     assert not list(tmp_path.iterdir())
 
 
-def test_a_chart_that_the_data_do_not_allow_says_why(tutorsim, empty_run, tmp_path):
-    done = tutorsim("report", empty_run.folder, "-o", tmp_path / "x.svg", "--chart", "orders")
-    assert done.exit_code == 2
-    assert "Nothing was put to a vote" in done.stderr
+def test_a_chart_that_the_data_do_not_allow_says_why(shell, empty_run, tmp_path):
+    done = shell("report", empty_run.folder, "-o", tmp_path / "x.svg", "--chart", "orders")
+    assert done.code == 2
+    assert "Nothing was put to a vote" in done.err
 
 
 @pytest.mark.costly
-def test_a_file_that_cannot_be_written_is_a_usage_error(tutorsim, empty_run, tmp_path):
+def test_a_file_that_cannot_be_written_is_a_usage_error(shell, empty_run, tmp_path):
     (tmp_path / "file").write_text("")
-    done = tutorsim("report", empty_run.folder, "-o", tmp_path / "file" / "page.html")
-    assert done.exit_code == 2
-    assert "cannot be written" in done.stderr
+    done = shell("report", empty_run.folder, "-o", tmp_path / "file" / "page.html")
+    assert done.code == 2
+    assert "cannot be written" in done.err
 
 
 def test_help_loads_no_charts():
@@ -109,9 +109,9 @@ def test_help_loads_no_charts():
 
 
 @pytest.mark.parametrize("command", ["summary", "report"])
-def test_printed_figures_are_refused_beside_the_stand_in_s(tutorsim, empty_run, tmp_path, command):
+def test_printed_figures_are_refused_beside_the_stand_in_s(shell, empty_run, tmp_path, command):
     file = tmp_path / "mine.toml"
     file.write_text('[[figure]]\nquantity = "flip"\nvalue = 0.5\nwhere = "Table X"\n')
-    done = tutorsim(command, empty_run.folder, "--published", file)
-    assert done.exit_code == 2
-    assert "Leave --published out." in done.stderr
+    done = shell(command, empty_run.folder, "--published", file)
+    assert done.code == 2
+    assert "Leave --published out." in done.err

@@ -27,10 +27,10 @@ from tutorsim.records import (
 from tutorsim.runner.find_and_check_recording import bundled_recording
 
 
-def value_of(tutorsim, run, *options):
-    done = tutorsim("summary", run, "--json", *options)
-    assert done.exit_code == 0, done.stderr
-    value: dict[str, Any] = json.loads(done.stdout)["values"]
+def value_of(shell, run, *options):
+    done = shell("summary", run, "--json", *options)
+    assert done.code == 0, done.err
+    value: dict[str, Any] = json.loads(done.out)["values"]
     return value
 
 
@@ -66,41 +66,41 @@ def texts(value, place=""):
         *("debate", "group", "oversight-audit"),
     ],
 )
-def test_no_number_is_a_text_in_json(tutorsim, name, command):
+def test_no_number_is_a_text_in_json(shell, name, command):
     """Headlines are words; exact fractions, for which JSON has no number, stand beside one."""
-    done = tutorsim(command, bundled_recording(name), "--json")
-    assert done.exit_code == 0, done.stderr
-    numbers = {k: v for k, v in texts(json.loads(done.stdout)) if ONLY_A_NUMBER.fullmatch(v)}
+    done = shell(command, bundled_recording(name), "--json")
+    assert done.code == 0, done.err
+    numbers = {k: v for k, v in texts(json.loads(done.out)) if ONLY_A_NUMBER.fullmatch(v)}
     words = re.compile(r".*/(facts/Package .*|exact|headline)")
     assert {k: v for k, v in numbers.items() if not words.fullmatch(k)} == {}
 
 
-def test_provenance_stands_before_every_figure(tutorsim, built):
-    lines = tutorsim("summary", built.folder).stdout.splitlines()
+def test_provenance_stands_before_every_figure(shell, built):
+    lines = shell("summary", built.folder).out.splitlines()
     assert lines[2].startswith("Answered by: stand-in (built by a test)")
     assert "say nothing about any language model" in lines[3]
 
 
-def test_a_section_with_nothing_in_it_says_so(tutorsim, tmp_path):
+def test_a_section_with_nothing_in_it_says_so(shell, tmp_path):
     path = tmp_path / "ballots.csv"
     path.write_text(
         "episode_id,turn,stage,voter,candidate,mass,protocol\n"
         "e,1,final,x,a,1,simple\ne,1,final,x,b,0,simple\n"
     )
-    said = tutorsim("summary", path, "--section", "contrasts").stdout
+    said = shell("summary", path, "--section", "contrasts").out
     assert "Section contrasts: there is nothing for it." in said
-    assert "there is nothing" not in tutorsim("summary", path, "--full").stdout
+    assert "there is nothing" not in shell("summary", path, "--full").out
 
 
-def test_the_grid_counts_episodes(tutorsim, built):
-    grid = value_of(tutorsim, built.folder)["grid"]
+def test_the_grid_counts_episodes(shell, built):
+    grid = value_of(shell, built.folder)["grid"]
     assert grid["episodes"] == grid["complete"] == 20
     assert grid["failed"] == 0
     assert grid["tasks"] == {"humaneval": 1, "sciq": 1}
 
 
-def test_wins_add_up_to_turns_and_to_their_steps(tutorsim, built):
-    value = value_of(tutorsim, built.folder)
+def test_wins_add_up_to_turns_and_to_their_steps(shell, built):
+    value = value_of(shell, built.folder)
     wins: Counter[str] = Counter()
     for row in value["winning_roles"]:
         assert row["wins"] == row["by_vote"] + row["by_tie_round"] + row["by_fallback"]
@@ -108,32 +108,32 @@ def test_wins_add_up_to_turns_and_to_their_steps(tutorsim, built):
     assert wins == {row["protocol"]: row["turns"] for row in value["diagnostics"]}
 
 
-def test_winning_roles_are_the_logged_winners(tutorsim, built):
+def test_winning_roles_are_the_logged_winners(shell, built):
     logged = Counter(
         (record.condition, turn.decision.winner)
         for record in built.episodes
         for turn in record.turns
         if turn.decision
     )
-    rows = value_of(tutorsim, built.folder)["winning_roles"]
+    rows = value_of(shell, built.folder)["winning_roles"]
     assert {(r["protocol"], r["role"]): r["wins"] for r in rows if r["wins"]} == logged
 
 
-def test_ballots_are_counted_by_status(tutorsim, built):
+def test_ballots_are_counted_by_status(shell, built):
     logged: Counter[str] = Counter()
     for record in built.episodes:
         for turn in record.turns:
             tie = turn.tie_round.ballots if turn.tie_round else ()
             every = (*turn.ballots_initial, *turn.ballots_final, *tie)
             logged.update(ballot.ballot_status for ballot in every)
-    rows = value_of(tutorsim, built.folder)["ballots"]
+    rows = value_of(shell, built.folder)["ballots"]
     assert {s: sum(row[s] for row in rows) for s in logged} == logged
     assert logged["abstained"] > 0
     assert logged["repaired"] > 0
 
 
-def test_success_is_shown_for_every_condition(tutorsim, built):
-    value = value_of(tutorsim, built.folder)
+def test_success_is_shown_for_every_condition(shell, built):
+    value = value_of(shell, built.folder)
     won = {(row["benchmark"], row["condition"]): row["rate"]["value"] for row in value["success"]}
     for (benchmark, condition), rate in won.items():
         outcomes = [
@@ -144,39 +144,39 @@ def test_success_is_shown_for_every_condition(tutorsim, built):
         assert rate == pytest.approx(sum(outcomes) / len(outcomes))
 
 
-def test_failed_episodes_are_named_and_left_out(tutorsim, with_failures):
-    value = value_of(tutorsim, with_failures.folder)
+def test_failed_episodes_are_named_and_left_out(shell, with_failures):
+    value = value_of(shell, with_failures.folder)
     assert value["grid"]["failed"] == 10
     assert sum(row["episodes"] for row in value["success"]) == 10
-    shown = tutorsim("summary", with_failures.folder, "--full").stdout
+    shown = shell("summary", with_failures.folder, "--full").out
     assert "10 complete and 10 failed" in shown
     assert all(e.episode_id in shown for e in with_failures.episodes if e.failure is not None)
 
 
-def test_an_empty_run_is_summarised_without_a_number(tutorsim, empty_run):
-    done = tutorsim("summary", empty_run.folder)
-    assert done.exit_code == 0
-    assert "The run has no episode." in done.stdout
-    value = value_of(tutorsim, empty_run.folder)
+def test_an_empty_run_is_summarised_without_a_number(shell, empty_run):
+    done = shell("summary", empty_run.folder)
+    assert done.code == 0
+    assert "The run has no episode." in done.out
+    value = value_of(shell, empty_run.folder)
     assert value["success"] == value["diagnostics"] == value["winning_roles"] == []
     assert value["usage"]["cost_usd"] == 0
 
 
-def test_one_episode_has_no_interval_over_tasks(tutorsim, one_episode):
-    [row] = value_of(tutorsim, one_episode.folder)["success"]
+def test_one_episode_has_no_interval_over_tasks(shell, one_episode):
+    [row] = value_of(shell, one_episode.folder)["success"]
     assert "not_estimable" in row["rate"]["interval"]
 
 
-def test_ballots_from_elsewhere_are_summarised(tutorsim, built, tmp_path):
+def test_ballots_from_elsewhere_are_summarised(shell, built, tmp_path):
     path = tmp_path / "ballots.csv"
     path.write_text(
         "episode_id,turn,stage,voter,candidate,mass,protocol\n"
         "e,1,final,x,a,1,simple\ne,1,final,x,b,0,simple\n"
     )
-    done = tutorsim("summary", path)
-    assert done.exit_code == 0
-    assert "The file says how voters voted, and nothing of what was said" in done.stdout
-    value = value_of(tutorsim, path)
+    done = shell("summary", path)
+    assert done.code == 0
+    assert "The file says how voters voted, and nothing of what was said" in done.out
+    value = value_of(shell, path)
     assert value["study"] is None
     assert [row["turns"] for row in value["diagnostics"]] == [1]
     assert "no order is logged" in value["diagnostics"][0]["flip"]["not_estimable"]
@@ -195,45 +195,45 @@ def test_cost_comes_from_the_price_table(built):
     assert found["calls"] == sum(len(record.calls) for record in built.episodes)
 
 
-def test_a_missing_price_is_shown_as_unknown(tutorsim, built, tmp_path):
+def test_a_missing_price_is_shown_as_unknown(shell, built, tmp_path):
     table = tmp_path / "prices.toml"
     table.write_text('as_of = "2026-01-01"\n[models.other]\ninput = 1\noutput = 1\n')
-    last = tutorsim("summary", built.folder, "--full", "--prices", table).stdout.splitlines()
+    last = shell("summary", built.folder, "--full", "--prices", table).out.splitlines()
     assert [line.split()[-1] for line in last if line.startswith("claude-")] == [
         "unknown",
         "unknown",
     ]
 
 
-def test_output_goes_to_a_file_by_its_ending(tutorsim, built, tmp_path):
+def test_output_goes_to_a_file_by_its_ending(shell, built, tmp_path):
     for name in ("a.json", "a.txt"):
-        done = tutorsim("summary", built.folder, "-o", tmp_path / name)
-        assert (done.exit_code, done.stdout) == (0, "")
+        done = shell("summary", built.folder, "-o", tmp_path / name)
+        assert (done.code, done.out) == (0, "")
     written = json.loads((tmp_path / "a.json").read_text())
-    assert written["values"] == value_of(tutorsim, built.folder)
-    assert (tmp_path / "a.txt").read_text() == tutorsim("summary", built.folder).stdout
+    assert written["values"] == value_of(shell, built.folder)
+    assert (tmp_path / "a.txt").read_text() == shell("summary", built.folder).out
 
 
-def test_an_unknown_ending_is_a_usage_error(tutorsim, built, tmp_path):
-    done = tutorsim("summary", built.folder, "-o", tmp_path / "a.doc")
-    assert done.exit_code == 2
+def test_an_unknown_ending_is_a_usage_error(shell, built, tmp_path):
+    done = shell("summary", built.folder, "-o", tmp_path / "a.doc")
+    assert done.code == 2
     assert not (tmp_path / "a.doc").exists()
 
 
-def test_hostile_names_reach_the_terminal_only_escaped(tutorsim, built, tmp_path):
+def test_hostile_names_reach_the_terminal_only_escaped(shell, built, tmp_path):
     path = tmp_path / "ballots.jsonl"
     row = {"episode_id": "e", "turn": 1, "stage": "final", "voter": "v", "mass": 1}
     name = "\x1b[31m[bold]x\u202e"
     path.write_text(json.dumps({**row, "candidate": name, "protocol": "simple"}) + "\n")
     for options in ((), ("--json",)):
-        done = tutorsim("summary", path, *options)
-        assert done.exit_code == 0, done.stderr
-        assert not set("\x1b\u202e") & set(done.stdout)
-        assert "[bold]x" in done.stdout
+        done = shell("summary", path, *options)
+        assert done.code == 0, done.err
+        assert not set("\x1b\u202e") & set(done.out)
+        assert "[bold]x" in done.out
 
 
-def test_narrow_output_keeps_to_its_columns(tutorsim, built):
-    shown = tutorsim("summary", built.folder, columns=80).stdout
+def test_narrow_output_keeps_to_its_columns(shell, built):
+    shown = shell("summary", built.folder, columns=80).out
     rules = [line for line in shown.splitlines() if line.startswith("─")]
     assert rules
     assert max(map(len, rules)) <= 80
@@ -306,25 +306,25 @@ def retested(built, tmp_path):
     return folder
 
 
-def test_without_a_retest_the_floor_is_said_to_be_unknown(tutorsim, built):
+def test_without_a_retest_the_floor_is_said_to_be_unknown(shell, built):
     assert (
         "the noise floor, is unknown: each vote was asked for once."
-        in tutorsim("summary", built.folder, "--full").stdout
+        in shell("summary", built.folder, "--full").out
     )
-    value = json.loads(tutorsim("summary", built.folder, "--json").stdout)["values"]
+    value = json.loads(shell("summary", built.folder, "--json").out)["values"]
     assert "not_estimable" in value["noise_floor"]
 
 
-def test_logged_and_re_asked_figures_have_columns_of_their_own(tutorsim, retested):
-    text = tutorsim("summary", retested, "--full").stdout
+def test_logged_and_re_asked_figures_have_columns_of_their_own(shell, retested):
+    text = shell("summary", retested, "--full").out
     assert "is unknown" not in text
     [heads] = [line for line in text.splitlines() if "re-asked" in line and "left" in line]
     assert " ".join(heads.split()) == "protocol what turns asked again logged re-asked left"
     assert "Asked again 1 × by stand-in: asked again, model-c." in text
 
 
-def test_the_floor_is_in_the_summarys_json(tutorsim, retested):
-    floor = json.loads(tutorsim("summary", retested, "--json").stdout)["values"]["noise_floor"]
+def test_the_floor_is_in_the_summarys_json(shell, retested):
+    floor = json.loads(shell("summary", retested, "--json").out)["values"]["noise_floor"]
     assert (floor["repeats"], floor["stages"]) == (1, ["vote_initial"])
     assert {row["quantity"] for row in floor["beside"]} == {"flip", "flip_set", "leader", "shift"}
     for row in floor["beside"]:

@@ -41,35 +41,35 @@ WRONG = "def running_max(numbers):\n    return numbers\n"
 
 
 @pytest.fixture
-def judged(tutorsim, tmp_path):
+def judged(shell, tmp_path):
     def run(text, *options, name="answer.md"):
         file = tmp_path / name
         file.write_text(text, encoding="utf-8")
-        return tutorsim("judge", file, "--task", "running-max", *options)
+        return shell("judge", file, "--task", "running-max", *options)
 
     return run
 
 
 def test_a_message_with_the_right_program_passes(judged):
     outcome = judged(f"I think:\n```python\n{RIGHT}```\nOk?")
-    assert outcome.exit_code == 0
-    assert outcome.stdout.startswith("running-max: pass, all tests passed\nSandbox level: ")
+    assert outcome.code == 0
+    assert outcome.out.startswith("running-max: pass, all tests passed\nSandbox level: ")
 
 
 @pytest.mark.parametrize("name", ["answer.py", "answer.txt"])
 def test_a_plain_program_is_taken_as_it_is(judged, name):
     outcome = judged(WRONG, name=name)
-    assert outcome.exit_code == 1
-    assert outcome.stdout.startswith("running-max: fail, wrong answer (call 1)\n")
+    assert outcome.code == 1
+    assert outcome.out.startswith("running-max: fail, wrong answer (call 1)\n")
 
 
 def test_a_file_of_python_may_hold_fences(judged):
-    assert judged(f'"""\n```\nx\n```\n"""\n{RIGHT}', name="answer.py").exit_code == 0
+    assert judged(f'"""\n```\nx\n```\n"""\n{RIGHT}', name="answer.py").code == 0
 
 
 def test_json_gives_code_verdict_and_usage(judged):
     outcome = judged(f"```\n{RIGHT}```", "--json", "--sandbox", "unsafe")
-    shown = json.loads(outcome.stdout)
+    shown = json.loads(outcome.out)
     assert (shown["task_id"], shown["level"], shown["code"]) == ("running-max", "unsafe", RIGHT)
     assert shown["verdict"] == {
         "outcome": "pass",
@@ -80,53 +80,53 @@ def test_json_gives_code_verdict_and_usage(judged):
     assert shown["usage"]["calls"] > 0
 
 
-def test_the_message_may_come_from_stdin(tutorsim, monkeypatch):
+def test_the_message_may_come_from_stdin(shell, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"no idea \xff ```")))
-    outcome = tutorsim("judge", "-", "--task", "running-max")
-    assert (outcome.exit_code, "syntax error" in outcome.stdout) == (1, True)
+    outcome = shell("judge", "-", "--task", "running-max")
+    assert (outcome.code, "syntax error" in outcome.out) == (1, True)
 
 
 def test_what_the_program_wrote_is_shown_without_effect(judged):
     outcome = judged("print('\\x1b[2Jhello')\n" + WRONG, name="answer.py")
-    assert "\\x1b[2Jhello" in outcome.stdout
-    assert "\x1b" not in outcome.stdout
+    assert "\\x1b[2Jhello" in outcome.out
+    assert "\x1b" not in outcome.out
 
 
-def test_an_unknown_task_is_refused(tutorsim, tmp_path):
+def test_an_unknown_task_is_refused(shell, tmp_path):
     file = tmp_path / "a.py"
     file.write_text(RIGHT)
-    outcome = tutorsim("judge", file, "--task", "nothing-of-the-kind")
-    assert outcome.exit_code == 2
-    assert "nothing-of-the-kind" in outcome.stderr
+    outcome = shell("judge", file, "--task", "nothing-of-the-kind")
+    assert outcome.code == 2
+    assert "nothing-of-the-kind" in outcome.err
 
 
-def test_a_missing_file_is_refused(tutorsim, tmp_path):
-    outcome = tutorsim("judge", tmp_path / "gone.py", "--task", "running-max")
-    assert outcome.exit_code == 2
+def test_a_missing_file_is_refused(shell, tmp_path):
+    outcome = shell("judge", tmp_path / "gone.py", "--task", "running-max")
+    assert outcome.code == 2
 
 
 def test_a_machine_without_a_sandbox_is_refused_with_its_own_exit_code(judged, monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     outcome = judged(RIGHT, name="answer.py")
-    assert outcome.exit_code == 6
-    assert "cannot be judged" in outcome.stderr
+    assert outcome.code == 6
+    assert "cannot be judged" in outcome.err
 
 
 def test_a_mark_before_the_fence_does_not_make_the_message_a_program(judged):
-    assert judged(f"\ufeff```python\n\ufeff{RIGHT}```\n").exit_code == 0
+    assert judged(f"\ufeff```python\n\ufeff{RIGHT}```\n").code == 0
 
 
 @pytest.mark.costly
 def test_output_that_is_not_shown_is_counted(judged):
     outcome = judged(f"print('é' * 3000)\n{RIGHT}", name="answer.py")
-    assert outcome.exit_code == 0
-    assert "and 2,001 more bytes" in outcome.stdout
-    assert "more bytes" not in judged(f"print('x')\n{RIGHT}", name="answer.py").stdout
+    assert outcome.code == 0
+    assert "and 2,001 more bytes" in outcome.out
+    assert "more bytes" not in judged(f"print('x')\n{RIGHT}", name="answer.py").out
 
 
-def test_nothing_to_judge_is_a_usage_error(tutorsim, judged, monkeypatch):
+def test_nothing_to_judge_is_a_usage_error(shell, judged, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
-    outcome = tutorsim("judge", "-", "--task", "running-max")
-    assert outcome.exit_code == 2
-    assert "nothing to judge in standard input" in outcome.stderr
-    assert judged("").exit_code == 2
+    outcome = shell("judge", "-", "--task", "running-max")
+    assert outcome.code == 2
+    assert "nothing to judge in standard input" in outcome.err
+    assert judged("").code == 2

@@ -28,29 +28,29 @@ def on_terminal(branched, width, *, left=1):
     return text.getvalue()
 
 
-def test_the_parents_id_shows_every_draw_beside_the_log(tutorsim, branched):
+def test_the_parents_id_shows_every_draw_beside_the_log(shell, branched):
     logged, draws = pair_of(branched, left=1)
-    done = tutorsim(
+    done = shell(
         "show", branched.child.folder, logged.episode_id, "--beside", branched.parent.folder
     )
-    assert done.exit_code == 0, done.stderr
+    assert done.code == 0, done.err
     for episode in (logged, *draws):
         for turn in episode.turns:
             assert turn.decision
-            assert f"Turn {turn.turn}: {turn.decision.winner} wins" in done.stdout
-            assert turn.delivered in done.stdout
+            assert f"Turn {turn.turn}: {turn.decision.winner} wins" in done.out
+            assert turn.delivered in done.out
         for attempt in episode.attempts:
-            assert attempt.text in done.stdout
-    assert "draw 1 of 2" in done.stdout
-    assert "draw 2 of 2" in done.stdout
-    assert "not what would have happened" in done.stdout
+            assert attempt.text in done.out
+    assert "draw 1 of 2" in done.out
+    assert "draw 2 of 2" in done.out
+    assert "not what would have happened" in done.out
 
 
-def test_what_the_futures_share_is_told_once_and_before_the_mark(tutorsim, branched):
+def test_what_the_futures_share_is_told_once_and_before_the_mark(shell, branched):
     logged, _ = pair_of(branched, left=1)
-    shown = tutorsim(
+    shown = shell(
         "show", branched.child.folder, logged.episode_id, "--beside", branched.parent.folder
-    ).stdout
+    ).out
     assert shown.count(logged.attempts[0].text) == 1
     at = [
         shown.index(logged.attempts[0].text),
@@ -60,36 +60,36 @@ def test_what_the_futures_share_is_told_once_and_before_the_mark(tutorsim, branc
     assert at == sorted(at)
 
 
-def test_a_draws_id_shows_that_draw_alone(tutorsim, branched):
+def test_a_draws_id_shows_that_draw_alone(shell, branched):
     logged, draws = pair_of(branched, left=1)
-    done = tutorsim(
+    done = shell(
         *("show", branched.child.folder, draws[1].episode_id, "--json"),
         *("--beside", branched.parent.folder),
     )
-    value = json.loads(done.stdout)
+    value = json.loads(done.out)
     assert EpisodeRecord.model_validate(value["logged"]) == logged
     assert [EpisodeRecord.model_validate(draw) for draw in value["draws"]] == [draws[1]]
 
 
-def test_parts_that_only_draws_of_one_episode_have_name_them_all(tutorsim, branched):
+def test_parts_that_only_draws_of_one_episode_have_name_them_all(shell, branched):
     logged, draws = pair_of(branched, left=1)
     parts = logged.episode_id.split(".")
-    done = tutorsim(
+    done = shell(
         "show", branched.child.folder, *parts, "--beside", branched.parent.folder, "--json"
     )
-    assert len(json.loads(done.stdout)["draws"]) == len(draws) == 2
-    several = tutorsim("show", branched.child.folder, parts[0], "--beside", branched.parent.folder)
-    assert several.exit_code == 2
-    assert "episodes match" in several.stderr
-    none = tutorsim("show", branched.child.folder, "absent", "--beside", branched.parent.folder)
-    assert none.exit_code == 2
+    assert len(json.loads(done.out)["draws"]) == len(draws) == 2
+    several = shell("show", branched.child.folder, parts[0], "--beside", branched.parent.folder)
+    assert several.code == 2
+    assert "episodes match" in several.err
+    none = shell("show", branched.child.folder, "absent", "--beside", branched.parent.folder)
+    assert none.code == 2
 
 
-def test_a_draw_that_left_the_path_says_where_and_whom_the_log_had(tutorsim, branched):
+def test_a_draw_that_left_the_path_says_where_and_whom_the_log_had(shell, branched):
     logged, draws = pair_of(branched, left=1)
-    shown = tutorsim(
+    shown = shell(
         "show", branched.child.folder, logged.episode_id, "--beside", branched.parent.folder
-    ).stdout
+    ).out
     assert logged.turns[0].decision
     assert f"leaves the logged path, logged {logged.turns[0].decision.winner}" in shown
     left = [draw for draw in draws if draw.branch and draw.branch.left]
@@ -120,15 +120,15 @@ def test_two_futures_fit_80_columns_side_by_side(branched):
     assert [line for line in lines if "draw 1 of 2" in line and "logged" in line]
 
 
-def test_a_covered_episode_has_one_future(tutorsim, branched):
+def test_a_covered_episode_has_one_future(shell, branched):
     covered = next(e for e in branched.child.episodes if not e.branch and e.turns)
-    done = tutorsim(
+    done = shell(
         "show", branched.child.folder, covered.episode_id, "--beside", branched.parent.folder
     )
-    assert done.exit_code == 0
-    assert "Covered: the branch cannot change it" in done.stdout
-    assert covered.turns[-1].delivered in done.stdout
-    assert covered.attempts[-1].text in done.stdout
+    assert done.code == 0
+    assert "Covered: the branch cannot change it" in done.out
+    assert covered.turns[-1].delivered in done.out
+    assert covered.attempts[-1].text in done.out
 
 
 def test_a_failed_draw_says_so(branched):
@@ -144,16 +144,16 @@ def test_a_failed_draw_says_so(branched):
     assert "failed at call 2/judge/judge/1" in text.getvalue()
 
 
-def test_a_run_that_is_no_branch_of_the_other_is_refused(tutorsim, branched, built):
+def test_a_run_that_is_no_branch_of_the_other_is_refused(shell, branched, built):
     name = branched.parent.episodes[0].episode_id
-    own = tutorsim("show", branched.parent.folder, name, "--beside", branched.child.folder)
-    assert (own.exit_code, "is no branch." in own.stderr) == (2, True)
+    own = shell("show", branched.parent.folder, name, "--beside", branched.child.folder)
+    assert (own.code, "is no branch." in own.err) == (2, True)
     child = branched.child.folder
-    other = tutorsim("show", child, name, "--beside", child)
-    assert other.exit_code == 2
-    assert "recording 000000000000" in other.stderr
-    both = tutorsim("show", child, name, "--beside", branched.parent.folder, "--turn", 1)
-    assert both.exit_code == 2
+    other = shell("show", child, name, "--beside", child)
+    assert other.code == 2
+    assert "recording 000000000000" in other.err
+    both = shell("show", child, name, "--beside", branched.parent.folder, "--turn", 1)
+    assert both.code == 2
 
 
 @pytest.mark.parametrize("width", [80, 140])
@@ -163,15 +163,15 @@ def test_hostile_text_reaches_the_terminal_only_escaped(hostile_branch, width):
     assert "\\x1b[31mred" in shown
 
 
-def test_hostile_text_reaches_a_file_only_escaped(tutorsim, hostile_branch, tmp_path):
+def test_hostile_text_reaches_a_file_only_escaped(shell, hostile_branch, tmp_path):
     logged, _ = pair_of(hostile_branch, left=1)
     beside = ("--beside", hostile_branch.parent.folder)
     for name in ("a.txt", "a.json"):
-        done = tutorsim(
+        done = shell(
             *("show", hostile_branch.child.folder, logged.episode_id, *beside),
             *("-o", tmp_path / name),
         )
-        assert done.exit_code == 0
+        assert done.code == 0
         text = (tmp_path / name).read_text()
         assert not set("\x1b\x07\x9b\u202e\u2028") & set(text)
         assert "[bold]markup[/bold]" in text

@@ -269,8 +269,8 @@ class Said(NamedTuple):
     out: str
     err: str
 
-    def refused(self, code, *words):
-        """Hold that the command ended so, and told these words, wherever its lines break."""
+    def fails(self, code, *words):
+        """Hold that the command ended with this code and told these words, wherever lines break."""
         assert self.code == code, self
         told = " ".join(self.err.split())
         assert [one for one in words if one not in told] == [], self

@@ -394,8 +394,7 @@ def test_a_cap_needs_the_price_of_the_model_that_goes_on(parent, shell, endpoint
     made = parent()
     prices = ("--prices", new.parent / "study" / "prices.toml", "--max-usd", 1)
     said = shell("branch", made.log, *ORDER, "--model", "another", "-o", new, *prices)
-    assert said.code == USAGE
-    assert "'another'" in said.err
+    said.fails(USAGE, "'another'")
 
 
 @pytest.mark.parametrize(
@@ -416,9 +415,7 @@ def test_a_failed_episode_is_taken_up_again_on_demand(parent, shell, endpoint, n
     made = parent()
     bad = f"{EPISODES[0]}.c01/1/judge/judge/1"
     endpoint.fault = lambda call, attempt: "400" if call == bad else None
-    said = shell("branch", made.log, *ORDER, "-o", new)
-    assert said.code == 1
-    assert "--retry-errors" in said.err
+    shell("branch", made.log, *ORDER, "-o", new).fails(1, "--retry-errors")
     assert shell("verify", new).code == 0
     endpoint.sent.clear()
     endpoint.fault = lambda call, attempt: None
@@ -476,17 +473,14 @@ def test_an_edited_parent_is_refused_before_anything_is_paid_for(
     path = made.cassettes / f"sciq.ice.help_avoidant.{which}.json"
     path.write_bytes(path.read_bytes().replace(b"I think", b"I know!"))
     said = shell("branch", made.log, *ORDER, "-o", new)
-    assert said.code == INVALID
-    assert f"{path.name} of the parent was edited" in said.err
+    said.fails(INVALID, f"{path.name} of the parent was edited")
     assert endpoint.sent == []
 
 
 def test_a_parent_that_is_gone_is_named_as_missing(parent, shell, endpoint, new):
     made = parent()
     shutil.rmtree(made.cassettes)
-    said = shell("branch", made.log, *ORDER, "-o", new)
-    assert said.code == USAGE
-    assert "--cassette-dir" in said.err
+    shell("branch", made.log, *ORDER, "-o", new).fails(USAGE, "--cassette-dir")
     assert not new.exists()
 
 
@@ -495,8 +489,7 @@ def test_other_prompts_than_the_parent_s_are_refused(parent, shell, endpoint, ne
     (made.cassettes / "wordings.toml").unlink()
     monkeypatch.setattr("tutorsim.kernel.system.LoadedStudy.prompt_digest", lambda self: "0" * 64)
     said = shell("branch", made.log, *ORDER, "-o", new)
-    assert said.code == INVALID
-    assert "prompts of this tutorsim are not the recorded ones" in said.err
+    said.fails(INVALID, "prompts of this tutorsim are not the recorded ones")
     assert endpoint.sent == []
 
 
@@ -505,8 +498,7 @@ def test_a_branch_is_never_written_over_its_parent(parent, shell, endpoint):
     before = files(made.cassettes, made.log)
     for target in (made.cassettes, made.log, made.log / ".." / "cassettes"):
         said = shell("branch", made.log, *ORDER, "-o", target)
-        assert said.code == USAGE
-        assert "A branch leaves its parent as it is." in said.err
+        said.fails(USAGE, "A branch leaves its parent as it is.")
     assert files(made.cassettes, made.log) == before
     assert endpoint.sent == []
 
@@ -518,8 +510,7 @@ def test_another_branch_into_the_same_folder_is_refused_with_what_differs(
     assert shell("branch", made.log, *ORDER, "-o", new).code == 0
     before = files(new)
     said = shell("branch", made.log, "--tie-policy", "no_tie_round", "-o", new)
-    assert said.code == USAGE
-    assert "They differ in fallback_order, tie_policy" in said.err
+    said.fails(USAGE, "They differ in fallback_order, tie_policy")
     assert files(new) == before
 
 
@@ -530,9 +521,7 @@ def test_a_folder_with_another_recording_stays_as_it_is(
     assert record(write_grid(seed=6), name="other").code == 0
     other = new.parent / "other" / "cassettes"
     before = files(other)
-    said = shell("branch", made.log, *ORDER, "-o", other)
-    assert said.code == USAGE
-    assert "holds another recording" in said.err
+    shell("branch", made.log, *ORDER, "-o", other).fails(USAGE, "holds another recording")
     assert files(other) == before
 
 
@@ -547,12 +536,11 @@ def test_a_branch_is_not_branched_and_its_study_not_run(parent, shell, endpoint,
     made = parent()
     assert shell("branch", made.log, *ORDER, "-o", new).code == 0
     endpoint.sent.clear()
-    said = shell("branch", new, *ORDER, "-o", new.parent / "next")
-    assert (said.code, "is a branch itself" in said.err) == (USAGE, True)
+    shell("branch", new, *ORDER, "-o", new.parent / "next").fails(USAGE, "is a branch itself")
     folders = ("--log-dir", new.parent / "l", "--cassette-dir", new.parent / "c")
     for args in (folders, ("--dry-run",)):
         said = shell("run", new / "study.toml", *args)
-        assert (said.code, "cannot be run on its own" in said.err) == (USAGE, True)
+        said.fails(USAGE, "cannot be run on its own")
     assert endpoint.sent == []
 
 
@@ -567,8 +555,7 @@ def test_a_branch_is_not_branched_and_its_study_not_run(parent, shell, endpoint,
 )
 def test_a_panel_that_cannot_go_on_is_refused(parent, shell, endpoint, new, roles, why):
     made = parent()
-    said = shell("branch", made.log, *ORDER, "--roles", roles, "-o", new)
-    assert (said.code, why in said.err) == (USAGE, True)
+    shell("branch", made.log, *ORDER, "--roles", roles, "-o", new).fails(USAGE, why)
     assert not new.exists()
 
 
@@ -687,15 +674,12 @@ def test_the_price_of_an_unknown_model_is_said_to_be_unknown(recorded, shell):
     ],
 )
 def test_what_cannot_be_asked_is_refused(args, words, recorded, shell):
-    said = shell("retest", recorded.log, *args, "--plan")
-    assert said.code == 2
-    assert words in said.err
+    shell("retest", recorded.log, *args, "--plan").fails(2, words)
 
 
 def test_a_log_without_its_recording_names_the_option_to_give(recorded, shell, tmp_path):
     shutil.move(recorded.cassettes, tmp_path / "moved")
-    said = shell("retest", recorded.log, "--repeats", 1, "--plan")
-    assert (said.code, "--cassette-dir" in said.err) == (2, True)
+    shell("retest", recorded.log, "--repeats", 1, "--plan").fails(2, "--cassette-dir")
     args = ("--repeats", 1, "--plan", "--cassette-dir", tmp_path / "moved")
     assert shell("retest", recorded.log, *args).code == 0
 
@@ -735,11 +719,12 @@ def test_the_files_of_a_retest_are_held_against_their_manifest(retested, shell):
     path.write_bytes(path.read_bytes().replace(b"end_turn", b"odd_turn", 1))
     (folder / "sciq.stray.help_avoidant.simple.json").write_bytes(b"{}")
     (folder / f"{EPISODE}.journal.jsonl").write_bytes(b"")
-    said = shell("cassette", "verify", retested)
-    assert said.code == 1
-    assert f"retest/{EPISODE}.json: its replies were edited" in said.err
-    assert "retest/sciq.stray.help_avoidant.simple.json: the manifest does not name it" in said.err
-    assert f"retest/{EPISODE}.journal.jsonl: the retest is half recorded" in said.err
+    shell("cassette", "verify", retested).fails(
+        1,
+        f"retest/{EPISODE}.json: its replies were edited",
+        "retest/sciq.stray.help_avoidant.simple.json: the manifest does not name it",
+        f"retest/{EPISODE}.journal.jsonl: the retest is half recorded",
+    )
     (folder / "retest.manifest.json").write_bytes(b"{}")
     assert "retest/retest.manifest.json" in shell("cassette", "verify", retested).err
 
@@ -748,7 +733,6 @@ def test_a_retest_is_converted_with_its_recording(retested, shell, tmp_path):
     packed, back = tmp_path / "packed" / "cassettes", tmp_path / "back" / "cassettes"
     assert shell("cassette", "convert", retested, "--to", "compressed", "-o", packed).code == 0
     assert shell("verify", packed).code == 0
-    said = shell("retest", packed, "--repeats", 3, "--plan")
-    assert (said.code, "cassette convert" in said.err) == (4, True)
+    shell("retest", packed, "--repeats", 3, "--plan").fails(4, "cassette convert")
     assert shell("cassette", "convert", packed, "--to", "text", "-o", back).code == 0
     assert files(back) == files(retested)

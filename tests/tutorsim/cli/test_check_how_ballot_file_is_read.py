@@ -38,9 +38,8 @@ def test_check_of_an_imported_run_lists_its_votes_and_what_its_logs_leave_open(s
     value = json.loads(shell("check", run, "--json").out)
     assert [(one["voters"], one["candidates"]) for one in value["votes"]] == [(3, 3)]
     assert [one["votes"] for one in value["told"]] == [1]  # of ann's ranking, which leaves out C
-    refused = shell("check", run, "--fallback-order", "ann,ben")
-    assert refused.code == 2
-    assert "is a run, which logs what decided its ties" in refused.err
+    said = shell("check", run, "--fallback-order", "ann,ben")
+    said.fails(2, "is a run, which logs what decided its ties")
 
 
 @pytest.mark.parametrize("command", ["check", "recount", "summary", "report", "export", "diverge"])
@@ -78,6 +77,4 @@ def test_check_of_a_run_lists_its_votes_and_names_no_order(shell, built):
 def test_an_option_that_maps_nothing_is_refused(shell, tmp_path):
     file = tmp_path / "b.csv"
     file.write_text("voter,choice\nv,a\nw,b\n")
-    done = shell("check", file, "--map", "voters=Wähler")
-    assert done.code == 2
-    assert "--map voter=NAME" in done.err
+    shell("check", file, "--map", "voters=Wähler").fails(2, "--map voter=NAME")

@@ -39,9 +39,8 @@ def test_both_provenances_are_shown(shell, built, with_failures):
 
 
 def test_runs_that_share_no_pair_are_not_compared(shell, built, empty_run):
-    done = shell("compare", built.folder, empty_run.folder)
-    assert done.code == 2
-    assert "share no episode that both have complete" in done.err
+    said = shell("compare", built.folder, empty_run.folder)
+    said.fails(2, "share no episode that both have complete")
 
 
 def test_a_missing_run_is_named(shell, built, tmp_path):

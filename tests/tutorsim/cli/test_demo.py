@@ -20,9 +20,7 @@ def test_the_bundled_study_is_replayed_summarised_and_reported(
 
 def test_an_installation_without_it_says_so(shell, monkeypatch):
     monkeypatch.setattr("tutorsim.cli.demo.bundled_recording", lambda *_: None)
-    said = shell("demo")
-    assert said.code == 4
-    assert "The bundled recording 'demo' is not here." in said.err
+    shell("demo").fails(4, "The bundled recording 'demo' is not here.")
 
 
 @pytest.mark.costly
@@ -37,9 +35,7 @@ def test_another_recording_is_named_and_its_limits_are_said(shell, tmp_path):
     limit = "The calls were not independent: five conversations wrote all students"
     assert limit in said.out
     assert limit in page.read_text(encoding="utf-8")
-    refused = shell("demo", "--recording", "gpt")
-    assert refused.code == 4
-    assert "Bundled are" in refused.err
+    shell("demo", "--recording", "gpt").fails(4, "Bundled are")
 
 
 def test_the_recording_in_real_language_gives_its_bytes_and_is_small(shell):

@@ -96,22 +96,17 @@ def test_parts_of_an_id_name_the_only_episode_that_has_them(shell, built):
 
 def test_an_ambiguous_part_lists_what_it_could_mean(shell, built):
     shown = shell("show", built.folder, "novice")
-    assert shown.code == 2
-    assert "10 episodes match 'novice'" in shown.err
-    assert "sciq.seasons.low_confidence_novice.simple" in shown.err
+    shown.fails(2, "10 episodes match 'novice'", "sciq.seasons.low_confidence_novice.simple")
     assert shown.out == ""
 
 
 def test_an_unknown_episode_suggests_the_nearest(shell, built):
-    shown = shell("show", built.folder, "sciq.seasons.help_avoidant.rankd")
-    assert shown.code == 2
-    assert "sciq.seasons.help_avoidant.ranked" in shown.err
+    said = shell("show", built.folder, "sciq.seasons.help_avoidant.rankd")
+    said.fails(2, "sciq.seasons.help_avoidant.ranked")
 
 
 def test_a_turn_that_was_not_reached_is_a_usage_error(shell, built):
-    shown = shell("show", built.folder, built.episodes[0].episode_id, "--turn", "9")
-    assert shown.code == 2
-    assert "no turn 9" in shown.err
+    shell("show", built.folder, built.episodes[0].episode_id, "--turn", "9").fails(2, "no turn 9")
 
 
 def test_a_failed_episode_says_where_and_why(shell, with_failures):
@@ -122,9 +117,7 @@ def test_a_failed_episode_says_where_and_why(shell, with_failures):
 
 
 def test_an_empty_run_has_no_episode_to_show(shell, empty_run):
-    shown = shell("show", empty_run.folder, "x")
-    assert shown.code == 2
-    assert "no episode" in shown.err
+    shell("show", empty_run.folder, "x").fails(2, "no episode")
 
 
 def test_a_folder_without_a_log_is_an_invalid_log(shell, tmp_path):

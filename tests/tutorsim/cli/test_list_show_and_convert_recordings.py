@@ -133,8 +133,7 @@ def test_a_request_that_is_no_json_object_is_told(body, recorded, shell):
     call = ("--call", "0/student/student/1")
     for more in (call, (*call, "--json")):
         said = shell("cassette", "show", recorded.cassettes, EPISODE, *more)
-        assert said.code == 4
-        assert "the request of call 0/student/student/1 is no JSON object" in said.err
+        said.fails(4, "the request of call 0/student/student/1 is no JSON object")
     assert shell("cassette", "verify", recorded.cassettes).code == 1
     assert shell("verify", recorded.cassettes).code == 4
     with through_the_sdk():
@@ -146,11 +145,12 @@ def test_files_are_held_against_the_manifest(recorded, shell):
     path = recorded.cassettes / f"{EPISODE}.json"
     path.write_bytes(path.read_bytes().replace(b"I think", b"I know", 1))
     (recorded.cassettes / "sciq.stray.help_avoidant.simple.journal.jsonl").write_text("")
-    said = shell("cassette", "verify", recorded.cassettes)
-    assert said.code == 1
-    assert f"{EPISODE}.json: its replies were edited" in said.err
-    assert "the episode is half recorded" in said.err
-    assert "differ from what was recorded: 2." in said.err
+    shell("cassette", "verify", recorded.cassettes).fails(
+        1,
+        f"{EPISODE}.json: its replies were edited",
+        "the episode is half recorded",
+        "differ from what was recorded: 2.",
+    )
 
 
 def test_a_damaged_manifest_is_called_damaged(recorded, shell):
@@ -249,10 +249,7 @@ def test_what_is_wrong_with_cassettes_of_one_s_own_is_named(own_panel, shell):
         (whole.replace("end_turn", f"sk-ant-{'x' * 20}"), "in the shape of a key"),
     ):
         path.write_text(text)
-        said = shell("cassette", "verify", own_panel)
-        assert said.code == 1
-        assert "release-note.json: " in said.err
-        assert problem in said.err
+        shell("cassette", "verify", own_panel).fails(1, "release-note.json: ", problem)
 
 
 @pytest.mark.loopback
@@ -296,13 +293,11 @@ def test_cassettes_of_other_apis_are_shown_and_told_by_age(tmp_path, shell, monk
         assert shell(*verify, CLAUDE, "--max-age", "99999d").code == 0
     monkeypatch.undo()
     assert "manifest.json: it was recorded on" in shell("verify", CLAUDE, "--max-age", "0").err
-    said = shell("verify", folder, "--json")
-    assert (said.code, "cassettes of a panel of your own" in said.err) == (2, True)
+    shell("verify", folder, "--json").fails(2, "cassettes of a panel of your own")
     whole = cassette.read_text()
     noted = whole.replace('"packages"', f'"unasked": [{json.dumps(keys[0])}], "packages"', 1)
     cassette.write_text(noted)
-    said = shell("cassette", "verify", folder)
-    assert (said.code, f"nobody asked for {keys[0]}" in said.err) == (1, True)
+    shell("cassette", "verify", folder).fails(1, f"nobody asked for {keys[0]}")
     cassette.write_text(whole)
     aged = cassette.read_text()
     cassette.write_text(re.sub(r',\s*"recorded": \{[^}]*\}', "", aged))

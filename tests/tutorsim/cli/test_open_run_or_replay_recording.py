@@ -20,6 +20,4 @@ def test_a_recording_is_replayed_first(shell, tmp_path, command):
 
 
 def test_a_folder_that_is_neither_is_refused(shell, tmp_path):
-    done = shell("summary", tmp_path)
-    assert done.code == 2
-    assert "neither a run nor ballots" in done.err
+    shell("summary", tmp_path).fails(2, "neither a run nor ballots")

@@ -92,8 +92,7 @@ def test_what_differs_is_a_table(shell, tmp_path):
 
 def test_a_file_that_cannot_be_written_is_refused(shell, tmp_path):
     said = shell("verify", bundled_recording("claude"), "--markdown", tmp_path / "no" / "step.md")
-    assert said.code == 2
-    assert "cannot be written" in said.err
+    said.fails(2, "cannot be written")
 
 
 def test_nothing_in_a_name_is_read_as_markdown():

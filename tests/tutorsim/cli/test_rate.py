@@ -381,9 +381,7 @@ def test_the_numbers_must_leave_every_rater_an_item(folder):
 
 
 def test_an_unknown_ending_is_refused(folder):
-    said = folder.export(name="sheet.xlsx")
-    assert said.code == 2
-    assert "an ending that says no known format" in said.err
+    folder.export(name="sheet.xlsx").fails(2, "an ending that says no known format")
 
 
 @pytest.mark.parametrize(
@@ -504,13 +502,10 @@ def test_a_damaged_or_foreign_ratings_file_is_told(folder, shell):
     path = folder.run / RATINGS_FILE
     text = path.read_text()
     path.write_text(text.replace('"recording_digest":"0', '"recording_digest":"f'))
-    said = shell("summary", folder.run)
-    assert said.code == 4
-    assert "holds ratings of another run" in said.err
+    shell("summary", folder.run).fails(4, "holds ratings of another run")
     path.write_text(text[:50])
     said = shell("report", folder.run, "-o", folder.path / "r.md")
-    assert said.code == 4
-    assert "cannot be read" in said.err
+    said.fails(4, "cannot be read")
     assert len(told(said)) == 3
 
 

@@ -189,9 +189,8 @@ def test_scores_that_are_none_are_usage_errors(shell, foreign, score, message):
 
 
 def test_a_rule_is_given_once(shell, foreign):
-    done = shell("recount", foreign, "--score", "a=2,1,0", "--score", "a=1,1,0")
-    assert done.code == 2
-    assert "gives 'a' twice" in done.err
+    said = shell("recount", foreign, "--score", "a=2,1,0", "--score", "a=1,1,0")
+    said.fails(2, "gives 'a' twice")
 
 
 def test_another_order_is_counted_against_the_logged_winners(shell, built):

@@ -117,9 +117,8 @@ def test_turns_that_stop_in_the_middle_leave_what_was_there(shell, parts, tmp_pa
 
 def test_a_cluster_writes_no_turns_and_says_what_does(shell, parts, tmp_path):
     turns = ("--turns", tmp_path / "turns.csv")
-    done = shell("recount", parts, *ASKED, *turns, "--engine", "dask://local?workers=2")
-    assert done.code == 2
-    assert "Leave --engine out" in done.err
+    said = shell("recount", parts, *ASKED, *turns, "--engine", "dask://local?workers=2")
+    said.fails(2, "Leave --engine out")
     assert shell("recount", parts, *ASKED, *turns).code == 0
 
 
@@ -141,8 +140,5 @@ def test_an_engine_wants_parquet_and_an_address(shell, parts, tmp_path, monkeypa
     pl.DataFrame({"voter": ["v"], "a": [1], "b": [0]}).write_parquet(tmp_path / "wide.parquet")
     for source in ("b.csv", "wide.parquet"):
         done = shell("recount", tmp_path / source, "--engine", "dask://local")
-        assert done.code == 2
-        assert "--engine is for ballots in Parquet" in done.err
-    done = shell("recount", parts, "--engine", "spark://local")
-    assert done.code == 2
-    assert "dask://HOST:PORT" in done.err
+        done.fails(2, "--engine is for ballots in Parquet")
+    shell("recount", parts, "--engine", "spark://local").fails(2, "dask://HOST:PORT")

@@ -27,16 +27,14 @@ def test_verdicts_are_run_again_when_asked_and_a_change_is_told(
 
     other = VerdictRecord(outcome="pass", reason="")
     monkeypatch.setattr(Sandbox, "judge", lambda self, run: CodeResult("code", other))
-    changed = shell("replay", cassettes, "--log-dir", again, "--reexecute")
-    assert changed.code == 1
-    assert "Verdicts that differ when run again: 2" in changed.err
-    assert "recorded fail (wrong answer), now pass" in changed.err
+    shell("replay", cassettes, "--log-dir", again, "--reexecute").fails(
+        1, "Verdicts that differ when run again: 2", "recorded fail (wrong answer), now pass"
+    )
     assert files(again) == files(log)
 
     (cassettes / "verdicts.jsonl").unlink()
-    gone = shell("replay", cassettes, "--log-dir", again)
-    assert gone.code == 4
-    assert "is not the file of verdicts that was recorded" in gone.err
+    said = shell("replay", cassettes, "--log-dir", again)
+    said.fails(4, "is not the file of verdicts that was recorded")
 
 
 def test_a_sandbox_level_that_is_none_is_a_usage_error(recorded, shell):
@@ -48,9 +46,7 @@ def test_a_sandbox_level_that_is_none_is_a_usage_error(recorded, shell):
 
 
 def test_what_is_no_folder_is_refused(shell, tmp_path):
-    said = shell("replay", tmp_path / "none", "--log-dir", tmp_path / "log")
-    assert said.code == 4
-    assert "is not a recording" in said.err
+    shell("replay", tmp_path / "none", "--log-dir", tmp_path / "log").fails(4, "is not a recording")
     (tmp_path / "file").write_text("")
     assert shell("replay", tmp_path / "file", "--log-dir", tmp_path / "log").code == 2
     assert shell("replay", tmp_path).code == 2

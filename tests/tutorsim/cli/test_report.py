@@ -80,24 +80,20 @@ def test_what_cannot_be_done_is_refused_with_a_way_out(
     shell, built, tmp_path, monkeypatch, options, said
 ):
     monkeypatch.chdir(tmp_path)
-    done = shell("report", built.folder, *options)
-    assert done.code == 2
-    assert said in done.err
+    shell("report", built.folder, *options).fails(2, said)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_chart_that_the_data_do_not_allow_says_why(shell, empty_run, tmp_path):
-    done = shell("report", empty_run.folder, "-o", tmp_path / "x.svg", "--chart", "orders")
-    assert done.code == 2
-    assert "Nothing was put to a vote" in done.err
+    said = shell("report", empty_run.folder, "-o", tmp_path / "x.svg", "--chart", "orders")
+    said.fails(2, "Nothing was put to a vote")
 
 
 @pytest.mark.costly
 def test_a_file_that_cannot_be_written_is_a_usage_error(shell, empty_run, tmp_path):
     (tmp_path / "file").write_text("")
-    done = shell("report", empty_run.folder, "-o", tmp_path / "file" / "page.html")
-    assert done.code == 2
-    assert "cannot be written" in done.err
+    said = shell("report", empty_run.folder, "-o", tmp_path / "file" / "page.html")
+    said.fails(2, "cannot be written")
 
 
 def test_help_loads_no_charts():
@@ -112,6 +108,4 @@ def test_help_loads_no_charts():
 def test_printed_figures_are_refused_beside_the_stand_in_s(shell, empty_run, tmp_path, command):
     file = tmp_path / "mine.toml"
     file.write_text('[[figure]]\nquantity = "flip"\nvalue = 0.5\nwhere = "Table X"\n')
-    done = shell(command, empty_run.folder, "--published", file)
-    assert done.code == 2
-    assert "Leave --published out." in done.err
+    shell(command, empty_run.folder, "--published", file).fails(2, "Leave --published out.")

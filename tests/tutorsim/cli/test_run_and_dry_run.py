@@ -67,17 +67,13 @@ def test_a_shipped_study_is_found_by_name(shell):
 def test_a_wrong_price_table_is_refused(text, write_grid, shell, tmp_path):
     path = tmp_path / "prices.toml"
     path.write_text(text)
-    said = shell("run", write_grid(), "--dry-run", "--prices", path)
-    assert said.code == 2
-    assert "is no price table" in said.err
+    shell("run", write_grid(), "--dry-run", "--prices", path).fails(2, "is no price table")
     assert shell("run", write_grid(), "--dry-run", "--prices", tmp_path / "none").code == 2
 
 
 def test_recording_is_refused_in_ci_unless_asked_for(endpoint, write_grid, record, monkeypatch):
     monkeypatch.setenv("CI", "true")
-    said = record(write_grid(), *SMALL)
-    assert said.code == 2
-    assert "Recording is refused because CI is set." in said.err
+    record(write_grid(), *SMALL).fails(2, "Recording is refused because CI is set.")
     assert endpoint.sent == []
     assert record(write_grid(), *SMALL, "--record-in-ci").code == 0
     assert endpoint.sent
@@ -126,8 +122,7 @@ def test_a_study_that_cannot_be_run_is_refused_with_a_message(
     study = write_grid(**settings)
     (study.parent / "empty.jsonl").write_text("")
     said = record(study)
-    assert said.code == 2
-    assert named in said.err.replace("\n", " ")
+    said.fails(2, named)
     assert said.err.startswith("Error: ")
     assert endpoint.sent == []
     assert not (tmp_path / "one").exists()
@@ -143,21 +138,15 @@ def test_a_study_that_cannot_be_run_is_refused_with_a_message(
     ],
 )
 def test_wrong_options_are_refused(more, named, write_grid, record):
-    said = record(write_grid(), *more)
-    assert said.code == 2
-    assert named in said.err
+    record(write_grid(), *more).fails(2, named)
 
 
 def test_folders_are_needed_to_record(write_grid, shell):
-    said = shell("run", write_grid())
-    assert said.code == 2
-    assert "--log-dir and --cassette-dir" in said.err
+    shell("run", write_grid()).fails(2, "--log-dir and --cassette-dir")
 
 
 def test_a_study_that_is_not_there_names_the_shipped_ones(shell):
-    said = shell("run", "nowhere.toml", "--dry-run")
-    assert said.code == 2
-    assert "published" in said.err
+    shell("run", "nowhere.toml", "--dry-run").fails(2, "published")
 
 
 def test_on_a_terminal_a_bar_counts_episodes_calls_tokens_and_cost(
@@ -210,9 +199,7 @@ def test_every_command_has_help(shell):
 
 
 def test_an_unknown_command_names_the_nearest(shell):
-    said = shell("reply")
-    assert said.code == 2
-    assert "Did you mean 'replay'?" in said.err
+    shell("reply").fails(2, "Did you mean 'replay'?")
 
 
 def own_persona(name):
@@ -248,8 +235,7 @@ def test_an_episode_whose_files_cannot_be_named_is_refused_by_the_dry_run(
     questions.write_text(questions.read_text().replace('"ice"', f'"{task}"', 1))
     planned = shell("run", study, "--dry-run")
     if characters > 230:
-        assert planned.code == 2
-        assert f"an id of {characters} characters" in planned.err.replace("\n", " ")
+        planned.fails(2, f"an id of {characters} characters")
         assert len(planned.err.strip().split("\n")) >= 3
         return
     assert planned.code == record(study).code == 0

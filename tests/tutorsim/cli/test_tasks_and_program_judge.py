@@ -27,9 +27,7 @@ def test_messages_and_checklists_are_shown_in_lines(shell):
 
 
 def test_an_unknown_task_is_told_the_nearest(shell):
-    refused = shell("tasks", "show", "fotball")
-    assert refused.code == 2
-    assert "Did you mean 'football'?" in refused.err
+    shell("tasks", "show", "fotball").fails(2, "Did you mean 'football'?")
 
 
 # --- `tutorsim judge` -----------------------------------------------------------------------------
@@ -95,9 +93,7 @@ def test_what_the_program_wrote_is_shown_without_effect(judged):
 def test_an_unknown_task_is_refused(shell, tmp_path):
     file = tmp_path / "a.py"
     file.write_text(RIGHT)
-    outcome = shell("judge", file, "--task", "nothing-of-the-kind")
-    assert outcome.code == 2
-    assert "nothing-of-the-kind" in outcome.err
+    shell("judge", file, "--task", "nothing-of-the-kind").fails(2, "nothing-of-the-kind")
 
 
 def test_a_missing_file_is_refused(shell, tmp_path):
@@ -107,9 +103,7 @@ def test_a_missing_file_is_refused(shell, tmp_path):
 
 def test_a_machine_without_a_sandbox_is_refused_with_its_own_exit_code(judged, monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
-    outcome = judged(RIGHT, name="answer.py")
-    assert outcome.code == 6
-    assert "cannot be judged" in outcome.err
+    judged(RIGHT, name="answer.py").fails(6, "cannot be judged")
 
 
 def test_a_mark_before_the_fence_does_not_make_the_message_a_program(judged):
@@ -126,7 +120,5 @@ def test_output_that_is_not_shown_is_counted(judged):
 
 def test_nothing_to_judge_is_a_usage_error(shell, judged, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
-    outcome = shell("judge", "-", "--task", "running-max")
-    assert outcome.code == 2
-    assert "nothing to judge in standard input" in outcome.err
+    shell("judge", "-", "--task", "running-max").fails(2, "nothing to judge in standard input")
     assert judged("").code == 2

@@ -78,9 +78,8 @@ def test_parts_that_only_draws_of_one_episode_have_name_them_all(shell, branched
         "show", branched.child.folder, *parts, "--beside", branched.parent.folder, "--json"
     )
     assert len(json.loads(done.out)["draws"]) == len(draws) == 2
-    several = shell("show", branched.child.folder, parts[0], "--beside", branched.parent.folder)
-    assert several.code == 2
-    assert "episodes match" in several.err
+    said = shell("show", branched.child.folder, parts[0], "--beside", branched.parent.folder)
+    said.fails(2, "episodes match")
     none = shell("show", branched.child.folder, "absent", "--beside", branched.parent.folder)
     assert none.code == 2
 
@@ -146,12 +145,10 @@ def test_a_failed_draw_says_so(branched):
 
 def test_a_run_that_is_no_branch_of_the_other_is_refused(shell, branched, built):
     name = branched.parent.episodes[0].episode_id
-    own = shell("show", branched.parent.folder, name, "--beside", branched.child.folder)
-    assert (own.code, "is no branch." in own.err) == (2, True)
+    said = shell("show", branched.parent.folder, name, "--beside", branched.child.folder)
+    said.fails(2, "is no branch.")
     child = branched.child.folder
-    other = shell("show", child, name, "--beside", child)
-    assert other.code == 2
-    assert "recording 000000000000" in other.err
+    shell("show", child, name, "--beside", child).fails(2, "recording 000000000000")
     both = shell("show", child, name, "--beside", branched.parent.folder, "--turn", 1)
     assert both.code == 2
 

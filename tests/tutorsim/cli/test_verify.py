@@ -13,9 +13,8 @@ EPISODE = "sciq.ice.help_avoidant.simple"
 def test_junit_of_a_good_recording_has_no_failure(recorded, shell, tmp_path):
     assert shell("verify", recorded.cassettes, "--junit", tmp_path / "j.xml").code == 0
     assert b"<failure" not in (tmp_path / "j.xml").read_bytes()
-    nowhere = shell("verify", recorded.cassettes, "--junit", tmp_path / "no" / "j.xml")
-    assert nowhere.code == 2
-    assert "cannot be written" in nowhere.err
+    said = shell("verify", recorded.cassettes, "--junit", tmp_path / "no" / "j.xml")
+    said.fails(2, "cannot be written")
 
 
 def test_junit_holds_a_case_per_episode_and_hostile_text_is_harmless(recorded, shell, tmp_path):
@@ -47,9 +46,7 @@ def test_every_finding_is_gone_through_and_the_first_gives_the_exit_code(recorde
     moon = recorded.cassettes / "sciq.moon.help_avoidant.simple.json"
     moon.write_bytes(moon.read_bytes()[:100])
     said = shell("verify", recorded.cassettes)
-    assert said.code == 3
-    assert "no cassette for this episode" in said.err
-    assert "is not a whole cassette" in said.err
+    said.fails(3, "no cassette for this episode", "is not a whole cassette")
     assert "2 of 4 episodes" in said.out
 
 

@@ -49,8 +49,7 @@ def test_the_compressed_form_is_listed_shown_and_verified(recorded, converted, s
     assert shown == shell("cassette", "show", recorded.cassettes, EPISODE, "--json").out
     shutil.copy(recorded.cassettes / f"{EPISODE}.json", converted)
     said = shell("cassette", "verify", converted)
-    assert said.code == 1
-    assert f"{EPISODE}.json: it is there in text and compressed" in said.err.replace("\n", " ")
+    said.fails(1, f"{EPISODE}.json: it is there in text and compressed")
 
 
 def test_what_was_edited_or_is_missing_is_not_converted(recorded, shell, tmp_path):
@@ -58,8 +57,7 @@ def test_what_was_edited_or_is_missing_is_not_converted(recorded, shell, tmp_pat
     text = path.read_bytes()
     path.write_bytes(text.replace(b"I think", b"I know"))
     said = shell("cassette", "convert", recorded.cassettes, *TO_COMPRESSED, tmp_path / "a")
-    assert said.code == 4
-    assert "was edited after it was recorded" in said.err
+    said.fails(4, "was edited after it was recorded")
     path.unlink()
     said = shell("cassette", "convert", recorded.cassettes, *TO_COMPRESSED, tmp_path / "b")
     assert said.code == 3
@@ -68,8 +66,7 @@ def test_what_was_edited_or_is_missing_is_not_converted(recorded, shell, tmp_pat
 
 def test_a_folder_that_holds_anything_is_refused(recorded, shell):
     said = shell("cassette", "convert", recorded.cassettes, *TO_COMPRESSED, recorded.cassettes)
-    assert said.code == 2
-    assert "is not empty" in said.err
+    said.fails(2, "is not empty")
 
 
 @pytest.mark.loopback
@@ -77,11 +74,9 @@ def test_a_compressed_recording_is_not_recorded_into(
     recorded, converted, endpoint, shell, tmp_path
 ):
     before = files(converted)
-    said = shell(
+    shell(
         *("run", recorded.study, "--cassette-dir", converted, "--log-dir", tmp_path / "new")
-    )
-    assert said.code == 4
-    assert "holds compressed cassettes" in said.err.replace("\n", " ")
+    ).fails(4, "holds compressed cassettes")
     assert files(converted) == before
     assert endpoint.sent == []
 

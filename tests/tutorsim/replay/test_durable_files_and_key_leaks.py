@@ -280,8 +280,7 @@ def test_a_study_with_a_key_is_refused_before_anything_is_written_or_sent(
     study = write_grid()
     hide(study)
     said = shell("run", study, "--log-dir", tmp_path / "l", "--cassette-dir", tmp_path / "c")
-    assert said.code == 2
-    assert "must not be recorded" in said.err
+    said.fails(2, "must not be recorded")
     assert KEY not in said.err
     assert OTHER not in said.err
     assert endpoint.sent == []
@@ -297,9 +296,7 @@ def test_a_study_with_a_key_is_refused_before_anything_is_written_or_sent(
 )
 def test_a_key_in_an_option_is_refused(options, endpoint, write_grid, shell, tmp_path):
     folders = ("--log-dir", tmp_path / "l", "--cassette-dir", tmp_path / "c")
-    said = shell("run", write_grid(), *folders, *options)
-    assert said.code == 2
-    assert "must not be recorded" in said.err
+    shell("run", write_grid(), *folders, *options).fails(2, "must not be recorded")
     assert not (tmp_path / "c").exists()
     assert endpoint.sent == []
 
@@ -362,9 +359,7 @@ def test_a_check_of_the_files_finds_a_key_that_is_not_in_use(form, recorded, she
         args = ("--to", "compressed", "-o", folder)
         assert shell("cassette", "convert", recorded.cassettes, *args).code == 0
     said = shell("cassette", "verify", folder)
-    assert said.code == 1
-    assert f"{EPISODE}.json" in said.err
-    assert "in the shape of a key, sk-ant-a…" in said.err.replace("\n", " ")
+    said.fails(1, f"{EPISODE}.json", "in the shape of a key, sk-ant-a…")
     assert OTHER not in said.err
 
 
@@ -372,9 +367,7 @@ def test_a_check_of_the_files_finds_a_key_that_is_not_in_use(form, recorded, she
 def test_every_file_of_a_recording_is_looked_at(name, recorded, shell):
     path = recorded.cassettes / name
     path.write_text(path.read_text() + f"# {OTHER}\n")
-    said = shell("cassette", "verify", recorded.cassettes)
-    assert said.code == 1
-    assert f"{name}: it holds a string" in said.err
+    shell("cassette", "verify", recorded.cassettes).fails(1, f"{name}: it holds a string")
 
 
 # --- A recording that is killed goes on where it stopped and ends with the bytes of one run -------

@@ -129,8 +129,7 @@ def test_an_edited_wording_is_refused(name, recorded, shell, tmp_path):
     path.write_text(path.read_text().replace(text, text.replace("e", "3", 1)))
     for command in (("verify",), ("replay", "--log-dir", tmp_path / "log")):
         said = shell(command[0], recorded.cassettes, *command[1:])
-        assert said.code == 4
-        assert "does not hold the recorded wordings" in said.err
+        said.fails(4, "does not hold the recorded wordings")
 
 
 @pytest.mark.parametrize(
@@ -145,17 +144,13 @@ def test_an_edited_wording_is_refused(name, recorded, shell, tmp_path):
 def test_wordings_that_are_not_whole_are_refused(edit, words, recorded, shell):
     path = recorded.cassettes / "wordings.toml"
     path.write_text(edit(path.read_text()))
-    said = shell("verify", recorded.cassettes)
-    assert said.code == 4
-    assert words in said.err.replace("\n", " ")
+    shell("verify", recorded.cassettes).fails(4, words)
 
 
 def test_an_edited_entry_of_the_study_file_is_refused(recorded, shell):
     path = recorded.cassettes / "study.toml"
     path.write_text(path.read_text() + '\n[catalog.prompts]\njudge_reminder = "Once more."\n')
-    said = shell("verify", recorded.cassettes)
-    assert said.code == 4
-    assert "entries of [catalog] in study.toml, were edited" in said.err.replace("\n", " ")
+    shell("verify", recorded.cassettes).fails(4, "entries of [catalog] in study.toml, were edited")
 
 
 @pytest.mark.loopback
@@ -185,9 +180,7 @@ def test_other_words_in_the_study_file_are_another_study(recorded, shell, endpoi
     text = recorded.study.read_text() + '\n[catalog.prompts]\njudge_reminder = "Once more."\n'
     path.write_text(text)
     args = ("--cassette-dir", recorded.cassettes, "--log-dir", recorded.log)
-    said = shell("run", path, *args)
-    assert said.code == 2
-    assert "log of another study" in said.err
+    shell("run", path, *args).fails(2, "log of another study")
     assert shell("run", path, *args[:3], recorded.log.with_name("new")).code == 4
     assert endpoint.sent == []
 

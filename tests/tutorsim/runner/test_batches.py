@@ -195,9 +195,7 @@ def test_an_endpoint_without_batches_is_told(endpoint, write_grid, record, monke
     with StandIn() as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", f"{server.url}/elsewhere")
         said = record(study, "--batch")
-    assert said.code == 2
-    assert "The endpoint takes no batches (HTTP 404" in said.err
-    assert "Record without --batch." in said.err
+    said.fails(2, "The endpoint takes no batches (HTTP 404", "Record without --batch.")
 
 
 def test_an_endpoint_that_does_not_answer_is_given_up_and_the_same_command_goes_on(
@@ -205,10 +203,11 @@ def test_an_endpoint_that_does_not_answer_is_given_up_and_the_same_command_goes_
 ):
     study, whole = direct(conditions=["baseline"])
     serve("500:1:persist")
-    said = record(study, "--batch", *ONCE_MORE, name="batch")
-    assert said.code == 1
-    assert "The batch endpoint does not answer." in said.err
-    assert "HTTP 500, api_error: Internal server error, 2 times." in said.err
+    record(study, "--batch", *ONCE_MORE, name="batch").fails(
+        1,
+        "The batch endpoint does not answer.",
+        "HTTP 500, api_error: Internal server error, 2 times.",
+    )
     serve()
     assert record(study, "--batch", name="batch").code == 0
     assert files(*folders(tmp_path, "batch")) == whole
@@ -414,8 +413,7 @@ def test_a_cap_is_never_passed_by_a_wave_and_a_higher_one_goes_on(serve, direct,
     calls = []
     for cap in (0.05, 0.08):
         said = record(study, "--batch", *prices, "--max-usd", cap, name="batch")
-        assert said.code == 5
-        assert "could pass the cap" in said.err
+        said.fails(5, "could pass the cap")
         cassettes = folders(tmp_path, "batch")[0]
         found = [
             orjson.loads(orjson.loads(line)["response"])["usage"]
@@ -437,9 +435,7 @@ def test_a_credential_in_a_prompt_is_not_sent(serve, write_grid, record, hook, m
     study = write_grid(conditions=["baseline"])
     serve()
     monkeypatch.setenv("ANTHROPIC_API_KEY", "student-model")
-    said = record(study, "--batch")
-    assert said.code == 2
-    assert "contains the credential in use" in said.err
+    record(study, "--batch").fails(2, "contains the credential in use")
     assert hook.sent == 0
 
 

@@ -101,8 +101,7 @@ def test_an_interrupted_retry_is_gone_on_with_and_nothing_is_called_edited(
     assert shell(*args, "--retry-errors").code == 2
     for command in (("verify", cassettes), ("replay", cassettes, "--log-dir", tmp_path / "x")):
         said = shell(*command)
-        assert said.code == 4
-        assert "is being recorded" in said.err
+        said.fails(4, "is being recorded")
         assert "edited" not in said.err
         assert "--retry-errors` again" in said.err.replace("\n", " ")
     endpoint.fault = lambda call, attempt: None

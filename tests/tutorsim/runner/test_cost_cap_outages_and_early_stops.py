@@ -211,8 +211,7 @@ def test_a_key_with_a_line_break_is_refused_before_anything_is_sent(
 ):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789\n")
     said = run(write_grid())
-    assert said.code == 2
-    assert r"It contains '\n'" in said.err
+    said.fails(2, r"It contains '\n'")
     assert "sk-ant-test" not in said.err
     assert not (tmp_path / "cassettes").exists()
 
@@ -249,9 +248,7 @@ def test_where_no_call_works_the_cause_is_named_and_little_is_sent(
 ):
     endpoint.fault = lambda call, attempt: kind
     said = run(write_grid(repeats=9), "--max-retries", 0, "--max-connections", 2)
-    assert said.code == 1
-    assert words in said.err
-    assert "The first 8 calls all failed like this" in said.err
+    said.fails(1, words, "The first 8 calls all failed like this")
     assert len(endpoint.sent) < 12
     assert not (tmp_path / "cassettes" / "manifest.json").exists()
 
@@ -260,9 +257,7 @@ def test_where_no_call_works_the_cause_is_named_and_little_is_sent(
 def test_a_dead_server_ends_it_at_once(endpoint, write_grid, run, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
     said = run(write_grid(), "--max-retries", 0)
-    assert said.code == 1
-    assert "nothing answers at the endpoint's address" in said.err
-    assert "No call has been answered" in said.err
+    said.fails(1, "nothing answers at the endpoint's address", "No call has been answered")
 
 
 # --- The cap: what is set aside, given back and counted -------------------------------------------

@@ -20,8 +20,7 @@ def test_a_study_file_beside_which_it_would_record_stays(endpoint, write_grid, s
     study = write_grid()
     before = study.read_bytes()
     said = shell("run", study, "--log-dir", tmp_path / "log", "--cassette-dir", study.parent)
-    assert said.code == 2
-    assert "study.toml, and no recording was begun there" in said.err.replace("\n", " ")
+    said.fails(2, "study.toml, and no recording was begun there")
     assert study.read_bytes() == before
     assert endpoint.sent == []
 
@@ -69,7 +68,7 @@ def test_a_recording_is_not_begun_beside_a_pipe(name, endpoint, write_grid, shel
     folder.mkdir()
     os.mkfifo(folder / name)
     said = shell("run", write_grid(), "--log-dir", tmp_path / "l", "--cassette-dir", folder)
-    assert (said.code, "no regular file" in said.err) == (4, True)
+    said.fails(4, "no regular file")
 
 
 @pytest.mark.parametrize("name", ["run.json", "episodes.jsonl"])
@@ -105,9 +104,7 @@ def test_a_mistyped_folder_beside_a_whole_log_is_not_paid_for_again(
     recorded, shell, endpoint, tmp_path
 ):
     args = ("run", recorded.study, "--log-dir", recorded.log, "--cassette-dir", tmp_path / "typo")
-    said = shell(*args)
-    assert said.code == 2
-    assert "Every call would be paid for again" in said.err
+    shell(*args).fails(2, "Every call would be paid for again")
     assert endpoint.sent == []
     assert shell(*args, "--anew").code == 0
     assert len(endpoint.sent) == recorded.calls

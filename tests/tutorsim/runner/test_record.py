@@ -246,10 +246,11 @@ def test_an_episode_whose_call_fails_stays_failed_until_it_is_taken_up_again(
 ):
     study, (cassettes, log) = write_grid(), folders(tmp_path)
     endpoint.fault = lambda call, attempt: "400" if call == FAILING else None
-    first = record(study)
-    assert first.code == 1
-    assert "Failed: sciq.ice.help_avoidant.simple: HTTP 400, some_error: no [31m." in first.err
-    assert "Episodes that failed: 1. The same command with --retry-errors" in first.err
+    record(study).fails(
+        1,
+        "Failed: sciq.ice.help_avoidant.simple: HTTP 400, some_error: no [31m.",
+        "Episodes that failed: 1. The same command with --retry-errors",
+    )
     assert statuses(tmp_path) == {
         "sciq.ice.help_avoidant.baseline": "complete",
         "sciq.ice.help_avoidant.simple": "failed",
@@ -349,9 +350,7 @@ def test_a_retry_that_is_killed_goes_on(
 
 def test_refused_credentials_stop_everything_at_once(endpoint, write_grid, record, tmp_path):
     endpoint.fault = lambda call, attempt: "401"
-    said = record(write_grid(), "--max-connections", 4)
-    assert said.code == 2
-    assert "refused the credentials (HTTP 401" in said.err
+    record(write_grid(), "--max-connections", 4).fails(2, "refused the credentials (HTTP 401")
     assert len(endpoint.sent) <= 4
     assert not (folders(tmp_path)[0] / "manifest.json").exists()
 
@@ -370,10 +369,7 @@ def test_a_model_that_cannot_be_called_stops_everything_and_what_is_paid_for_is_
 ):
     endpoint.fault = lambda call, attempt: status if "/propose/" in call else None
     study, (cassettes, log) = write_grid(), folders(tmp_path)
-    said = record(study, "--max-connections", 1)
-    assert said.code == 2
-    assert words in said.err
-    assert f"(HTTP {status[:3]}, some_error: no" in said.err
+    record(study, "--max-connections", 1).fails(2, words, f"(HTTP {status[:3]}, some_error: no")
     assert len(endpoint.sent) == 3
     assert on_disk(cassettes) == set(endpoint.sent[:2])
     endpoint.fault = lambda call, attempt: None
@@ -385,9 +381,7 @@ def test_a_model_that_cannot_be_called_stops_everything_and_what_is_paid_for_is_
 def test_without_credentials_no_folder_is_made(endpoint, write_grid, record, monkeypatch, tmp_path):
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     monkeypatch.setenv("HOME", str(tmp_path))
-    said = record(write_grid())
-    assert said.code == 2
-    assert "No credentials" in said.err
+    record(write_grid()).fails(2, "No credentials")
     assert not (tmp_path / "one").exists()
 
 
@@ -414,10 +408,7 @@ def test_a_cap_is_never_passed_and_a_higher_one_goes_on(
     each = (100 * 1.0 + 20 * 10.0) / 1e6
     sent: list[int] = []
     for cap in (0.014, 0.018):
-        said = record(study, *prices, "--max-usd", cap)
-        assert said.code == 5
-        assert "could pass the cap" in said.err
-        assert "So far:" in said.err
+        record(study, *prices, "--max-usd", cap).fails(5, "could pass the cap", "So far:")
         sent.append(len(endpoint.sent))
         assert cap - 0.013 < len(endpoint.sent) * each <= cap
     assert 0 < sent[0] < sent[1] < recorded_once.calls
@@ -427,9 +418,7 @@ def test_a_cap_is_never_passed_and_a_higher_one_goes_on(
 
 
 def test_a_cap_needs_the_price_of_every_model(endpoint, write_grid, record):
-    said = record(write_grid(), "--max-usd", 1)
-    assert said.code == 2
-    assert "the price of 'judge-model' is unknown" in said.err
+    record(write_grid(), "--max-usd", 1).fails(2, "the price of 'judge-model' is unknown")
     assert endpoint.sent == []
 
 
@@ -439,9 +428,7 @@ def test_a_second_run_into_a_folder_in_use_is_refused(
 ):
     with FolderLock(folders(tmp_path)[which]):
         said = record(write_grid())
-    assert said.code == 2
-    assert "Another run is using" in said.err
-    assert "Wait until it ends, or choose another folder." in said.err
+    said.fails(2, "Another run is using", "Wait until it ends, or choose another folder.")
     assert endpoint.sent == []
     assert record(write_grid()).code == 0
 
@@ -470,10 +457,7 @@ def test_a_full_disk_is_told_and_the_same_command_goes_on(
 
     space = failing_writes(monkeypatch, errno.ENOSPC, after)
     study = write_grid()
-    said = record(study)
-    assert said.code == 2
-    assert "No space left" in said.err
-    assert "Free some space" in said.err
+    record(study).fails(2, "No space left", "Free some space")
     space()
     assert not list((tmp_path / "one").rglob("*.partial"))
     assert not list((tmp_path / "one").rglob("*.tmp"))
@@ -506,8 +490,7 @@ def test_a_log_that_cannot_be_written_stops_the_recording_with_a_message(
         patch.setattr(Full, "close", lambda self: self.write(b""))
         patch.setattr(LogWriter, "__enter__", enter)
         said = record(study)
-    assert said.code == 2
-    assert "No space left" in said.err
+    said.fails(2, "No space left")
     assert list(folders(tmp_path)[1].iterdir()) == []
     assert record(study).code == 0
     assert set(endpoint.counts().values()) == {1}
@@ -516,12 +499,10 @@ def test_a_log_that_cannot_be_written_stops_the_recording_with_a_message(
 
 def test_a_folder_that_cannot_be_made_is_told(endpoint, write_grid, shell, tmp_path):
     (tmp_path / "file").write_text("")
-    said = shell(
+    shell(
         *("run", write_grid(), "--log-dir", tmp_path / "log"),
         *("--cassette-dir", tmp_path / "file" / "cassettes"),
-    )
-    assert said.code == 2
-    assert "cannot be written" in said.err
+    ).fails(2, "cannot be written")
     assert endpoint.sent == []
 
 
@@ -539,14 +520,11 @@ def test_the_folder_of_another_study_is_refused_and_kept(
 ):
     before = files(recorded.cassettes, recorded.log)
     other = write_grid(seed=6)
-    into_log = shell("run", other, "--log-dir", recorded.log, "--cassette-dir", tmp_path / "new")
-    assert into_log.code == 2
-    assert "holds the log of another study (grid)" in into_log.err
-    into_cassettes = shell(
+    said = shell("run", other, "--log-dir", recorded.log, "--cassette-dir", tmp_path / "new")
+    said.fails(2, "holds the log of another study (grid)")
+    shell(
         "run", other, "--log-dir", tmp_path / "new-log", "--cassette-dir", recorded.cassettes
-    )
-    assert into_cassettes.code == 4
-    assert "holds the recording of another study (grid)" in into_cassettes.err
+    ).fails(4, "holds the recording of another study (grid)")
     assert files(recorded.cassettes, recorded.log) == before
     assert endpoint.sent == []
 
@@ -558,9 +536,7 @@ def test_the_folder_of_another_study_is_refused_while_it_is_half_recorded(
     prices = ("--prices", study.with_name("prices.toml"))
     assert record(study, *prices, "--max-usd", 0.014).code == 5
     before = files(*folders(tmp_path))
-    said = record(write_grid(seed=6))
-    assert said.code == 4
-    assert "another study" in said.err
+    record(write_grid(seed=6)).fails(4, "another study")
     assert files(*folders(tmp_path)) == before
 
 
@@ -643,8 +619,7 @@ def test_a_reply_that_holds_the_credential_stops_the_recording(
     key = os.environ["ANTHROPIC_API_KEY"]
     endpoint.votes = {"vote_final": key}
     said = record(write_grid(conditions=["simple"]))
-    assert said.code == 2
-    assert "contains the credential" in said.err
+    said.fails(2, "contains the credential")
     assert key not in said.err
     assert all(
         key.encode() not in path.read_bytes()
@@ -703,9 +678,7 @@ def test_a_task_that_proves_nothing_is_refused_by_name_before_the_first_call(
     programs = study.with_name("programs.jsonl")
     programs.write_text(f"{orjson.dumps(SOUND).decode()}\n{orjson.dumps(UNSOUND[kind]).decode()}\n")
     said = record(study)
-    assert said.code == 2
-    assert "Programming tasks that cannot be judged: 1." in said.err
-    assert "bad: " in said.err
+    said.fails(2, "Programming tasks that cannot be judged: 1.", "bad: ")
     assert "double: " not in said.err
     assert endpoint.sent == []
     assert not list((tmp_path / "one" / "cassettes").glob("*.toml"))
@@ -741,9 +714,11 @@ def test_a_sandbox_that_cannot_be_started_is_told_in_three_parts(
     with monkeypatch.context() as patch:
         patch.setattr("tutorsim.sandbox.zygote_client.subprocess.Popen", refuse)
         said = record(study)
-    assert said.code == 6
-    assert "The sandbox failed twice in a row." in said.err
-    assert "Resource temporarily unavailable" in said.err
-    assert "tutorsim doctor" in said.err
+    said.fails(
+        6,
+        "The sandbox failed twice in a row.",
+        "Resource temporarily unavailable",
+        "tutorsim doctor",
+    )
     assert "Traceback" not in said.err
     assert record(study).code == 0

@@ -256,10 +256,12 @@ def test_a_changed_prompt_shows_what_differs(reader, replayed, recorded):
     )
     before = files(recorded.cassettes)
     said, _ = replayed()
-    assert said.code == 3
-    assert "call 0/student/student/1 was recorded with another request" in said.err
-    assert "messages[0].content differs at character" in said.err
-    assert "might" in said.err
+    said.fails(
+        3,
+        "call 0/student/student/1 was recorded with another request",
+        "messages[0].content differs at character",
+        "might",
+    )
     assert files(recorded.cassettes) == before
 
 
@@ -268,8 +270,7 @@ def test_a_prompt_that_changed_where_no_call_used_it_is_told(replayed, recorded)
     path = recorded.cassettes / "study.toml"
     path.write_text(path.read_text() + '\n[catalog.prompts]\njudge_reminder = "Once more."\n')
     said, into = replayed()
-    assert said.code == 4
-    assert "the prompts of this tutorsim are not the recorded ones" in said.err
+    said.fails(4, "the prompts of this tutorsim are not the recorded ones")
     assert list(into.iterdir()) == []
     with pytest.raises(RecordingError, match="the prompt digest differs"):
         check_drift(open_recording(recorded.cassettes))

@@ -138,8 +138,7 @@ def test_less_than_was_paid_for_is_refused(endpoint, recorded, shell):
     ):
         for more in ((), ("--plan",)):
             said = shell("retest", recorded.log, *args, *more)
-            assert said.code == 2
-            assert "holds more than this command asks" in said.err
+            said.fails(2, "holds more than this command asks")
     assert len(endpoint.sent) == paid
 
 
@@ -169,8 +168,7 @@ def test_a_call_that_fails_for_good_is_marked_and_asked_again_on_request(
 ):
     endpoint.fault = lambda call, attempt: "400" if call == FAILING else None
     said = shell("retest", recorded.log, "--repeats", 2, "--max-retries", 0)
-    assert said.code == 1
-    assert "1/vote_final/motivation/1/r02: HTTP 400" in said.err
+    said.fails(1, "1/vote_final/motivation/1/r02: HTTP 400")
     assert len(endpoint.sent) == 32
     found = read_retest(recorded.log)
     vote = found.episodes[0].votes[1]
@@ -209,7 +207,7 @@ def test_a_log_that_is_of_another_recording_now_loses_its_retest_until_it_is_ask
     assert record(study, "--retry-errors").code == 0
     assert read_retest(log) is None
     said = shell("replay", log.with_name("cassettes"), "--log-dir", log)
-    assert (said.code, "is the retest of another recording" in said.err) == (4, True)
+    said.fails(4, "is the retest of another recording")
     before = len(endpoint.sent)
     assert shell("retest", log, "--repeats", 1).code == 0
     assert set(endpoint.sent[before:]) == {key for key in asked if EPISODES[0] in key}
@@ -237,8 +235,7 @@ def test_the_cap_is_kept_over_all_commands_and_what_was_paid_for_stays(endpoint,
     sent = []
     for cap in (0.014, 0.018):
         said = shell("retest", recorded.log, "--repeats", 4, *prices, "--max-usd", cap)
-        assert said.code == 5
-        assert "could pass the cap" in said.err
+        said.fails(5, "could pass the cap")
         sent.append(len(endpoint.sent))
         assert 0 < len(endpoint.sent) * each <= cap
         assert announced(shell, recorded.log, "--repeats", 4)["calls"] == 64 - sent[-1]
@@ -324,23 +321,21 @@ def test_nothing_is_sent_in_ci_without_a_key_or_into_folders_in_use(
     for folder in (recorded.cassettes, recorded.log):
         with FolderLock(folder):
             said = shell("retest", recorded.log, "--repeats", 1)
-        assert (said.code, "Another run is using" in said.err) == (2, True)
+        said.fails(2, "Another run is using")
     with monkeypatch.context() as patch:
         patch.setenv("CI", "true")
         said = shell("retest", recorded.log, "--repeats", 1)
-        assert (said.code, "CI is set" in said.err) == (2, True)
+        said.fails(2, "CI is set")
         assert announced(shell, recorded.log, "--repeats", 1)["calls"] == 16
     monkeypatch.delenv("ANTHROPIC_API_KEY")
-    said = shell("retest", recorded.log, "--repeats", 1)
-    assert (said.code, "No credentials" in said.err) == (2, True)
+    shell("retest", recorded.log, "--repeats", 1).fails(2, "No credentials")
     assert endpoint.sent == []
     assert not (recorded.cassettes / "retest").exists()
 
 
 def test_a_prompt_that_contains_the_credential_is_not_sent(endpoint, recorded, shell, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "MARK-motivation-")
-    said = shell("retest", recorded.log, "--repeats", 1)
-    assert (said.code, "contains the credential" in said.err) == (2, True)
+    shell("retest", recorded.log, "--repeats", 1).fails(2, "contains the credential")
     assert endpoint.sent == []
 
 
@@ -369,8 +364,7 @@ def test_a_recording_without_a_vote_cannot_be_retested(
 ):
     assert record(write_grid(conditions=["baseline"])).code == 0
     said = shell("retest", tmp_path / "one" / "log", "--repeats", 1, "--plan")
-    assert said.code == 2
-    assert "nothing that could be asked again" in said.err
+    said.fails(2, "nothing that could be asked again")
 
 
 def edited(path, old, new):
@@ -391,8 +385,7 @@ def test_a_damaged_retest_is_never_written_over(damage, message, endpoint, recor
     assert shell("retest", recorded.log, "--repeats", 1).code == 0
     damage(recorded.cassettes / "retest")
     before, sent = files(recorded.cassettes), len(endpoint.sent)
-    said = shell("retest", recorded.log, "--repeats", 2)
-    assert (said.code, message in said.err) == (4, True)
+    shell("retest", recorded.log, "--repeats", 2).fails(4, message)
     assert len(endpoint.sent) == sent
     assert files(recorded.cassettes) == before
 

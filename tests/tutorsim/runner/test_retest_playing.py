@@ -129,9 +129,7 @@ def test_a_call_that_no_prompt_asks_for_is_told(retested, shell):
         calls.append(extra)
 
     change(retested, one_more)
-    said = shell("verify", retested)
-    assert said.code == 1
-    assert "r09" in said.err
+    shell("verify", retested).fails(1, "r09")
 
 
 def test_another_reading_of_ballots_is_drift_of_the_retest(retested, shell, monkeypatch):
@@ -151,8 +149,7 @@ def test_another_reading_of_ballots_is_drift_of_the_retest(retested, shell, monk
 def test_a_retest_that_leads_elsewhere_is_refused(retested, shell, tmp_path):
     (retested / "retest").rename(tmp_path / "elsewhere")
     (retested / "retest").symlink_to(tmp_path / "elsewhere")
-    said = shell("verify", retested)
-    assert (said.code, "leads out of its recording" in said.err) == (4, True)
+    shell("verify", retested).fails(4, "leads out of its recording")
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,12 @@ def test_a_recording_as_it_was_made_is_confirmed(reader, recorded, shell):
 
 def test_other_records_are_drift_and_name_what_differs(drifting, recorded, shell):
     said = shell("verify", recorded.cassettes)
-    assert said.code == 1
-    assert f"{EPISODE}: the replay gives another record" in said.err
-    assert "final_correctness: recorded 0." in said.err
-    assert "now 0.125" in said.err
+    said.fails(
+        1,
+        f"{EPISODE}: the replay gives another record",
+        "final_correctness: recorded 0.",
+        "now 0.125",
+    )
     assert "3 of 4 episodes" in said.out
 
 
@@ -45,8 +47,7 @@ def test_a_log_to_compare_with_names_the_field(recorded, shell, monkeypatch):
     alone = shell("verify", recorded.cassettes)
     assert "other fields of the record differ" in alone.err
     said = shell("verify", recorded.cassettes, "--against", recorded.log)
-    assert said.code == 1
-    assert "attempts[0].text differs at character" in said.err
+    said.fails(1, "attempts[0].text differs at character")
 
 
 @pytest.mark.parametrize("content", [None, b"[1]\n", b"{\n", b"\xff\n"])
@@ -55,8 +56,7 @@ def test_a_folder_without_a_log_to_compare_with_is_refused(content, recorded, sh
     if content is not None:
         (tmp_path / "other" / "episodes.jsonl").write_bytes(content)
     said = shell("verify", recorded.cassettes, "--against", tmp_path / "other")
-    assert said.code == 4
-    assert "holds no whole log" in said.err
+    said.fails(4, "holds no whole log")
 
 
 def test_changed_prompts_are_a_finding_of_their_own(recorded, shell):

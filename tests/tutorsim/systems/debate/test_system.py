@@ -114,9 +114,7 @@ def test_deciding_votes_are_asked_again_and_recounted(recorded, shell, tmp_path)
 
 def test_commands_that_do_not_apply_say_so(recorded, shell, tmp_path):
     for command in (("diverge", tmp_path / "log"), ("branch", tmp_path / "log", "--plan")):
-        said = shell(*command)
-        assert said.code == 2
-        assert "'debate'" in said.err
+        shell(*command).fails(2, "'debate'")
 
 
 @pytest.mark.costly

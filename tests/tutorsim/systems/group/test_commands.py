@@ -120,17 +120,13 @@ def test_commands_without_meaning_are_refused(log, shell, command):
     options = {"diverge": ("--rule", "approval"), "branch": ("--rule", "approval", "--plan")}[
         command
     ]
-    said = shell(command, log, *options)
-    assert said.code == 2
-    assert "'group'" in said.err
+    shell(command, log, *options).fails(2, "'group'")
 
 
 def test_a_study_with_a_person_cannot_run_by_itself(shell, tmp_path, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
     folder = ("--log-dir", tmp_path / "log", "--cassette-dir", tmp_path / "rec")
-    said = shell("run", BUNDLED / "study.toml", *folder)
-    assert said.code == 2
-    assert "tutorsim chat" in said.err
+    shell("run", BUNDLED / "study.toml", *folder).fails(2, "tutorsim chat")
     assert not (tmp_path / "rec").exists()
 
 

@@ -35,16 +35,12 @@ SMALL = {
 }
 SCIENCE = [
     {
-        "task_id": name,
-        "question": f"Question of {name}?",
-        "correct_answer": f"answer-of-{name}",
-        "distractor1": "wrong-1",
-        "distractor2": "wrong-2",
-        "distractor3": "wrong-3",
+        "task_id": name, "question": f"Question of {name}?", "correct_answer": f"answer-of-{name}",
+        "distractor1": "wrong-1", "distractor2": "wrong-2", "distractor3": "wrong-3",
         "support": f"support-of-{name}",
     }
     for name in ("ice", "moon")
-]
+]  # fmt: skip
 PROGRAMS = [
     {
         "task_id": f"Set/{name}",

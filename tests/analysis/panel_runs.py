@@ -37,7 +37,7 @@ def make_ballot(voter, choice, *, protocol, candidates, shown=None):
         labels=dict(zip(LETTERS, shown or candidates, strict=False)), raw="as cast", parsed=choice,
         mass=masses_of(choice, candidates, protocol=rule),
         ballot_status="abstained" if choice is None else "valid",
-        attempts=1 if choice is not None else 2, raw_first=None,
+        attempts=1 if choice is not None else 2,
     )  # fmt: skip
 
 
@@ -77,9 +77,7 @@ def panel_turn(
     tallied = decide([b.mass for b in ballots_final], roles, order=order or roles)
     tie_round = None
     if tie is not None:
-        tie_round = TieRound(
-            candidates=tallied.tied_set, reviews=(), ballots=cast(tie, tallied.tied_set)
-        )
+        tie_round = TieRound(candidates=tallied.tied_set, ballots=cast(tie, tallied.tied_set))
     decision = decide(
         [b.mass for b in ballots_final],
         roles,
@@ -89,16 +87,12 @@ def panel_turn(
     proposals = {
         role: Proposal(
             text=(texts or {}).get(role, f"Think about {role}."),
-            rationale=None,
             confidence=(confidence or {}).get(role),
-            status="valid",
-            attempts=1,
         )
         for role in roles
     }
     return Turn(
         turn=turn, proposals_initial=proposals,
-        reviews=(),
         ballots_initial=cast(initial or final, roles), proposals_final=proposals,
         ballots_final=ballots_final,
         ballots_as={form: cast(given, roles, form) for form, given in (others or {}).items()},
@@ -123,15 +117,7 @@ def panel_episode(
     condition = condition or (turns[0].ballots_final[0].protocol if turns else "baseline")
     codes = codes or [None] * len(scores)
     attempts = tuple(
-        Attempt(
-            turn=i,
-            text=f"Attempt {i}.",
-            score=score,
-            score_rationale=None,
-            code=None,
-            code_passed=code,
-            verdict=None,
-        )
+        Attempt(turn=i, text=f"Attempt {i}.", score=score, code_passed=code)
         for i, (score, code) in enumerate(zip(scores, codes, strict=True))
     )
     done = status == "complete"
@@ -156,26 +142,14 @@ def run_record(**settings):
     study: dict[str, Any] = {
         "name": "made-up",
         "seed": 7,
-        "conditions": ("baseline", "simple", "ranked", "cumulative", "approval"),
         "personas": ("novice", "help_avoidant"),
-        "roles": DEFAULT_ROLES,
         "baseline_role": "general",
-        "benchmarks": ("sciq", "humaneval"),
-        "max_turns": 3,
-        "success_threshold": 0.75,
-        "blinding": "per_reader",
-        "fallback_order": DEFAULT_ROLES,
-        "cumulative_budget": 25,
-        "vote_criterion": "",
-        "repeats": 1,
         "models": {"tutor": "model-a", "judge": "model-a", "student": "model-b"},
     }
     return RunRecord(
         study=StudySettings.model_validate(study | settings), study_digest="a" * 64,
         recording_digest="b" * 64,
-        provenance=Provenance(kind="stand-in", name="made-up", models=("model-a",),
-                              recorded_from=None, recorded_to=None),
-        packages={}, episodes=0,
+        provenance=Provenance(kind="stand-in", name="made-up", models=("model-a",)),
     )  # fmt: skip
 
 

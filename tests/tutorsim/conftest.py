@@ -41,16 +41,12 @@ GRID = {
 }
 QUESTIONS = [
     {
-        "task_id": name,
-        "question": f"Why is {name} the way it is?",
-        "correct_answer": f"because of {name}",
-        "distractor1": "luck",
-        "distractor2": "noise",
-        "distractor3": "wind",
-        "support": "",
+        "task_id": name, "question": f"Why is {name} the way it is?",
+        "correct_answer": f"because of {name}", "distractor1": "luck", "distractor2": "noise",
+        "distractor3": "wind", "support": "",
     }
     for name in ("ice", "moon")
-]
+]  # fmt: skip
 PRICES = {
     "as_of": "2026-01-01",
     "models": {

@@ -49,8 +49,7 @@ def folder(tmp_path, make_study, played):
     """A run folder with two episodes."""
     run = RunRecord(
         study=make_study().settings(), study_digest="d", recording_digest="r",
-        provenance=Provenance(kind="stand-in", name="n", models=("m",), recorded_from=None,
-                              recorded_to=None),
+        provenance=Provenance(kind="stand-in", name="n", models=("m",)),
         packages={"vcrpy": "9.4"}, episodes=2,
     )  # fmt: skip
     (tmp_path / RUN_FILE).write_text(to_line(run) + "\n", encoding="utf-8")

@@ -237,18 +237,13 @@ def test_hostile_names_of_candidates_are_text(tmp_path):
     names = [HOSTILE.replace("\ud800", ""), "a,b", "</title>"]
     rows = [
         {
-            "episode_id": f"<e{e}>",
-            "turn": 1,
-            "stage": "final",
-            "voter": v,
-            "candidate": c,
-            "mass": mass,
-            "protocol": "ranked",
+            "episode_id": f"<e{e}>", "turn": 1, "stage": "final", "voter": v, "candidate": c,
+            "mass": mass, "protocol": "ranked",
         }
         for e in range(2)
         for v in ("<v1>", "v2")
         for c, mass in zip(names, (2, 1, 0), strict=True)
-    ]
+    ]  # fmt: skip
     pl.DataFrame(rows).write_parquet(tmp_path / "votes.parquet")
     text = to_html(report_of(open_source(tmp_path / "votes.parquet")))
     page = Page(text)

@@ -54,8 +54,7 @@ def run_of(logged, *repeats, failures=()):
     head = RunRecord(
         study=SystemSettings(name="made", system="greeting", conditions=("simple",),
                              voting=VotingSettings(fallback_order=GREETERS)),
-        study_digest="0" * 64, recording_digest="0" * 64, provenance=STATED, packages={},
-        episodes=1,
+        provenance=STATED, episodes=1,
     )  # fmt: skip
     vote = RetestVote(
         turn=1,

@@ -28,25 +28,18 @@ def run_of(*stop_reasons, without_text=None):
     """A run of one episode, a call for each stop reason."""
     calls = tuple(
         CallRecord(
-            key=f"{turn}/greet/host/1",
-            stage="greet",
-            model="m",
-            stop_reason=reason,
-            input_tokens=1,
-            output_tokens=1,
+            key=f"{turn}/greet/host/1", stage="greet", model="m", stop_reason=reason,
+            input_tokens=1, output_tokens=1,
         )
         for turn, reason in enumerate(stop_reasons, start=1)
-    )
+    )  # fmt: skip
     record = GreetingRecord(
         episode_id="guests.Otto.none.simple", benchmark="guests", task_id="Otto", variant="none",
         condition="simple", calls=calls, without_text=without_text,
     )  # fmt: skip
     head = RunRecord(
         study=SystemSettings(name="made", system="greeting", conditions=("simple",)),
-        study_digest="s",
-        recording_digest="r",
         provenance=Provenance(kind="relay", name="script"),
-        packages={},
         episodes=1,
     )
     return SystemRun(name="made", head=head, episodes=(record,))

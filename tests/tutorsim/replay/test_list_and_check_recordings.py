@@ -35,7 +35,7 @@ def recording(tmp_path):
                                   "decided_by": (), "initial_correctness": 1.0,
                                   "final_correctness": 1.0, "code_passed": None}),
         )  # fmt: skip
-    provenance = Provenance(kind="relay", name="x", models=(), recorded_from=None, recorded_to=None)
+    provenance = Provenance(kind="relay", name="x")
     write_manifest(
         folder,
         Manifest(study_name="small", study_digest=STUDY, prompt_digest="2" * 64,

@@ -20,9 +20,7 @@ from tutorsim.replay import (
 from tutorsim.systems.panel import outcome
 
 HASH = "a" * 64
-PROVENANCE = Provenance(
-    kind="relay", name="unnamed", models=("model-1",), recorded_from=None, recorded_to=None
-)
+PROVENANCE = Provenance(kind="relay", name="unnamed", models=("model-1",))
 
 
 def record_of(episode_id, **fields):
@@ -33,18 +31,12 @@ def record_of(episode_id, **fields):
         "task_id": task,
         "persona": persona,
         "condition": condition,
-        "repeat": 1,
-        "status": "complete",
-        "failure": None,
         "attempts": (),
         "turns": (),
         "turns_taken": 0,
         "initial_correctness": 0.8,
         "final_correctness": 0.8,
-        "initial_code_passed": None,
-        "code_passed": None,
         "success": True,
-        "calls": (),
     }
     return EpisodeRecord(**{**values, **fields})
 

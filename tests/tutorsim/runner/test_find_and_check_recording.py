@@ -284,23 +284,15 @@ def test_what_cassettes_from_before_do_not_say_rests_on_the_manifest_and_is_name
 OTHER = EPISODE.replace("simple", "ranked")
 FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "wordings": (lambda r: (r / "wordings.toml").unlink(), "wordings.toml is not there."),
-    "retest": (
-        lambda r: (r / "retest" / "retest.manifest.json").unlink(),
-        "retest.manifest.json is not there.",
-    ),
-    "more": (
-        lambda r: (r / f"{OTHER}.json").write_text("{}"),
-        f"{OTHER}.json is not of the recording.",
-    ),
-    "twice": (
-        lambda r: (r / f"{EPISODE}.json.zst").write_bytes(b""),
-        f"{EPISODE}.json.zst is not of the recording.",
-    ),
-    "more of the retest": (
-        lambda r: (r / "retest" / f"{OTHER}.json").write_text("{}"),
-        f"{OTHER}.json is not of the recording.",
-    ),
-}
+    "retest": (lambda r: (r / "retest" / "retest.manifest.json").unlink(),
+               "retest.manifest.json is not there."),
+    "more": (lambda r: (r / f"{OTHER}.json").write_text("{}"),
+             f"{OTHER}.json is not of the recording."),
+    "twice": (lambda r: (r / f"{EPISODE}.json.zst").write_bytes(b""),
+              f"{EPISODE}.json.zst is not of the recording."),
+    "more of the retest": (lambda r: (r / "retest" / f"{OTHER}.json").write_text("{}"),
+                           f"{OTHER}.json is not of the recording."),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("change", FILES)

@@ -70,20 +70,13 @@ def rows(episode, event, made, moment):
     for one in made:
         tenths = one.scores or {}
         yield {
-            **dict.fromkeys(EMPTY.columns),
-            "episode_id": episode,
-            "event": event,
-            "agent": one.agent,
-            "action": "speak" if one.wants else "listen",
-            "corrects": one.corrects,
-            "silent": one.silent,
-            "speaker": moment.speaker,
-            "floor": moment.continues,
-            "addressed": one.agent in moment.addressed,
-            "any_addressed": bool(moment.addressed),
-            **{name: x / 10 for name, x in tenths.items()},
+            **dict.fromkeys(EMPTY.columns), "episode_id": episode, "event": event,
+            "agent": one.agent, "action": "speak" if one.wants else "listen",
+            "corrects": one.corrects, "silent": one.silent, "speaker": moment.speaker,
+            "floor": moment.continues, "addressed": one.agent in moment.addressed,
+            "any_addressed": bool(moment.addressed), **{name: x / 10 for name, x in tenths.items()},
             "chosen": False,
-        }
+        }  # fmt: skip
 
 
 @pytest.mark.costly
@@ -315,14 +308,7 @@ def run_of(record, *values):
         recording_digest="0" * 64, repeats=len(values), stages=("evaluate",), provenance=STATED
     )
     settings = SystemSettings(name="made", system="group", conditions=("self_select",))
-    run = RunRecord(
-        study=settings,
-        study_digest="0" * 64,
-        recording_digest="0" * 64,
-        provenance=STATED,
-        packages={},
-        episodes=1,
-    )
+    run = RunRecord(study=settings, provenance=STATED, episodes=1)
     return SystemRun("made", run, (record,), Retest(head, (again,)) if values else None)
 
 

@@ -54,13 +54,9 @@ def second_version():
             f"Tutor: Of {name}?\n\xa0Student: So.\n More of it.\n \xa0Tutor: Go on.\nStudent: 5."
         )
         rows.append(
-            {
-                "conversation_id": name,
-                "conversation_history": history,
-                "Ground_Truth_Solution": "4",
-                "anno_llm_responses": replies,
-            }
-        )
+            {"conversation_id": name, "conversation_history": history, "Ground_Truth_Solution": "4",
+             "anno_llm_responses": replies},
+        )  # fmt: skip
     return rows
 
 

@@ -126,15 +126,11 @@ def test_replies_that_were_cut_off_or_refused_are_counted():
     reasons = ("max_tokens", "refusal", "max_tokens", "end_turn")
     calls = tuple(
         CallRecord(
-            key=f"{turn}/student/student/1",
-            stage="student",
-            model="m",
-            stop_reason=reason,
-            input_tokens=1,
-            output_tokens=1,
+            key=f"{turn}/student/student/1", stage="student", model="m", stop_reason=reason,
+            input_tokens=1, output_tokens=1,
         )
         for turn, reason in enumerate(reasons)
-    )
+    )  # fmt: skip
     episode = panel_episode(condition="baseline").model_copy(update={"calls": calls})
     [row] = episode_rows(panel_source(episode))
     assert row.special == ("2 replies cut off at max_tokens", "1 reply refused")

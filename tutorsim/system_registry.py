@@ -6,6 +6,7 @@ panel's study loads nothing of a debate.
 """
 
 import sys
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -122,6 +123,11 @@ def named(place: str) -> Any:
     """What stands at a place `module:name`."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)
+
+
+def later(place: str) -> Callable[..., Any]:
+    """The function at a place `module:name`, which is imported when it is called."""
+    return lambda *given: named(place)(*given)
 
 
 def loaded(point: EntryPoint) -> Any:

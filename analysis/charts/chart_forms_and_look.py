@@ -88,6 +88,15 @@ DARK: Final[dict[str, str]] = {name: dark for name, (_, dark) in _PAIRS.items()}
 
 _FONT: Final = "Liberation Sans, Arimo, Arial, Helvetica, sans-serif"
 
+_WORDS: Final = {
+    "labelColor": INK,
+    "labelFontSize": 12,
+    "titleColor": MUTED,
+    "titleFontSize": 12,
+    "titleFontWeight": "normal",
+}
+"""Of axes, headers and legends."""
+
 CONFIG: Final[dict[str, Any]] = {
     "background": PAPER,
     "font": _FONT,
@@ -105,34 +114,22 @@ CONFIG: Final[dict[str, Any]] = {
         "frame": "bounds",
     },
     "axis": {
-        "labelColor": INK,
-        "labelFontSize": 12,
+        **_WORDS,
         "labelLimit": 200,
         "labelFlush": False,
-        "titleColor": MUTED,
-        "titleFontSize": 12,
-        "titleFontWeight": "normal",
         "titlePadding": 10,
         "gridColor": GRID,
         "domainColor": PLAIN,
         "tickColor": PLAIN,
     },
     "header": {
-        "labelColor": INK,
-        "labelFontSize": 12,
+        **_WORDS,
         "labelFontWeight": "bold",
-        "titleColor": MUTED,
-        "titleFontSize": 12,
-        "titleFontWeight": "normal",
         "labelAnchor": "start",
     },
     "legend": {
-        "labelColor": INK,
-        "labelFontSize": 12,
+        **_WORDS,
         "labelLimit": 220,
-        "titleColor": MUTED,
-        "titleFontSize": 12,
-        "titleFontWeight": "normal",
         "orient": "top",
         "symbolStrokeWidth": 0,
         "symbolOpacity": 1,

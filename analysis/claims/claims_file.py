@@ -2,14 +2,14 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import isclose
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tutorsim.errors import CheckFailed, ClaimsError
 from tutorsim.regular_files_and_digests import read_named
@@ -39,6 +39,10 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(defer_build=True, frozen=True, extra="forbid", strict=True)
 
 
+_LISTED: Final = Field(strict=False)
+"""Of a tuple that JSON has as a list; what is in it stays strict."""
+
+
 class Claim(_Frozen):
     """One number that is printed."""
 
@@ -50,15 +54,10 @@ class Claim(_Frozen):
     """As it is printed, with sign, unit and what qualifies it."""
     value: float | int | None
     """`None` where a span is printed, which has an interval alone."""
-    interval: tuple[float | int, float | int] | None = None
+    interval: Annotated[tuple[float | int, float | int], _LISTED] | None = None
     """Its ends, lower and upper; absent where none is printed."""
     provenance: str
     """What answered the calls of the run, or that the figure is printed elsewhere."""
-
-    @field_validator("interval", mode="before")
-    @classmethod
-    def _as_pair(cls, given: Any) -> Any:
-        return tuple(given) if isinstance(given, list) else given
 
 
 class DrawnFile(_Frozen):
@@ -89,12 +88,7 @@ class ClaimsFile(_Frozen):
     """`None` where no page was written to a file."""
     excerpt: bool
     """Whether numbers of the page may be absent here: a file that was cut to some claims."""
-    claims: tuple[Claim, ...]
-
-    @field_validator("claims", mode="before")
-    @classmethod
-    def _as_tuple(cls, given: Any) -> Any:
-        return tuple(given) if isinstance(given, list) else given
+    claims: Annotated[tuple[Claim, ...], _LISTED]
 
     def command(self, claim: Claim) -> str:
         """The command that computes a claim again."""
@@ -133,16 +127,12 @@ def to_text(file: ClaimsFile) -> str:
     """The file as JSON, a claim a line. The same claims give the same text."""
     head = file.model_dump(mode="json", exclude={"claims"})
     lines = [f"  {_json(name)}: {_json(value)}," for name, value in head.items()]
-    claims = [
-        "    " + _json({**_plain(claim), "command": file.command(claim)}) for claim in file.claims
-    ]
-    body = ",\n".join(claims)
+    claims = [c.model_dump(mode="json") | {"command": file.command(c)} for c in file.claims]
+    for claim in claims:
+        if claim["interval"] is None:
+            del claim["interval"]
+    body = ",\n".join(f"    {_json(claim)}" for claim in claims)
     return "\n".join(["{", *lines, '  "claims": [', *([body] if body else []), "  ]", "}"]) + "\n"
-
-
-def _plain(claim: Claim) -> dict[str, Any]:
-    plain = claim.model_dump(mode="json")
-    return plain if claim.interval is not None else {k: plain[k] for k in plain if k != "interval"}
 
 
 def _json(value: Any) -> str:
@@ -256,11 +246,11 @@ def check_claims(claimed: ClaimsFile, recomputed: ClaimsFile) -> Checked:
     if claimed.digest_of == "ballots":  # a file may be renamed, and stays the same by its digest
         known = [(_renamed(old, claimed.name, recomputed.name), new) for old, new in known]
     apart = [(old, new) for old, new in known if not _alike(old, new)]
-    head = _head_differences(claimed, recomputed)
+    told = [Difference(a.id, b.question, _told(a, b), _told(b, a)) for a, b in apart]
     left = () if claimed.excerpt else recomputed.claims
     return Checked(
         same=len(known) - len(apart),
-        differing=(*head, *(_difference(old, new) for old, new in apart)),
+        differing=(*_head_differences(claimed, recomputed), *told),
         missing=tuple(claim for claim in left if claim.id not in before),
         unknown=tuple(claim for claim in claimed.claims if claim.id not in now),
     )
@@ -280,17 +270,14 @@ def chosen(file: ClaimsFile, ids: Sequence[str]) -> tuple[Claim, ...]:
     return tuple(by_id[id_] for id_ in ids)
 
 
-def _head_differences(claimed: ClaimsFile, recomputed: ClaimsFile) -> list[Difference]:
-    parts = [("provenance", "What answered the calls?")]
-    if claimed.digest_of != "ballots":
-        parts.insert(0, ("name", "Which study?"))
-    return [
-        Difference(
-            f"({name})", question, str(getattr(claimed, name)), str(getattr(recomputed, name))
-        )
-        for name, question in parts
-        if getattr(claimed, name) != getattr(recomputed, name)
-    ]
+def _head_differences(claimed: ClaimsFile, recomputed: ClaimsFile) -> Iterator[Difference]:
+    for name, question in _HEAD.items():
+        old, new = getattr(claimed, name), getattr(recomputed, name)
+        if old != new and (name, claimed.digest_of) != ("name", "ballots"):
+            yield Difference(f"({name})", question, str(old), str(new))
+
+
+_HEAD: Final = {"name": "Which study?", "provenance": "What answered the calls?"}
 
 
 def _renamed(claim: Claim, before: str, now: str) -> Claim:
@@ -300,7 +287,8 @@ def _renamed(claim: Claim, before: str, now: str) -> Claim:
 
 def _alike(old: Claim, new: Claim) -> bool:
     """Whether two claims say the same, to the twelve digits that all machines compute alike."""
-    return _said(old) == _said(new) and all(
+    said = all(getattr(old, n) == getattr(new, n) for n in ("question", "printed", "provenance"))
+    return said and all(
         a == b or (a is not None and b is not None and isclose(a, b, rel_tol=1e-12, abs_tol=1e-15))
         for a, b in zip(_numbers(old), _numbers(new), strict=True)
     )
@@ -310,28 +298,13 @@ def _numbers(claim: Claim) -> tuple[float | None, ...]:
     return claim.value, *(claim.interval or (None, None))
 
 
-def _said(claim: Claim) -> tuple[object, ...]:
-    return claim.question, claim.printed, claim.provenance
-
-
-def _difference(old: Claim, new: Claim) -> Difference:
-    told = [_told(claim, other) for claim, other in ((old, new), (new, old))]
-    return Difference(old.id, new.question, *told)
-
-
 def _told(claim: Claim, other: Claim) -> str:
     """What is printed, and each other part in which two claims are apart."""
-    parts = [claim.printed]
-    if claim.value != other.value:
-        parts.append(f"value {claim.value}")
-    if claim.interval != other.interval:
-        parts.append(f"interval {_interval(claim)}")
-    if claim.provenance != other.provenance:
-        parts.append(f"from {claim.provenance}")
-    if claim.question != other.question:
-        parts.append(f"asked as “{claim.question}”")
-    return "; ".join(parts)
-
-
-def _interval(claim: Claim) -> str:
-    return "none" if claim.interval is None else f"[{claim.interval[0]}, {claim.interval[1]}]"
+    words = {
+        "value": f"value {claim.value}",
+        "interval": f"interval {'none' if claim.interval is None else list(claim.interval)}",
+        "provenance": f"from {claim.provenance}",
+        "question": f"asked as “{claim.question}”",
+    }
+    apart = (words[part] for part in words if getattr(claim, part) != getattr(other, part))
+    return "; ".join((claim.printed, *apart))

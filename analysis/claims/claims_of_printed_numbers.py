@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tutorsim.analysis.claims.claims_file import Claim, Difference, DrawnFile
+from tutorsim.analysis.pages.cells_and_tables import Share, Written
+from tutorsim.analysis.pages.document import heading
 from tutorsim.analysis.statistics import by_key
+from tutorsim.analysis.statistics.intervals_and_tests import (
+    Bounds,
+    Estimate,
+    Interval,
+    NotEstimable,
+)
 
 # --- Numbers in text -----------------------------------------------------------------------------
 
@@ -34,10 +42,6 @@ _TOKEN: Final = re.compile(
     rf"(?: \[(?P<low>{_SIGNED}){_UNIT}, (?P<high>{_SIGNED}){_UNIT}\])?)"
 )
 _SPAN: Final = re.compile(rf"({_SIGNED}){_UNIT} to ({_SIGNED}){_UNIT}")
-
-
-Written = tuple[float | int | None, tuple[float, float] | None]
-"""A value that a cell writes, and its interval."""
 
 
 class Number(NamedTuple):
@@ -65,26 +69,49 @@ def numbers_in(text: str) -> Iterator[Number]:
         )
 
 
-def numbers_written(text: str, values: Sequence[Written]) -> list[Number]:
-    """The numbers of a cell: the text is what is printed, the values are the cell's.
+def numbers_of(cell: str) -> list[Number]:
+    """The numbers of a cell: the values that it writes, or those of a text alone.
 
-    One value is written by the whole text, several by a number of the text each.
+    One value is written by the whole text, several by a number of the text each. A text that is
+    nothing but a span, `0.25 to 0.33`, is one number.
     """
+    values = _values(cell.value) if isinstance(cell, Written) else None
+    if values is None:
+        span = _SPAN.fullmatch(cell)
+        if span is None:
+            return list(numbers_in(cell))
+        values = [(None, (_parsed(span[1]), _parsed(span[2])))]
     if len(values) == 1:
-        return [Number(0, len(text), text, *values[0])]
+        return [Number(0, len(cell), str(cell), *values[0])]
     return [
         found._replace(value=value, interval=interval)
-        for found, (value, interval) in zip(numbers_in(text), values, strict=True)
+        for found, (value, interval) in zip(numbers_in(cell), values, strict=True)
     ]
 
 
-def span_of(text: str) -> Number | None:
-    """The number of a text that is nothing but a span, `0.25 to 0.33`; else `None`."""
-    found = _SPAN.fullmatch(text)
-    if found is None:
-        return None
-    ends = (_parsed(found[1]), _parsed(found[2]))
-    return Number(0, len(text), text, None, ends)
+def _values(value: object) -> list[tuple[float | None, tuple[float, float] | None]] | None:
+    """The numbers of a cell's value, each with its interval; `None` for a value of another kind."""
+    match value:
+        case None | NotEstimable():
+            return []
+        case int() | float():
+            return [(value, None)]
+        case {"lower": low, "point": point, "upper": high}:
+            return None if point is None else [(point, (low, high))]
+        case Mapping():
+            return [(count, None) for count in value.values()]
+        case Share(part, whole):
+            return [(part, None), (whole, None)]
+        case Estimate(number, _, Interval(low, high)):
+            return [(number, (low, high))]
+        case Estimate(number):
+            return [(number, None)]
+        case Bounds(low, high) if low == high:
+            return [(low, None)]
+        case Bounds(low, high):
+            return [(None, (low, high))]
+        case _:
+            return None
 
 
 def _parsed(text: str) -> float | int:
@@ -255,8 +282,6 @@ class Cells:
     title: str
     headers: Sequence[str]
     rows: Sequence[Sequence[str]] = field(repr=False)
-    written: Mapping[str, Mapping[int, Sequence[Written]]] = field(default_factory=dict, repr=False)
-    """Column → row → what the cell writes; of other cells the text is read."""
 
     def cited(self) -> list[list[list[tuple[str, Number]]]]:
         """For each row and column the numbers of the cell, each with its id.
@@ -267,27 +292,19 @@ class Cells:
         return [
             [
                 [
-                    (name if n == 1 else f"{name}.{n}", found)
-                    for name, (n, found) in (
-                        (f"{self.place}.{cell}", numbered)
-                        for numbered in enumerate(self._numbers(at, header, text), 1)
-                    )
+                    (f"{self.place}.{name}" + (f".{n}" if n > 1 else ""), found)
+                    for n, found in enumerate(numbers_of(cell), 1)
                 ]
-                for cell, header, text in zip(named, self.headers, row, strict=True)
+                for name, cell in zip(named, row, strict=True)
             ]
-            for at, (named, row) in enumerate(zip(names, self.rows, strict=True))
+            for named, row in zip(names, self.rows, strict=True)
         ]
-
-    def _numbers(self, at: int, header: str, text: str) -> list[Number]:
-        """The number that a cell writes, or those of its text where it is text alone."""
-        values = self.written.get(header, {})
-        return numbers_written(text, values[at]) if at in values else _numbers_of(text)
 
     def heads(self) -> list[Words]:
         """The heads of the columns, as they are printed."""
         about = f"{self.title}, a column" if self.title else ""
         return [
-            Words(f"{self.place}.{_HEAD}.{name}", about, _heading(header))
+            Words(f"{self.place}.{_HEAD}.{name}", about, heading(header))
             for name, header in zip(column_names(self.headers), self.headers, strict=True)
         ]
 
@@ -301,8 +318,8 @@ class Cells:
             source = self._source(row, provenance)
             for place, numbers in enumerate(cells):
                 header = self.headers[place]
-                beside = _beside(row, intervals.get(place))
-                given = ELSEWHERE if _ELSEWHERE_COLUMNS.match(_heading(header)) else source
+                beside = _beside(row, intervals[place]) if place in intervals else None
+                given = ELSEWHERE if _ELSEWHERE_COLUMNS.match(heading(header)) else source
                 for n, (id_, found) in enumerate(numbers, 1):
                     yield Claim(
                         id=id_,
@@ -314,9 +331,9 @@ class Cells:
                     )
 
     def _asked(self, row: Sequence[str], keys: Sequence[int], header: str, n: int) -> str:
-        of = "; ".join(f"{_heading(self.headers[k])}: {row[k]}" for k in keys if row[k])
+        of = "; ".join(f"{heading(self.headers[k])}: {row[k]}" for k in keys if row[k])
         more = f", number {n} of the cell" if n > 1 else ""
-        return f"{self.title}: {_heading(header)}{more}" + (f" ({of})" if of else "")
+        return f"{self.title}: {heading(header)}{more}" + (f" ({of})" if of else "")
 
     def _source(self, row: Sequence[str], provenance: str) -> str:
         """What gave a row, where a column says that it is this run or something else."""
@@ -342,23 +359,11 @@ def claims_in(parts: Iterable[Printed], provenance: str) -> tuple[Claim, ...]:
     return tuple(claim for part in parts for claim in part.claims(provenance))
 
 
-def _numbers_of(text: str) -> list[Number]:
-    span = span_of(text)
-    return [span] if span is not None else list(numbers_in(text))
-
-
-def _heading(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _beside(row: Sequence[str], ends: tuple[int, int] | None) -> tuple[float, float] | None:
+def _beside(row: Sequence[str], ends: tuple[int, int]) -> tuple[float, float] | None:
     """The interval that stands in columns of its own."""
-    if ends is None:
-        return None
-    found = [[number.value for number in numbers_in(row[place])] for place in ends]
-    match found:
-        case [[int() | float() as low], [int() | float() as high]]:
-            return low, high
+    low, high = (numbers_of(row[place]) for place in ends)
+    if len(low) == len(high) == 1 and low[0].value is not None and high[0].value is not None:
+        return low[0].value, high[0].value
     return None
 
 

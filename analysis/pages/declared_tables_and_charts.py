@@ -27,7 +27,7 @@ from tutorsim.analysis.pages.cells_and_tables import Table, Written, of_rows
 from tutorsim.analysis.pages.document import Section, Sections
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.errors import TutorsimError, UsageError
-from tutorsim.system_registry import named, place_of
+from tutorsim.system_registry import later, place_of
 
 if TYPE_CHECKING:
     from tutorsim.analysis.charts.chart_forms_and_look import Drawing, Figure
@@ -207,7 +207,7 @@ def sections_there(of: E, declared: Iterable[DeclaredSection[E]]) -> Iterator[Se
 def chart(module: str, name: str) -> Callable[[Any], Any]:
     """A chart as a part of a section, its module loaded when it is drawn: a table needs no library
     that draws."""
-    return lambda of: named(f"{module}:{name}")(of)
+    return later(f"{module}:{name}")
 
 
 def sections_of(of: E, declared: Iterable[DeclaredSection[E]]) -> Sections:

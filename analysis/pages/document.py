@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache
 from typing import TYPE_CHECKING, Any, overload
 
 from tutorsim.analysis.pages.cells_and_tables import Table
@@ -52,34 +52,18 @@ class Sections(Sequence[Section]):
     """Sections of a document, each made when somebody first looks at it."""
 
     def __init__(self, makers: Mapping[str, Callable[[], Section]]) -> None:
-        self._makers = makers
-        self._made: dict[str, Section] = {}
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        """Ids of all sections, none of which is made."""
-        return tuple(self._makers)
+        self.makers = {id_: cache(make) for id_, make in makers.items()}
 
     def __len__(self) -> int:
-        return len(self._makers)
+        return len(self.makers)
 
     @overload
     def __getitem__(self, at: int) -> Section: ...
     @overload
     def __getitem__(self, at: slice) -> Sequence[Section]: ...
     def __getitem__(self, at: int | slice) -> Section | Sequence[Section]:
-        if isinstance(at, slice):
-            return tuple(map(self._of, self.ids[at]))
-        return self._of(self.ids[at])
-
-    def _of(self, id_: str) -> Section:
-        if id_ not in self._made:
-            self._made[id_] = self._makers[id_]()
-        return self._made[id_]
-
-    def and_of(self, makers: Mapping[str, Callable[[], Section]]) -> Sections:
-        """These, and others after them."""
-        return Sections({**self._makers, **makers})
+        makers = [*self.makers.values()]
+        return [make() for make in makers[at]] if isinstance(at, slice) else makers[at]()
 
 
 @dataclass(frozen=True)
@@ -129,20 +113,17 @@ class Document:
 
 def section_ids(document: Document) -> tuple[str, ...]:
     """Ids of the sections of a document, none of which is made."""
-    found = document.sections
-    return found.ids if isinstance(found, Sections) else tuple(one.id for one in found)
+    return tuple(_makers(document))
 
 
 def with_section(document: Document, id_: str, make: Callable[[], Section]) -> Document:
     """The document with one more section, made when it is looked at."""
+    return replace(document, sections=Sections({**_makers(document), id_: make}))
+
+
+def _makers(document: Document) -> Mapping[str, Callable[[], Section]]:
     found = document.sections
-    if not isinstance(found, Sections):
-        found = Sections({one.id: partial(_same, one) for one in found})
-    return replace(document, sections=found.and_of({id_: make}))
-
-
-def _same(section: Section) -> Section:
-    return section
+    return found.makers if isinstance(found, Sections) else {s.id: lambda s=s: s for s in found}  # type: ignore[misc]
 
 
 def cell(value: object) -> str:

@@ -1,6 +1,6 @@
 """A document as plain values for JSON, and its printed numbers as claims."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,19 +11,12 @@ from tutorsim.analysis.claims.claims_of_printed_numbers import (
     Cells,
     Printed,
     Words,
-    Written,
     numbered,
     unique,
 )
-from tutorsim.analysis.pages.cells_and_tables import Share, Table
+from tutorsim.analysis.pages.cells_and_tables import Table, Written
 from tutorsim.analysis.pages.document import Answer, Document, Section, cell
-from tutorsim.analysis.statistics.intervals_and_tests import (
-    Bounds,
-    Estimate,
-    Interval,
-    NotEstimable,
-    to_json,
-)
+from tutorsim.analysis.statistics.intervals_and_tests import to_json
 
 if TYPE_CHECKING:
     from tutorsim.analysis.charts.chart_forms_and_look import Figure
@@ -169,34 +162,9 @@ def cells_of(
 
     `written`: column → row → value, of the cells that are a text and its value.
     """
-    rows: Sequence[Sequence[str]] = [[cell(value) for value in row] for row in data.iter_rows()]
-    values = {
-        column: {at: said for at, value in cells.items() if (said := _said(value)) is not None}
-        for column, cells in written.items()
-    }
-    return Cells(place, title, data.columns, rows, values)
-
-
-def _said(value: object) -> list[Written] | None:
-    """The numbers of a cell's value, each with its interval; `None` for a value of another kind."""
-    match value:
-        case None | NotEstimable():
-            return []
-        case int() | float():
-            return [(value, None)]
-        case {"lower": low, "point": point, "upper": high}:
-            return None if point is None else [(point, (low, high))]
-        case Mapping():
-            return [(count, None) for count in value.values()]
-        case Share(part, whole):
-            return [(part, None), (whole, None)]
-        case Estimate(number, _, Interval(low, high)):
-            return [(number, (low, high))]
-        case Estimate(number):
-            return [(number, None)]
-        case Bounds(low, high) if low == high:
-            return [(low, None)]
-        case Bounds(low, high):
-            return [(None, (low, high))]
-        case _:
-            return None
+    rows = [[cell(value) for value in row] for row in data.iter_rows()]
+    for column, values in written.items():
+        n = data.columns.index(column)
+        for at, value in values.items():
+            rows[at][n] = Written(rows[at][n], value)
+    return Cells(place, title, data.columns, rows)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from types import MappingProxyType
-from typing import Any, Final, overload
+from typing import Any, Final
 
 from tutorsim.errors import UsageError
 
@@ -81,7 +81,7 @@ Telling = Mapping[str, Callable[[Any], bool]]
 """Why an episode is worth a look → whether a record is one."""
 
 
-class Episodes(Sequence[Episode]):
+class Episodes:
     """The episodes that a page shows: first one for each thing worth a look, then the others.
 
     `telling`: what is worth a look. An episode already there for one thing serves the others too;
@@ -133,15 +133,13 @@ class Episodes(Sequence[Episode]):
     @cached_property
     def _shown(self) -> list[tuple[Any, str]]:
         """Record and reason, in the order of the page."""
+        by_id = {record.episode_id: record for record in self._records}
         if self._named:
-            by_id = {record.episode_id: record for record in self._records}
             return [(by_id[name], "") for name in self._named]
         reasons = self._reasons()
-        worth = [r for r in self._records if r.episode_id in reasons]
-        worth.sort(key=lambda record: [*reasons].index(record.episode_id))
-        others = (r for r in self._records if r.episode_id not in reasons)
-        rest = islice(others, max(MOST_EPISODES - len(worth), 0))
-        return [*((r, "; ".join(reasons[r.episode_id])) for r in worth), *((r, "") for r in rest)]
+        worth = [(by_id[name], "; ".join(why)) for name, why in reasons.items()]
+        others = ((r, "") for r in self._records if r.episode_id not in reasons)
+        return [*worth, *islice(others, max(MOST_EPISODES - len(worth), 0))]
 
     def _reasons(self) -> dict[str, list[str]]:
         """Id of an episode that is worth a look → why, in the order of `telling`."""
@@ -170,13 +168,7 @@ class Episodes(Sequence[Episode]):
     def __iter__(self) -> Iterator[Episode]:
         return (self._episode(record, why) for record, why in self._shown)
 
-    @overload
-    def __getitem__(self, place: int) -> Episode: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[Episode, ...]: ...
-    def __getitem__(self, place: int | slice) -> Episode | tuple[Episode, ...]:
-        if isinstance(place, slice):
-            return tuple(self._episode(*pair) for pair in self._shown[place])
+    def __getitem__(self, place: int) -> Episode:
         return self._episode(*self._shown[place])
 
 

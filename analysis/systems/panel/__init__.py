@@ -3,18 +3,16 @@
 Its summary, report and traces have modules of their own.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
-import polars as pl
-
-from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.ratings.texts_to_rate_with_context import Block, Passage, Place
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import shared_turns
 from tutorsim.analysis.runs.run_tables import TABLES
-from tutorsim.analysis.systems.panel.episode_messages_and_list import trace
-from tutorsim.analysis.systems.system_view import Leaving, Left, Opened, SystemRun, View
+from tutorsim.analysis.systems.panel.episode_messages_and_list import episode_rows, trace
+from tutorsim.analysis.systems.system_view import SystemRun, View
 from tutorsim.records import EpisodeRecord, Turn
+from tutorsim.system_registry import later, named
 
 __all__ = ["BALLOTS", "VIEW"]
 
@@ -91,52 +89,20 @@ def _dialogue(record: EpisodeRecord, turn: int) -> Iterator[Block]:
         yield Block("Student", attempt.text)
 
 
-def _document(opened: Opened, brief: bool) -> Document:
-    from tutorsim.analysis.systems.panel.page import document  # a table needs no page
-
-    return document(opened, brief)
-
-
-def _compare(first: SystemRun, second: SystemRun | None) -> Document:
-    """Two runs, a branch and its parent, or the conditions of a run."""
-    from tutorsim.analysis.systems.panel.branches import branch_document, is_branch_of
-    from tutorsim.analysis.systems.panel.contrasts import conditions_document, runs_document
-
-    if second is None:
-        return conditions_document(first)
-    if is_branch_of(first.source, second.source):
-        return branch_document(first, second)
-    return runs_document(first, second)
-
-
-def _diverge(opened: Opened, left: Leaving) -> Left:
-    from tutorsim.analysis.systems.panel.divergence_under_other_rules import divergence_under
-    from tutorsim.analysis.systems.panel.page import divergence_document
-
-    found = divergence_under(opened.source, left)
-    return Left(found.question, found.episodes, lambda: divergence_document(opened, found))
-
-
-def _listing(run: SystemRun) -> list[dict[str, Any]]:
-    from tutorsim.analysis.systems.panel.episode_messages_and_list import episode_rows
-
-    return [row._asdict() for row in episode_rows(run.source)]
-
-
-def _contrasts(run: SystemRun, outcomes: Sequence[str]) -> pl.DataFrame:
-    from tutorsim.analysis.systems.panel.contrasts import contrasts_frame
-
-    return contrasts_frame(run.source, outcomes)
-
+_PARTS: Final = "tutorsim.analysis.systems.panel"
+_document = later(f"{_PARTS}.page:document")  # a table needs no page
+_diverge = later(f"{_PARTS}.page:diverged")
 
 VIEW: Final = View(
     tables=TABLES,
     document=_document,
     trace=trace,
-    listing=_listing,
+    listing=lambda run: episode_rows(run.source),
     diverge=_diverge,
-    contrasts=_contrasts,
-    compare=_compare,
+    contrasts=lambda run, outcomes: named(f"{_PARTS}.contrasts:contrasts_frame")(
+        run.source, outcomes
+    ),
+    compare=later(f"{_PARTS}.branches:compared"),
     passages={"replies": _replies, "proposals": _proposals, "answers": _answers},
     rubric="judge_system",
 )

@@ -48,6 +48,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_of,
 )
 from tutorsim.analysis.systems.paired_comparison import p_words
+from tutorsim.analysis.systems.panel.contrasts import conditions_document, runs_document
 from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
     Alternatives,
     Coverage,
@@ -644,6 +645,15 @@ def calls_table(of: BranchBeside) -> Iterator[Row]:
             "tokens out": received,
             "US$": Written("unknown", None) if cost is None else number(cost, digits=2),
         }
+
+
+def compared(first: SystemRun, second: SystemRun | None) -> Document:
+    """Two runs, a branch and its parent, or the conditions of a run."""
+    if second is None:
+        return conditions_document(first)
+    if is_branch_of(first.source, second.source):
+        return branch_document(first, second)
+    return runs_document(first, second)
 
 
 def branch_document(parent: SystemRun, child: SystemRun) -> Document:

@@ -1,9 +1,10 @@
 """Episodes of a panel: message by message, and all in a line each."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.pages.document import two
 from tutorsim.analysis.pages.shown_episodes import (
     Episode,
     EpisodePart,
@@ -85,7 +86,7 @@ def _came_of(record: EpisodeRecord) -> str:
 
 def _line(record: EpisodeRecord, won: Sequence[str]) -> str:
     winners = f"; {', '.join(won)} won" if won else ""
-    scores = f"{_score(record.initial_correctness)} → {_score(record.final_correctness)}"
+    scores = f"{two(record.initial_correctness)} → {two(record.final_correctness)}"
     return f"{counted(record.turns_taken, 'tutoring turn')}, judge score {scores}{winners}"
 
 
@@ -117,7 +118,7 @@ def _parts(record: EpisodeRecord) -> Iterator[EpisodePart]:
 def _attempt(attempt: Attempt) -> Iterator[Message]:
     when = f"after turn {attempt.turn}" if attempt.turn else "before any tutoring"
     code = f", code: {attempt.verdict.outcome}" if attempt.verdict else ""
-    score = "unscored" if attempt.score is None else _score(attempt.score)
+    score = "unscored" if attempt.score is None else two(attempt.score)
     yield Message("Student", attempt.text, f"{when}, judge: {score}{code}")
     if attempt.score_rationale:
         yield Message("Judge", attempt.score_rationale, quiet=True)
@@ -189,63 +190,35 @@ def _ballot_row(ballot: BallotRecord, candidates: Sequence[str]) -> tuple[str, .
 # --- Episode list --------------------------------------------------------------------------------
 
 
-class EpisodeRow(NamedTuple):
-    """One episode."""
+def episode_rows(source: Source) -> list[dict[str, Any]]:
+    """Every episode of a run, in the log's order: see `View.listing`.
 
-    episode_id: str
-    benchmark: str
-    task: str
-    persona: str
-    condition: str
-    status: str
-    turns: int
-    success: bool | None
-    first_score: float | None
-    last_score: float | None
-    winners: tuple[str, ...]
-    """Of the voting turns, in order."""
-    decided_by: tuple[str, ...]
-    """The step that decided each voting turn."""
-    special: tuple[str, ...]
-    """What few other episodes have, a few words each."""
-
-    @property
-    def scores(self) -> str:
-        """First and last score."""
-        first, last = (_score(score) for score in (self.first_score, self.last_score))
-        return f"{first} → {last}"
-
-
-def _score(score: float | None) -> str:
-    return "–" if score is None else f"{score:.2f}"
-
-
-def episode_rows(source: Source) -> list[EpisodeRow]:
-    """Every episode of a run, in the log's order."""
+    `winners` and `decided_by` are of the voting turns, in order.
+    """
     rows = turn_diagnostics(source).iter_rows(named=True)
     turns = by_key((row["episode_id"], row) for row in rows)
     return [
-        EpisodeRow(
-            episode_id=episode.episode_id,
-            benchmark=episode.benchmark,
-            task=episode.task_id,
-            persona=episode.persona,
-            condition=episode.condition,
-            status=episode.status,
-            turns=episode.turns_taken,
-            success=episode.success,
-            first_score=episode.initial_correctness,
-            last_score=episode.final_correctness,
-            winners=tuple(str(turn["winner"]) for turn in own),
-            decided_by=tuple(str(turn["decided_by"]) for turn in own),
-            special=tuple(_special(episode, own)),
-        )
+        {
+            "episode_id": episode.episode_id,
+            "benchmark": episode.benchmark,
+            "task": episode.task_id,
+            "persona": episode.persona,
+            "condition": episode.condition,
+            "status": episode.status,
+            "turns": episode.turns_taken,
+            "success": episode.success,
+            "first_score": episode.initial_correctness,
+            "last_score": episode.final_correctness,
+            "winners": tuple(str(turn["winner"]) for turn in own),
+            "decided_by": tuple(str(turn["decided_by"]) for turn in own),
+            "special": tuple(_special(episode, own)),
+        }
         for episode in source.episodes
         for own in [turns.get(episode.episode_id, [])]
     ]
 
 
-def _special(episode: EpisodeRecord, turns: list[dict[str, object]]) -> Iterator[str]:
+def _special(episode: EpisodeRecord, turns: list[dict[str, Any]]) -> Iterator[str]:
     if episode.failure is not None:
         yield f"failed at {episode.failure.key}"
         return
@@ -254,20 +227,19 @@ def _special(episode: EpisodeRecord, turns: list[dict[str, object]]) -> Iterator
     first, last = episode.initial_correctness, episode.final_correctness
     if first is not None and last is not None and last < first:
         yield "the score fell"
-    by_order = [turn["turn"] for turn in turns if turn["fallback"]]
-    if by_order:
-        yield f"the order decided turn {_listed(by_order)}"
-    rounds = [turn["turn"] for turn in turns if turn["decided_by"] == "tie_round"]
-    if rounds:
-        yield f"a tie round decided turn {_listed(rounds)}"
-    outside = [turn["turn"] for turn in turns if turn["flip_set"]]
-    if outside:
-        yield f"deliberation changed the winner of turn {_listed(outside)}"
-    silent = sum(int(str(turn["abstained"])) for turn in turns)
+    for said, of in _SPECIAL.items():
+        found = [str(turn["turn"]) for turn in turns if of(turn)]
+        if found:
+            yield f"{said} {', '.join(found)}"
+    silent = sum(turn["abstained"] for turn in turns)
     if silent:
         yield f"{silent} abstained"
     yield from odd_replies([episode])
 
 
-def _listed(turns: list[object]) -> str:
-    return ", ".join(map(str, turns))
+_SPECIAL: Final[dict[str, Callable[[dict[str, Any]], bool]]] = {
+    "the order decided turn": lambda turn: turn["fallback"],
+    "a tie round decided turn": lambda turn: turn["decided_by"] == "tie_round",
+    "deliberation changed the winner of turn": lambda turn: turn["flip_set"],
+}
+"""What is said of turns → whether it is so of one."""

@@ -60,6 +60,7 @@ from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
     Divergence,
     alternatives_table,
     coverage_table,
+    divergence_under,
     first_turns_table,
 )
 from tutorsim.analysis.systems.panel.episode_messages_and_list import telling, trace
@@ -85,7 +86,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     persona_tables,
     success_table,
 )
-from tutorsim.analysis.systems.system_view import Opened
+from tutorsim.analysis.systems.system_view import Leaving, Left, Opened
 from tutorsim.records import Provenance, RunRecord, stop_counts
 from tutorsim.records.run_folders_of_any_version_and_retests import (
     makeup_words,
@@ -725,8 +726,14 @@ def document(opened: Opened, brief: bool) -> Document:
     )
 
 
-def divergence_document(opened: Opened, found: Divergence) -> Document:
+def diverged(opened: Opened, leaving: Leaving) -> Left:
     """Where episodes leave their logged path under one alternative."""
+    found = divergence_under(opened.source, leaving)
+    return Left(found.question, found.episodes, lambda: divergence_document(opened, found))
+
+
+def divergence_document(opened: Opened, found: Divergence) -> Document:
+    """The same as a document."""
     evidence = Evidence(opened.source, opened.asked, True)
     source, run = evidence.source, evidence.source.run
     covered = sum(row.covered for row in found.coverage)

@@ -16,8 +16,8 @@ from tutorsim.analysis.claims.claims_of_printed_numbers import (
     column_names,
     key_columns,
     numbers_in,
+    numbers_of,
     slug,
-    span_of,
     unique,
 )
 
@@ -200,9 +200,10 @@ def test_a_name_with_digits_is_no_number(text):
 
 
 def test_a_span_is_an_interval_without_a_value():
-    assert span_of("0.25 to 0.33")[2:] == ("0.25 to 0.33", None, (0.25, 0.33))
-    assert span_of("12") is None
-    assert span_of("from 1 to 2") is None
+    [span] = numbers_of("0.25 to 0.33")
+    assert span[2:] == ("0.25 to 0.33", None, (0.25, 0.33))
+    assert [n.value for n in numbers_of("12")] == [12]
+    assert [n.value for n in numbers_of("from 1 to 2")] == [1, 2]
 
 
 @given(st.lists(st.sampled_from(["turn", " ", "0.5", "17", "%", "[", "]", ", ", "−", "x7", "."])))

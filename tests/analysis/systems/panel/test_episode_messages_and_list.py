@@ -112,14 +112,16 @@ def test_what_is_special_is_told():
         panel_episode(condition="simple", task="once", scores=(0.9,)),
         panel_episode(condition="baseline", task="plain"),
     )
-    rows = {row.task: row for row in episode_rows(source)}
-    assert rows["order"].special == ("the score fell", "the order decided turn 1")
-    assert rows["order"].scores == "0.50 → 0.10"
-    assert rows["round"].special == ("a tie round decided turn 1",)
-    assert rows["flip"].special == ("deliberation changed the winner of turn 1", "1 abstained")
-    assert rows["once"].special == ("solved at once",)
-    assert rows["plain"].special == ()
-    assert (rows["flip"].winners, rows["flip"].decided_by) == (("misconception",), ("vote",))
+    rows = {row["task"]: row for row in episode_rows(source)}
+    special = {task: row["special"] for task, row in rows.items()}
+    assert special["order"] == ("the score fell", "the order decided turn 1")
+    assert (rows["order"]["first_score"], rows["order"]["last_score"]) == (0.5, 0.1)
+    assert special["round"] == ("a tie round decided turn 1",)
+    assert special["flip"] == ("deliberation changed the winner of turn 1", "1 abstained")
+    assert special["once"] == ("solved at once",)
+    assert special["plain"] == ()
+    assert rows["flip"]["winners"] == ("misconception",)
+    assert rows["flip"]["decided_by"] == ("vote",)
 
 
 def test_replies_that_were_cut_off_or_refused_are_counted():
@@ -133,4 +135,4 @@ def test_replies_that_were_cut_off_or_refused_are_counted():
     )  # fmt: skip
     episode = panel_episode(condition="baseline").model_copy(update={"calls": calls})
     [row] = episode_rows(panel_source(episode))
-    assert row.special == ("2 replies cut off at max_tokens", "1 reply refused")
+    assert row["special"] == ("2 replies cut off at max_tokens", "1 reply refused")

@@ -19,10 +19,9 @@ from tutorsim.analysis.pages.cells_and_tables import (
     estimate,
     number,
     plain,
-    present,
 )
-from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
-from tutorsim.analysis.pages.document import Answer, Document, Section
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, section, table
+from tutorsim.analysis.pages.document import Answer, Document
 from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.recount.same_voter_in_two_formats import (
     FormatInvariance,
@@ -57,7 +56,6 @@ from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
 )
 from tutorsim.analysis.systems.panel.student_outcomes import OUTCOME_NAMES, Outcome, outcome_of
 from tutorsim.analysis.systems.system_view import Prices, Spent, SystemRun, framed, spent_by
-from tutorsim.errors import UsageError
 from tutorsim.records import Branch, CallRecord, EpisodeRecord, TieRound
 
 # --- Extra calls ---------------------------------------------------------------------------------
@@ -256,13 +254,13 @@ class Pair:
         missing = [UNKNOWN] * (continuations - len(draws))
         return Unit(task, (*draws, *missing))
 
-    def gap(self, outcome: Outcome) -> Unit | None:
-        """Draws − logged; `None` where the branch or the log does not say."""
+    def gap(self, outcome: Outcome) -> tuple[float, Unit] | None:
+        """Logged, and draws − logged; `None` where the branch or the log does not say."""
         logged, known = self.value(outcome), self.known(outcome)
         if self.covered or logged is None or not known:
             return None
-        gaps = tuple((value - logged, value - logged) for value in known)
-        return Unit(self.logged.task_id, gaps)
+        gaps = tuple(known_draw(value - logged) for value in known)
+        return logged, Unit(self.logged.task_id, gaps)
 
     def value(self, outcome: Outcome) -> float | None:
         """The logged outcome."""
@@ -339,6 +337,7 @@ _OUTCOMES: Final[tuple[Outcome, ...]] = ("success", "final_score", "final_code")
 
 _NOTHING: Final = NotEstimable("no episode with a logged outcome")
 _NONE: Final = "no continued episode"
+_IN_BOTH: Final = NotEstimable("no continued episode with this outcome in both")
 
 
 def is_branch_of(parent: Source, child: Source) -> bool:
@@ -350,11 +349,9 @@ def is_branch_of(parent: Source, child: Source) -> bool:
 
 
 def compare_branch(parent: Source, child: Source) -> BranchComparison:
-    """Set a branch beside its parent, outcome by outcome and episode by episode.
-
-    Raises `UsageError` if the second is no branch of the first's recording.
-    """
-    branch = _branch(parent, child)
+    """Set a branch beside its parent, outcome by outcome and episode by episode."""
+    branch = child.run.branch if child.run else None
+    assert branch is not None
     found = diverge(parent, _covered_winners(parent, branch), question="The branch")
     pairs = pairs_of(found, parent, child)
     cells = [_cell(coverage, pairs, branch) for coverage in found.coverage]
@@ -375,25 +372,6 @@ def compare_branch(parent: Source, child: Source) -> BranchComparison:
             "logged, and the mean draw of each continued episode."
         ),
     )
-
-
-def _branch(parent: Source, child: Source) -> Branch:
-    branch = child.run.branch if child.run else None
-    if branch is None:
-        raise UsageError(
-            f"{child.name} is no branch.",
-            why="Its log names no recording that it continues.",
-            hint="`tutorsim branch` continues a recording; `tutorsim compare` takes any two runs.",
-        )
-    if not is_branch_of(parent, child):
-        digest = parent.run.recording_digest[:12] if parent.run else ""
-        raise UsageError(
-            f"{child.name} is no branch of {parent.name}.",
-            why=f"It continues {branch.parent}, recording {branch.parent_recording[:12]}; "
-            f"{parent.name} is recording {digest or 'unknown'}.",
-            hint="Give the run of the recording that was continued.",
-        )
-    return branch
 
 
 def _names(benchmark: str) -> tuple[Outcome, ...]:
@@ -431,42 +409,35 @@ def _cell(coverage: Coverage, pairs: Sequence[Pair], branch: Branch) -> BranchCe
 def _outcome(
     name: Outcome, coverage: Coverage, pairs: Sequence[Pair], branch: Branch
 ) -> BranchOutcome:
-    paired = [(pair, gap) for pair in pairs if (gap := pair.gap(name)) is not None]
-    logged = [value for pair, _ in paired if (value := pair.value(name)) is not None]
-    gaps = [gap for _, gap in paired]
-    row = BranchOutcome(
+    paired = [found for pair in pairs if (found := pair.gap(name)) is not None]
+    logged, gaps = [value for value, _ in paired], [gap for _, gap in paired]
+    after: Bounds | NotEstimable = _NOTHING
+    interval: Interval | NotEstimable = _NOTHING
+    mean: Estimate | NotEstimable = _NOTHING
+    if isinstance(coverage.bounds[name], Bounds):
+        units = [pair.unit(name, branch.continuations) for pair in pairs]
+        after, interval = mean_bounds(units), interval_of_mean(units)
+        open_ = sum(unit.is_open for unit in units)
+        mean = Estimate(after.low, after.n, interval)
+        if open_:
+            mean = NotEstimable(f"{open_} of {after.n} episodes are still open")
+    difference: Estimate | NotEstimable = _IN_BOTH
+    if gaps:
+        within = interval_of_mean(gaps, ends=(-1, 1))
+        difference = Estimate(mean_bounds(gaps).low, len(gaps), within)
+    return BranchOutcome(
         outcome=name,
         logged=coverage.logged[name],
         before=coverage.bounds[name],
-        after=_NOTHING,
-        interval=_NOTHING,
-        estimate=_NOTHING,
+        after=after,
+        interval=interval,
+        estimate=mean,
         continued_logged=mean_of(logged, _NONE),
-        continued_resimulated=mean_of(
-            [first + gap.low for first, gap in zip(logged, gaps, strict=True)], _NONE
-        ),
-        difference=_mean_gap(gaps),
+        continued_resimulated=mean_of([first + gap.low for first, gap in paired], _NONE),
+        difference=difference,
         test=flips_by_task([gap.low for gap in gaps], [gap.task for gap in gaps], seed=SEED),
         p_holm=None,
     )
-    if isinstance(row.before, NotEstimable):
-        return row
-    return _resimulated(row, [pair.unit(name, branch.continuations) for pair in pairs])
-
-
-def _resimulated(row: BranchOutcome, units: Sequence[Unit]) -> BranchOutcome:
-    after, interval = mean_bounds(units), interval_of_mean(units)
-    open_ = sum(unit.is_open for unit in units)
-    estimate: Estimate | NotEstimable = Estimate(after.low, after.n, interval)
-    if open_:
-        estimate = NotEstimable(f"{open_} of {after.n} episodes are still open")
-    return replace(row, after=after, interval=interval, estimate=estimate)
-
-
-def _mean_gap(gaps: Sequence[Unit]) -> Estimate | NotEstimable:
-    if not gaps:
-        return NotEstimable("no continued episode with this outcome in both")
-    return Estimate(mean_bounds(gaps).low, len(gaps), interval_of_mean(gaps, ends=(-1, 1)))
 
 
 def _corrected(cells: Sequence[BranchCell]) -> tuple[BranchCell, ...]:
@@ -647,6 +618,19 @@ def calls_table(of: BranchBeside) -> Iterator[Row]:
         }
 
 
+_BESIDE: Final = section(
+    "branch",
+    "The branch beside its parent",
+    lambda of: of.found.caption,
+    episodes_table,
+    outcomes_table,
+    branch_differences_table,
+    moves_table,
+    taken_up_table,
+    calls_table,
+)
+
+
 def compared(first: SystemRun, second: SystemRun | None) -> Document:
     """Two runs, a branch and its parent, or the conditions of a run."""
     if second is None:
@@ -661,15 +645,7 @@ def branch_document(parent: SystemRun, child: SystemRun) -> Document:
     one, two = parent.source, child.source
     found = compare_branch(one, two)
     of = BranchBeside(found, format_invariance_of_two(one, two), child.asked.prices)
-    declared = (
-        episodes_table,
-        outcomes_table,
-        branch_differences_table,
-        moves_table,
-        taken_up_table,
-        calls_table,
-    )
-    tables = present(*(part(of) for part in declared))
+    sections = _BESIDE(of), formats_section(of.formats)
     taken_up = sum(cell.continued for cell in found.cells)
     covered = sum(cell.covered for cell in found.cells)
     episodes = sum(cell.episodes for cell in found.cells)
@@ -686,10 +662,7 @@ def branch_document(parent: SystemRun, child: SystemRun) -> Document:
                 "branch",
             ),
         ),
-        sections=(
-            Section("branch", "The branch beside its parent", found.caption, tables=tables),
-            formats_section(of.formats),
-        ),
-        brief=(*tables, *formats_section(of.formats).tables),
+        sections=sections,
+        brief=tuple(table for section in sections for table in section.tables),
         values=lambda: {**vars(found), "format_invariance": of.formats},
     )

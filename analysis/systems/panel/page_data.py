@@ -1,10 +1,10 @@
 """Everything a panel's report rests on, each thing computed once, when it is asked for."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import polars as pl
 
@@ -18,9 +18,9 @@ from tutorsim.analysis.pages.numbers_printed_in_studies import Printed, by_langu
 from tutorsim.analysis.pages.words_and_safe_text import WARNINGS
 from tutorsim.analysis.recount import OrderTable, RecountResult, RecountTable, RuleRow, recount
 from tutorsim.analysis.recount.other_student_score_thresholds import AtThreshold, at_threshold
-from tutorsim.analysis.recount.same_voter_in_two_formats import FormatInvariance, format_invariance
-from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
-from tutorsim.analysis.statistics.noise_floor_of_retests import BesideFloor, NoiseFloor, noise_floor
+from tutorsim.analysis.recount.same_voter_in_two_formats import format_invariance
+from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
+from tutorsim.analysis.statistics.noise_floor_of_retests import NoiseFloor, noise_floor
 from tutorsim.analysis.statistics.text_similarity import role_collapse
 from tutorsim.analysis.systems.paired_comparison import Contrast
 from tutorsim.analysis.systems.panel.contrasts import HEAD_OUTCOMES, contrasts_of
@@ -35,18 +35,12 @@ from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
 from tutorsim.analysis.systems.panel.panels_compared_and_random_ballots import PanelsView
 from tutorsim.analysis.systems.panel.self_support_labels_and_power import pivotality
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import (
-    ChanceBaseline,
-    Diagnostics,
     chance_baselines,
     diagnostics,
     winning_roles,
 )
 from tutorsim.analysis.systems.panel.student_outcomes import (
     OUTCOMES,
-    Gain,
-    Rounds,
-    Success,
-    SuccessRate,
     gains,
     rounds,
     scores_by_turn,
@@ -56,6 +50,8 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
 from tutorsim.analysis.systems.system_view import NOTHING_ASKED, Asked, Prices, Spent, spent_by
 from tutorsim.records import EpisodeRecord
 from tutorsim.vocabularies import BALLOT_FORMATS, MAX_ROLES, PROTOCOLS
+
+T = TypeVar("T")
 
 # --- Noise floor ---------------------------------------------------------------------------------
 
@@ -106,12 +102,10 @@ def _how(found: NoiseFloor) -> str:
         )
     if found.failed:
         said += f" {found.failed} calls failed; panels that lack an answer are left out."
-    return said + _drawn(found.beside)
-
-
-def _drawn(rows: list[BesideFloor]) -> str:
-    drawn = max(row.sampled for row in rows)
-    return f" Panels of {drawn} turns were drawn by a seed, all others enumerated." * bool(drawn)
+    drawn = max(row.sampled for row in found.beside)
+    if drawn:
+        said += f" Panels of {drawn} turns were drawn by a seed, all others enumerated."
+    return said
 
 
 @table(
@@ -148,8 +142,8 @@ PUBLISHED: Final = "tutorsim.analysis:data/published.toml"
 
 _UNKNOWN: Final = "nothing is known of what answered it."
 
-_Printed = tuple[str, str, str, str, Printed, str]
-"""Quantity, what it is of, condition, the run's figure, the printed one, and that in words."""
+_Place = tuple[str, str | None, str, str | None]
+"""Quantity, benchmark, condition, role."""
 
 
 @table(
@@ -165,60 +159,50 @@ def beside_published(of: "Evidence") -> Iterator[Row]:
     decided."""
     places = ("benchmark", "condition", "role")
     known = {(f.quantity, *map(f.cell.get, places)): f for f in of.published}
-    rows = (*_decision_rows(of, known), *_win_rows(of, known), *_gain_rows(of, known))
-    for quantity, what, condition, own, found, theirs in rows:
+    for place, own in _figures(of):
+        quantity, benchmark, condition, role = place
+        found, turns = known.get(place), known.get(("turns", None, condition, None))
+        if found is None or (quantity == "wins" and turns is None):
+            continue
         yield {
             "quantity": quantity.replace("_", " "),
-            "of": what,
+            "of": benchmark or role or "",
             "condition": condition,
             f"this run ({', '.join(of.source.kinds) or 'unknown'})": own,
-            "published": theirs,
+            "published": _wins(found.value, turns.value)
+            if turns and quantity == "wins"
+            else number(found.value, digits=2),
             "where": found.where,
         }
 
 
-_Figures = Mapping[tuple[str | None, ...], Printed]
-
-
-def _decision_rows(of: "Evidence", known: _Figures) -> Iterator[_Printed]:
+def _figures(of: "Evidence") -> Iterator[tuple[_Place, str]]:
+    """The run's figures that may be printed too, each as its cell."""
     for row in of.diagnostics:
         for quantity in ("shift", "flip", "tie_rate", "fallback_rate"):
-            found = known.get((quantity, None, row.protocol, None))
-            if found is not None:
-                own = estimate(getattr(row, quantity))
-                yield quantity, "", row.protocol, own, found, number(found.value, digits=2)
-
-
-def _win_rows(of: "Evidence", known: _Figures) -> Iterator[_Printed]:
+            yield (quantity, None, row.protocol, None), estimate(getattr(row, quantity))
     turns = dict(of.winners.group_by("protocol").agg(pl.col("wins").sum()).iter_rows())
-    for row in of.winners.iter_rows(named=True):
-        protocol, role, wins = row["protocol"], row["role"], row["wins"]
-        found = known.get(("wins", None, protocol, role))
-        whole = known.get(("turns", None, protocol, None))
-        if found is not None and whole is not None:
-            own = f"{wins} of {turns[protocol]}, {_percent(wins, turns[protocol])}"
-            theirs = f"{found.value:g} of {whole.value:g}, {_percent(found.value, whole.value)}"
-            yield "wins", role, protocol, own, found, theirs
-
-
-def _percent(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.0f} %" if whole else "–"
-
-
-def _gain_rows(of: "Evidence", known: _Figures) -> Iterator[_Printed]:
-    for row in of.gains:
+    for protocol, role, wins in of.winners.select("protocol", "role", "wins").iter_rows():
+        yield ("wins", None, protocol, role), _wins(wins, turns[protocol])
+    for gain in of.gains:
         for part in ("initial", "final", "gain"):
-            quantity = f"{row.measure}_{part}"
-            found = known.get((quantity, row.benchmark, row.condition, None))
-            if found is not None:
-                own, theirs = estimate(getattr(row, part)), number(found.value, digits=2)
-                yield quantity, row.benchmark, row.condition, own, found, theirs
+            place = (f"{gain.measure}_{part}", gain.benchmark, gain.condition, None)
+            yield place, estimate(getattr(gain, part))
+
+
+def _wins(part: float, whole: float) -> str:
+    return f"{part:.15g} of {whole:.15g}, " + (f"{100 * part / whole:.0f} %" if whole else "–")
 
 
 # --- Report inputs -------------------------------------------------------------------------------
 
 THRESHOLDS: Final = (0.4, 0.7, 0.75, 0.9, 1.0)
 """Success thresholds that a report tries."""
+
+
+def _once(compute: Callable[[Source], T]) -> cached_property[T]:
+    """What is computed of the source, once, when it is asked for."""
+    return cached_property(lambda evidence: compute(evidence.source))
 
 
 @dataclass(frozen=True)
@@ -231,15 +215,28 @@ class Evidence:
     brief: bool = False
     """It is for a summary, which compares conditions on what comes first alone."""
 
+    panels = _once(PanelsView)
+    """The run's panels beside one another; false where it compares none."""
+    diagnostics = _once(diagnostics)
+    pivotality = _once(pivotality)
+    """How often each voter's ballot decides, by protocol."""
+    chance = _once(chance_baselines)
+    noise = _once(noise_floor)
+    """What re-asking alone changes; not estimable without a retest."""
+    invariance = _once(format_invariance)
+    """Ballots of one voter in two formats; not estimable where nobody was asked for two."""
+    winners = _once(winning_roles)
+    success = _once(success_rates)
+    rounds = _once(rounds)
+    gains = _once(gains)
+    successes = _once(successes)
+    similarity = _once(role_collapse)
+    """Condition → similarity of the drafts, `initial` and `final`."""
+
     @cached_property
     def contrasts(self) -> list[Contrast]:
         """Conditions against one another, in a report on every outcome."""
         return contrasts_of(self.source, HEAD_OUTCOMES if self.brief else OUTCOMES)
-
-    @cached_property
-    def panels(self) -> PanelsView:
-        """The run's panels beside one another; false where it compares none."""
-        return PanelsView(self.source)
 
     @cached_property
     def candidates(self) -> tuple[str, ...]:
@@ -297,33 +294,6 @@ class Evidence:
             return "Nothing was put to a vote"
         return f"Counting left every {self.unit} tied, and no order is logged"
 
-    @cached_property
-    def diagnostics(self) -> list[Diagnostics]:
-        return diagnostics(self.source)
-
-    @cached_property
-    def pivotality(self) -> pl.DataFrame:
-        """How often each voter's ballot decides, by protocol."""
-        return pivotality(self.source)
-
-    @cached_property
-    def chance(self) -> list[ChanceBaseline]:
-        return chance_baselines(self.source)
-
-    @cached_property
-    def noise(self) -> NoiseFloor | NotEstimable:
-        """What re-asking alone changes; not estimable without a retest."""
-        return noise_floor(self.source)
-
-    @cached_property
-    def invariance(self) -> FormatInvariance | NotEstimable:
-        """Ballots of one voter in two formats; not estimable where nobody was asked for two."""
-        return format_invariance(self.source)
-
-    @cached_property
-    def winners(self) -> pl.DataFrame:
-        return winning_roles(self.source)
-
     @property
     def diagnostics_notes(self) -> list[str]:
         """What is known of the floor of shift and flips, and of figures to set beside them."""
@@ -364,14 +334,6 @@ class Evidence:
         return self.turns.height > 0
 
     @cached_property
-    def success(self) -> list[SuccessRate]:
-        return success_rates(self.source)
-
-    @cached_property
-    def rounds(self) -> list[Rounds]:
-        return rounds(self.source)
-
-    @cached_property
     def usage(self) -> dict[str, Any]:
         """Calls, tokens and what they cost."""
         return usage(self.source.episodes, self.asked.prices)
@@ -380,14 +342,6 @@ class Evidence:
     def ballots(self) -> list[dict[str, Any]]:
         """Ballots by protocol, stage and status, in the table's order."""
         return self.source.statuses.to_dicts()
-
-    @cached_property
-    def gains(self) -> list[Gain]:
-        return gains(self.source)
-
-    @cached_property
-    def successes(self) -> list[Success]:
-        return successes(self.source)
 
     @property
     def threshold(self) -> float | None:
@@ -400,11 +354,6 @@ class Evidence:
         run = self.source.run
         turns = 0 if run is None else run.panel.max_turns
         return scores_by_turn(self.source.episodes, max_turns=turns)
-
-    @cached_property
-    def similarity(self) -> dict[str, dict[str, Estimate | NotEstimable]]:
-        """Condition → similarity of the drafts, `initial` and `final`."""
-        return role_collapse(self.source)
 
     @cached_property
     def recount(self) -> RecountResult:

@@ -117,20 +117,16 @@ def _ran(evidence: Evidence) -> Answer | None:
         )
     grid, study = evidence.grid, run.panel
     failed = f" {counted(grid['failed'], 'episode')} failed." if grid["failed"] else ""
+    panels = f"{counted(len(run.panels), 'panel')} stand side by side. " if run.panels else ""
     return Answer(
         "What was run?",
         f"{counted(grid['episodes'], 'episode')}, {counted(turns.height, 'voting turn')}",
         f"{counted(sum(grid['tasks'].values()), 'task')} × "
         f"{counted(len(study.personas), 'student persona')} under each of the conditions "
-        f"{listed(study.conditions)}. {_seats(run)} tutors and at most "
+        f"{listed(study.conditions)}. {panels}A panel has {_span(run)} tutors and at most "
         f"{counted(study.max_turns, 'turn')}.{failed}",
         "outcomes",
     )
-
-
-def _seats(run: RunRecord) -> str:
-    panels = f"{counted(len(run.panels), 'panel')} stand side by side. " if run.panels else ""
-    return f"{panels}A panel has {_span(run)}"
 
 
 def _span(run: RunRecord) -> str:
@@ -300,28 +296,23 @@ def _open(evidence: Evidence) -> Answer:
         return Answer(
             question, "Who would have won under another ballot format", bounded, "decisions"
         )
-    every = [r for r in evidence.rule_rows if r.target in PROTOCOLS]
-    other = [r for r in every if r.target != r.logged_protocol and r.reading == "set"]
+    every = [
+        r for r in evidence.rule_rows if r.target in PROTOCOLS and r.target != r.logged_protocol
+    ]
+    other, given = ([r for r in every if r.reading == reading] for reading in ("set", "fallback"))
     cases, unit = sum(r.turns for r in other), evidence.unit
-    open_ = cases - sum(r.identified for r in other)
+    open_, left = (sum(r.turns - r.identified for r in rows) for rows in (other, given))
     if not cases:
         return Answer(question, "Nothing was recounted", "No other rule was asked for.", "rules")
+    if not evidence.unordered:
+        said = f" With ties given to the fallback order it is {share(left, cases, 'case')}.{said}"
     return Answer(
         question,
         f"The winner under another protocol, in {share(open_, cases, 'case')}",
         f"A case is a {unit} and another protocol, under which a tie stays a tie. Several winners "
-        f"are possible there: {_where_open(other, unit)}{_given(evidence, cases)}{said}",
+        f"are possible there: {_where_open(other, unit)}{said}",
         "rules",
     )
-
-
-def _given(evidence: Evidence, cases: int) -> str:
-    """The same with ties given to the order; empty where no order is logged."""
-    if evidence.unordered:
-        return ""
-    given = [r for r in evidence.rules if r.target in PROTOCOLS and r.target != r.logged_protocol]
-    left = sum(r.turns - r.identified for r in given)
-    return f" With ties given to the fallback order it is {share(left, cases, 'case')}."
 
 
 def _where_open(other: Sequence[RuleRow], unit: str) -> str:
@@ -330,19 +321,16 @@ def _where_open(other: Sequence[RuleRow], unit: str) -> str:
     def known(row: RuleRow) -> Fraction:
         return Fraction(row.identified, row.turns)
 
+    def missing(row: RuleRow) -> str:
+        return (
+            f"{row.turns - row.identified:,} of {row.turns:,} {unit}s when {row.logged_protocol} "
+            f"ballots are counted as {row.target}"
+        )
+
     least, most = min(other, key=known), max(other, key=known)
     if known(least) == known(most):
         return "equally often, whatever ballots are counted as."
-    often, seldom = _missing(least, unit), _missing(most, unit)
-    return f"most often in {often}. Least often they are in {seldom}."
-
-
-def _missing(row: RuleRow, unit: str) -> str:
-    left = row.turns - row.identified
-    return (
-        f"{left:,} of {row.turns:,} {unit}s when {row.logged_protocol} ballots are counted as "
-        f"{row.target}"
-    )
+    return f"most often in {missing(least)}. Least often they are in {missing(most)}."
 
 
 ANSWERS: Final = (_ran, _won, _answered, _differs, _of_panels, _agreed, _decided, _open)
@@ -695,9 +683,7 @@ BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
 # --- Document ------------------------------------------------------------------------------------
 
 _UNKNOWN = "unknown: ballots from elsewhere"
-_UNKNOWN_WARNING = (
-    "The file says how voters voted, and nothing of what was said before or came of it."
-)
+_ABSENT = "The file says how voters voted, and nothing of what was said before or came of it."
 
 
 def document(opened: Opened, brief: bool) -> Document:
@@ -711,15 +697,15 @@ def document(opened: Opened, brief: bool) -> Document:
         title=f"Report of {run.study.name if run else source.name}",
         summary=_summary(evidence),
         provenance=provenance_of(source),
-        warning=warning_of(run.provenance) if run else _warning_elsewhere(source),
+        warning=_warning(source),
         told_of="What answered the calls" if run else "Where the ballots are from",
         answers=answers(evidence),
         sections=sections_of(evidence, declared),
         episodes=NO_EPISODES if brief else _episodes(evidence),
-        without_episodes=_without_episodes(source),
+        without_episodes="The run holds no episode." if run else "",
         lead="kept" if run or evidence.turns.get_column("winner").count() else "identification",
         unknown=run is None and not source.stated,
-        facts=_facts(evidence, run),
+        facts=_facts(source),
         digest=run.recording_digest if run else "",
         brief=present(*(part(evidence) for part in tables)),
         values=lambda: values_of(evidence) if brief else {},
@@ -746,7 +732,7 @@ def divergence_document(opened: Opened, found: Divergence) -> Document:
         title=f"Divergence of {run.study.name if run else source.name}",
         summary=f"{found.question}. {_ran_in_short(evidence)}{open_}",
         provenance=provenance_of(source),
-        warning=warning_of(run.provenance) if run else _warning_elsewhere(source),
+        warning=_warning(source),
         answers=(
             Answer(
                 "How far does the recording speak for it?",
@@ -758,7 +744,7 @@ def divergence_document(opened: Opened, found: Divergence) -> Document:
             ),
         ),
         sections=(Section("coverage", "First turns that may differ", "", tables=tables),),
-        facts=_facts(evidence, run),
+        facts=_facts(source),
         brief=tuple(_first_rows(one) for one in tables),
         values=lambda: to_json(found),
     )
@@ -806,10 +792,12 @@ def values_of(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _warning_elsewhere(source: Source) -> str:
-    """What an export said of itself, and that the rest is absent."""
+def _warning(source: Source) -> str:
+    """What to know of the figures; of ballots what an export said, and that the rest is absent."""
+    if source.run is not None:
+        return warning_of(source.run.provenance)
     said = [WARNINGS[kind] for kind in source.kinds if source.stated]
-    return " ".join([*said, _UNKNOWN_WARNING])
+    return " ".join((*said, _ABSENT))
 
 
 def provenance_of(source: Source) -> str:
@@ -835,7 +823,14 @@ def _summary(evidence: Evidence) -> str:
         f"How panels of {_span(run)} tutors chose what to tell a student, what became of "
         f"the students, and what other decision rules would have chosen from the same ballots."
     )
-    return words if run.branch is None else f"{words} {_mixed(evidence.source, run)}"
+    if run.branch is None:
+        return words
+    counts = branch_counts(run.branch, evidence.source.episodes)
+    return (
+        f"{words} The run is a {branch_words(run.branch)}. Its figures are of both together: "
+        f"{counted(counts.covered, 'logged episode')} and {counted(counts.continued, 'episode')} "
+        "re-simulated. The comparison with its parent keeps them apart."
+    )
 
 
 def _ran_in_short(evidence: Evidence) -> str:
@@ -864,21 +859,9 @@ def _ran_in_short(evidence: Evidence) -> str:
     )
 
 
-def _mixed(source: Source, run: RunRecord) -> str:
-    """What a branch's figures are of."""
-    branch = run.branch
-    assert branch is not None
-    counts = branch_counts(branch, source.episodes)
-    return (
-        f"The run is a {branch_words(branch)}. Its figures are of both together: "
-        f"{counted(counts.covered, 'logged episode')} and {counted(counts.continued, 'episode')} "
-        "re-simulated. The comparison with its parent keeps them apart."
-    )
-
-
-def _facts(evidence: Evidence, run: RunRecord | None) -> tuple[Fact, ...]:
+def _facts(source: Source) -> tuple[Fact, ...]:
     """Settings, digests and versions; what a reader needs to find the same recording again."""
-    source = evidence.source
+    run = source.run
     if run is None:
         return (
             ("Source", source.name),
@@ -886,10 +869,16 @@ def _facts(evidence: Evidence, run: RunRecord | None) -> tuple[Fact, ...]:
             ("Points of a cumulative ballot", source.budget),
             *(("Reader's note", note) for note in source.notes),
         )
-    study, stated = run.panel, run.provenance
+    study, stated, branch = run.panel, run.provenance, run.branch
+    branched = branch and (
+        ("Branch of", branch.parent),
+        ("Under", branch_changes(branch)),
+        ("Draws of each episode taken up", str(branch.continuations)),
+        ("Parent's recording digest", branch.parent_recording),
+    )
     return (
         ("Study", study.name),
-        *_branch_facts(run),
+        *(branched or ()),
         ("Seed", study.seed),
         ("What answered", f"{stated.kind}: {stated.name}"),
         ("Models that replied", listed(stated.models)),
@@ -906,24 +895,6 @@ def _facts(evidence: Evidence, run: RunRecord | None) -> tuple[Fact, ...]:
         ("Recording digest", run.recording_digest),
         *((f"Package {name}", version) for name, version in run.packages.items()),
     )
-
-
-def _branch_facts(run: RunRecord) -> tuple[tuple[str, str], ...]:
-    branch = run.branch
-    if branch is None:
-        return ()
-    return (
-        ("Branch of", branch.parent),
-        ("Under", branch_changes(branch)),
-        ("Draws of each episode taken up", str(branch.continuations)),
-        ("Parent's recording digest", branch.parent_recording),
-    )
-
-
-def _without_episodes(source: Source) -> str:
-    if source.run is None:
-        return ""
-    return "The run holds no episode."
 
 
 def _episodes(evidence: Evidence) -> Episodes:

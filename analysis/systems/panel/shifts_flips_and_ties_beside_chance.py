@@ -80,6 +80,7 @@ LEFT_TIED: Final = "(left tied)"
 
 NO_LEADER: Final = NotEstimable("no order is logged that would pick one of several leaders")
 _NO_MASS: Final = "no turn has mass in both votes"
+_LAST: Final = DECIDED_BY.index("fallback")
 _NO_ORDER: Final = NotEstimable("no order is logged")
 
 
@@ -115,21 +116,9 @@ def diagnostics(source: Source) -> list[Diagnostics]:
     over turns that counting decided, where the winner is outside the set of first leaders.
     """
     table = turn_table(source)
-    found = [(_of(protocol, table, own), own) for protocol, own in table.protocols()]
-    return [row if source.ordered else _left_open(row, table, own) for row, own in found]
-
-
-def _left_open(row: Diagnostics, table: TurnTable, own: Bools) -> Diagnostics:
-    """The row without what an order by name would decide."""
-    decided = own & ~table.fallback & table.voted
-    by = dict(row.decided_by)
-    return replace(
-        row,
-        flip=NO_LEADER,
-        flip_set=_share(table.outside, decided, table),
-        fallback_rate=_NO_ORDER,
-        decided_by={**{k: n for k, n in by.items() if k != "fallback"}, "open": by["fallback"]},
-    )
+    return [
+        _of(protocol, table, own, ordered=source.ordered) for protocol, own in table.protocols()
+    ]
 
 
 def turn_diagnostics(source: Source) -> pl.DataFrame:
@@ -163,35 +152,24 @@ def winning_roles(source: Source) -> pl.DataFrame:
     Without a logged order, turns that counting leaves tied are won by `LEFT_TIED`.
     """
     table = turn_table(source)
-    rows: list[tuple[str | int, ...]] = []
+    rows, left_tied = list[tuple[str | int, ...]](), list[tuple[str | int, ...]]()
     for protocol, own in table.protocols():
         cell = table.winner[own] * len(DECIDED_BY) + table.decided_by[own]
         counts = np.bincount(cell, minlength=len(table.order) * len(DECIDED_BY))
         stood = np.zeros(len(table.order), dtype=np.bool_)
         for panel in table.panels:
             stood[panel.final.candidates[own[panel.final.turn]]] = True
+        by_place = counts.reshape(-1, len(DECIDED_BY))
+        if not source.ordered and (left := int(by_place[:, _LAST].sum())):
+            left_tied.append((protocol, LEFT_TIED, left, 0, 0, 0))
+            by_place[:, _LAST] = 0
         for place in np.flatnonzero(stood).tolist():
-            won = counts[place * len(DECIDED_BY) :][: len(DECIDED_BY)].tolist()
+            won = by_place[place].tolist()
             rows.append((protocol, table.order[place], sum(won), *won))
-    found = pl.DataFrame(rows, schema=WINNING_ROLES_SCHEMA, orient="row")
-    return found if source.ordered else _with_left_tied(found)
+    return pl.DataFrame([*rows, *left_tied], schema=WINNING_ROLES_SCHEMA, orient="row")
 
 
-def _with_left_tied(found: pl.DataFrame) -> pl.DataFrame:
-    wins = found.with_columns(
-        wins=pl.col("by_vote") + pl.col("by_tie_round"), by_fallback=pl.lit(0, pl.Int64)
-    )
-    open_ = found.group_by("protocol", maintain_order=True).agg(
-        role=pl.lit(LEFT_TIED),
-        wins=pl.col("by_fallback").sum(),
-        by_vote=pl.lit(0, pl.Int64),
-        by_tie_round=pl.lit(0, pl.Int64),
-        by_fallback=pl.lit(0, pl.Int64),
-    )
-    return pl.concat([wins, open_.filter(pl.col("wins") > 0).select(WINNING_ROLES_SCHEMA.names())])
-
-
-def _of(protocol: BallotFormat, table: TurnTable, own: Bools) -> Diagnostics:
+def _of(protocol: BallotFormat, table: TurnTable, own: Bools, *, ordered: bool) -> Diagnostics:
     voted = own & table.voted
     by = np.bincount(table.decided_by[own], minlength=len(DECIDED_BY)).tolist()
     casts = [panel.final.cast[own[panel.final.turn]] for panel in table.panels]
@@ -202,15 +180,19 @@ def _of(protocol: BallotFormat, table: TurnTable, own: Bools) -> Diagnostics:
         turns=int(own.sum()),
         episodes=table.votes.turns.get_column("episode_id").filter(own).n_unique(),
         shift=mean_of_numbered(table.task[moved], table.shift[moved], ends=(0, 1)),
-        flip=_share(table.flip, voted, table),
-        flip_set=_share(table.outside, voted, table),
+        flip=_share(table.flip, voted, table) if ordered else NO_LEADER,
+        flip_set=_share(table.outside, voted if ordered else voted & ~table.fallback, table),
         tie_rate=_share(table.tied, own, table),
-        fallback_rate=left_tied,
+        fallback_rate=left_tied if ordered else _NO_ORDER,
         left_tied=left_tied,
-        decided_by=dict(zip(DECIDED_BY, by, strict=True)),
+        decided_by=dict(zip(DECIDED_BY if ordered else _OPEN, by, strict=True)),
         abstentions=sum(int((~cast).sum()) for cast in casts),
         ballots=sum(cast.size for cast in casts),
     )
+
+
+_OPEN: Final = tuple("open" if step == "fallback" else step for step in DECIDED_BY)
+"""The steps where no order is logged."""
 
 
 def _share(hits: Bools, among: Bools, table: TurnTable) -> Estimate | NotEstimable:
@@ -250,17 +232,8 @@ class _Counts:
         return _Counts(self.turn[rows], self.candidates[rows], self.totals[rows])
 
 
-@dataclass(frozen=True, eq=False)
-class _Alike:
-    """Turns of one protocol with the same candidates in both votes."""
-
-    before: _Counts
-    after: _Counts
-    """Final votes, turn by turn those of `before`."""
-
-    @property
-    def turns(self) -> int:
-        return len(self.after.turn)
+_Alike = tuple[_Counts, _Counts]
+"""First and final votes, turn by turn, of turns with the same candidates in both."""
 
 
 @dataclass(frozen=True)
@@ -305,20 +278,19 @@ def _chance_of(protocol: BallotFormat, table: TurnTable, own: Bools) -> ChanceBa
         return ChanceBaseline(protocol, turns, few, few, few, few, few, few, few)
     groups, shifts = _groups(table, own), table.shift[own]
     flip = Fraction(int(table.flip[own].sum()), turns)
-    expected = _weighted([(_apart(table, table.leader[g.after.turn], g), g.turns) for g in groups])
+    led = [(table.leader[after.turn], after.turn) for _, after in groups]
+    expected = _apart(table, led)
     kappa: float | NotEstimable = NotEstimable("every first leader and every winner is the same")
     if expected:
         kappa = float(1 - flip / expected)
-    outside = [
-        (_apart(table, g.before.candidates[largest(g.before.totals)], g), g.turns) for g in groups
-    ]
+    first = [(b.candidates[largest(b.totals)], after.turn) for b, after in groups]
     return ChanceBaseline(
         protocol=protocol,
         turns=turns,
         flip=float(flip),
         flip_expected=float(expected),
         flip_set=int(table.outside[own].sum()) / turns,
-        flip_set_expected=float(_weighted(outside)),
+        flip_set_expected=float(_apart(table, first)),
         shift=mean_of(shifts[~np.isnan(shifts)].tolist(), _NO_MASS),
         shift_expected=_expected_shift(groups),
         kappa=kappa,
@@ -335,31 +307,23 @@ def _groups(table: TurnTable, own: Bools) -> list[_Alike]:
             )
             before, after = first.of(one), last.of(two)
             stood = np.concatenate([before.candidates, after.candidates], axis=1)
-            found += [_Alike(before.of(rows), after.of(rows)) for rows in _same_rows(stood)]
+            found += [(before.of(rows), after.of(rows)) for rows in _same_rows(stood)]
     return found
 
 
 def _counted(rounds: Sequence[Rounds], own: Bools) -> list[_Counts]:
-    """Totals of the turns asked for, those over as many candidates together."""
+    """Totals of the turns asked for, those over as many candidates together, by candidate."""
     kept = [part.of(np.flatnonzero(own[part.turn])) for part in rounds]
-    sizes = sorted({part.candidates.shape[1] for part in kept})
-    alike = [[part for part in kept if part.candidates.shape[1] == m] for m in sizes]
-    return [
-        _Counts(
-            np.concatenate([part.turn for part in parts]),
-            *_by_place(
-                np.concatenate([part.candidates for part in parts]),
-                np.concatenate([part.totals for part in parts]),
-            ),
-        )
-        for parts in alike
-    ]
-
-
-def _by_place(candidates: Ints, totals: Ints) -> tuple[Ints, Ints]:
-    """Columns by candidate, where turns of one order stand beside those of another."""
-    order = np.argsort(candidates, axis=1)
-    return tuple(np.take_along_axis(part, order, axis=1) for part in (candidates, totals))  # type: ignore[return-value]
+    found = []
+    for m in sorted({part.candidates.shape[1] for part in kept}):
+        parts = [part for part in kept if part.candidates.shape[1] == m]
+        turn = np.concatenate([part.turn for part in parts])
+        candidates = np.concatenate([part.candidates for part in parts])
+        totals = np.concatenate([part.totals for part in parts])
+        order = np.argsort(candidates, axis=1)  # turns of one order stand beside those of another
+        by_place = (np.take_along_axis(part, order, axis=1) for part in (candidates, totals))
+        found.append(_Counts(turn, *by_place))
+    return found
 
 
 def _same_rows(array: Ints) -> list[Ints]:
@@ -371,25 +335,27 @@ def _same_rows(array: Ints) -> list[Ints]:
     return list(np.split(order, np.cumsum(np.bincount(number.reshape(-1)))[:-1]))
 
 
-def _weighted(means: Sequence[tuple[Fraction, int]]) -> Fraction:
-    return sum((mean * n for mean, n in means), Fraction(0)) / sum(n for _, n in means)
+def _apart(table: TurnTable, led: Sequence[tuple[Ints, Ints]]) -> Fraction:
+    """Share of pairs of turns in which the winner of one is no leader of the other.
 
-
-def _apart(table: TurnTable, led: Ints, group: _Alike) -> Fraction:
-    """Share of pairs of turns in which the winner of one is no leader of the other."""
-    size = len(table.order)
-    leads = np.bincount(led, minlength=size).tolist()
-    wins = np.bincount(table.winner[group.after.turn], minlength=size).tolist()
-    same = sum(a * b for a, b in zip(leads, wins, strict=True))
-    return 1 - Fraction(same, group.turns**2)
+    `led`: leaders and turns of each group of which pairs are taken.
+    """
+    size, apart, every = len(table.order), Fraction(0), 0
+    for leaders, turn in led:
+        leads = np.bincount(leaders, minlength=size).tolist()
+        wins = np.bincount(table.winner[turn], minlength=size).tolist()
+        same = sum(a * b for a, b in zip(leads, wins, strict=True))
+        apart += len(turn) - Fraction(same, len(turn))
+        every += len(turn)
+    return apart / every
 
 
 def _expected_shift(groups: Sequence[_Alike]) -> float | NotEstimable:
-    means = []
-    for group in groups:
-        before, after = _shares(group.before), _shares(group.after)
-        if before and after:
-            means.append((_mean_distance(before, after), group.turns))
+    means = [
+        (_mean_distance(before, after), len(last.turn))
+        for first, last in groups
+        if (before := _shares(first)) and (after := _shares(last))
+    ]
     if not means:
         return NotEstimable(_NO_MASS)
     return sum(mean * n for mean, n in means) / sum(n for _, n in means)

@@ -83,6 +83,11 @@ def number(value: float | None, *, digits: int, unit: str = "", signed: bool = F
     return Written(text.replace("-", "−"), value)
 
 
+def dollars(cost: float | None) -> Written:
+    """What calls cost; `unknown` where a model has no price."""
+    return Written("unknown", None) if cost is None else number(cost, digits=2)
+
+
 def bounds(found: Bounds | NotEstimable, *, digits: int = 2) -> Written:
     """Where a mean lies whatever the unknown values are; one number where nothing is unknown."""
     if isinstance(found, NotEstimable):

@@ -76,13 +76,8 @@ def _taught() -> None:
         cited_heads=_cited_heads,
         cited_rows=_cited_rows,
         is_version=is_version,
-        numeric=_numeric,
+        numeric=lambda data: [kind.is_numeric() for kind in data.dtypes],
     )
-
-
-def _numeric(data: pl.DataFrame) -> list[bool]:
-    """Which columns hold numbers, and are set to the right."""
-    return [kind.is_numeric() for kind in data.dtypes]
 
 
 _CODE: Final = re.compile("`([^`]+)`")

@@ -19,27 +19,11 @@ from tutorsim.vocabularies import ProvenanceKind
 E = TypeVar("E")
 
 QUANTITIES: Final = (
-    "episodes",
-    "calls",
-    "success_threshold",
-    "max_turns",
-    "cumulative_budget",
-    "roles",
+    *("episodes", "calls", "success_threshold", "max_turns", "cumulative_budget", "roles"),
     "printed_gains_that_differ",
-    "shift",
-    "flip",
-    "tie_rate",
-    "fallback_rate",
-    "turns",
-    "wins",
-    "score_initial",
-    "score_final",
-    "score_gain",
-    "code_initial",
-    "code_final",
-    "code_gain",
-    "success_rate",
-    "rounds",
+    *("shift", "flip", "tie_rate", "fallback_rate", "turns", "wins"),
+    *(f"{score}_{when}" for score in ("score", "code") for when in ("initial", "final", "gain")),
+    *("success_rate", "rounds"),
 )
 """What a figure of a reader's file may be of. From `shift` on they are results."""
 

@@ -89,6 +89,30 @@ def spent_by(calls: Iterable[tuple[str, CallRecord]]) -> dict[str, Spent]:
     }
 
 
+def usage(calls: Iterable[CallRecord], prices: Prices | None) -> dict[str, Any]:
+    """Sum calls and tokens by model, those of failed episodes among them.
+
+    Returns `models`: name → calls, input_tokens, output_tokens and cost_usd, which is `None` for a
+    model without a price; their sums beside it, where `cost_usd` is `None` when one of the prices
+    is unknown; and `prices_as_of`.
+    """
+    models = {
+        model: {
+            **one._asdict(),
+            "cost_usd": prices and prices.cost(model, one.input_tokens, one.output_tokens),
+        }
+        for model, one in sorted(spent_by((call.model, call) for call in calls).items())
+    }
+    costs = [row["cost_usd"] for row in models.values()]
+    known = [cost for cost in costs if cost is not None]
+    return {
+        "models": models,
+        **{name: sum(row[name] for row in models.values()) for name in Spent._fields},
+        "cost_usd": sum(known) if len(known) == len(costs) else None,
+        "prices_as_of": prices and prices.as_of,
+    }
+
+
 @dataclass(frozen=True)
 class Asked:
     """What a reader asks of a summary or report besides the run."""

@@ -3,9 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import islice
-from math import fsum
 from typing import Final
 
 import polars as pl
@@ -16,6 +14,7 @@ from tutorsim.analysis.pages.cells_and_tables import (
     Written,
     absent,
     bounds,
+    dollars,
     estimate,
     number,
     plain,
@@ -55,7 +54,7 @@ from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
     diverge,
 )
 from tutorsim.analysis.systems.panel.student_outcomes import OUTCOME_NAMES, Outcome, outcome_of
-from tutorsim.analysis.systems.system_view import Prices, Spent, SystemRun, framed, spent_by
+from tutorsim.analysis.systems.system_view import Prices, SystemRun, framed, usage
 from tutorsim.records import Branch, CallRecord, EpisodeRecord, TieRound
 
 # --- Extra calls ---------------------------------------------------------------------------------
@@ -71,24 +70,16 @@ class PaidCalls:
     reused: int
     new: tuple[CallRecord, ...]
 
-    @cached_property
-    def spent(self) -> dict[str, Spent]:
-        """Model → the calls paid for."""
-        return dict(sorted(spent_by((call.model, call) for call in self.new).items()))
-
-    @property
-    def tokens(self) -> tuple[int, int]:
-        """Sent and received in the calls paid for."""
-        return sum(c.input_tokens for c in self.new), sum(c.output_tokens for c in self.new)
-
     def to_json(self) -> dict[str, object]:
+        paid = usage(self.new, None)
         return {
             "reused": self.reused,
-            "paid": len(self.new),
-            **dict(zip(("input_tokens", "output_tokens"), self.tokens, strict=True)),
+            "paid": paid["calls"],
+            "input_tokens": paid["input_tokens"],
+            "output_tokens": paid["output_tokens"],
             "models": {
-                model: {"input": one.input_tokens, "output": one.output_tokens}
-                for model, one in self.spent.items()
+                model: {"input": one["input_tokens"], "output": one["output_tokens"]}
+                for model, one in paid["models"].items()
             },
         }
 
@@ -457,15 +448,6 @@ class BranchBeside:
     formats: Mapping[str, FormatInvariance | NotEstimable]
     prices: Prices | None
 
-    def dollars(self, cell: BranchCell) -> float | None:
-        """What the calls paid for come to; `None` where a model has no price."""
-        if self.prices is None:
-            return None
-        spent, cost = cell.calls.spent, self.prices.cost
-        costs = [cost(model, one.input_tokens, one.output_tokens) for model, one in spent.items()]
-        known = [cost for cost in costs if cost is not None]
-        return fsum(known) if len(known) == len(costs) else None
-
 
 def _draws(of: BranchBeside) -> str:
     return counted(of.found.continuations, "draw")
@@ -606,15 +588,15 @@ def calls_table(of: BranchBeside) -> Iterator[Row]:
     in doubt a call counts as paid for. Tokens and US$, at list prices of {day}: of the calls paid
     for."""
     for cell in of.found.cells:
-        cost, (sent, received) = of.dollars(cell), cell.calls.tokens
+        paid = usage(cell.calls.new, of.prices)
         yield {
             "benchmark": cell.benchmark,
             "condition": cell.condition,
             "taken over": cell.calls.reused,
-            "paid for": len(cell.calls.new),
-            "tokens in": sent,
-            "tokens out": received,
-            "US$": Written("unknown", None) if cost is None else number(cost, digits=2),
+            "paid for": paid["calls"],
+            "tokens in": paid["input_tokens"],
+            "tokens out": paid["output_tokens"],
+            "US$": dollars(paid["cost_usd"]),
         }
 
 

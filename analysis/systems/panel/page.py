@@ -10,7 +10,7 @@ from typing import Any, Final
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.pages.cells_and_tables import DASH, Table, Written, number, present
+from tutorsim.analysis.pages.cells_and_tables import DASH, Table, dollars, present
 from tutorsim.analysis.pages.declared_tables_and_charts import (
     DeclaredSection,
     Row,
@@ -627,13 +627,12 @@ def cost_table(of: Evidence) -> Iterator[Row]:
     """At list prices of {day}.{paid}"""
     models = of.usage["models"]
     for name, row in {**models, **({"all": of.usage} if len(models) > 1 else {})}.items():
-        cost = row["cost_usd"]
         yield {
             "model": name,
             "calls": row["calls"],
             "input tokens": row["input_tokens"],
             "output tokens": row["output_tokens"],
-            "US$": Written("unknown", None) if cost is None else number(cost, digits=2),
+            "US$": dollars(row["cost_usd"]),
         }
 
 

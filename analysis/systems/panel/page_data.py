@@ -1,7 +1,7 @@
 """Everything a panel's report rests on, each thing computed once, when it is asked for."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeVar
@@ -47,8 +47,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     success_rates,
     successes,
 )
-from tutorsim.analysis.systems.system_view import NOTHING_ASKED, Asked, Prices, Spent, spent_by
-from tutorsim.records import EpisodeRecord
+from tutorsim.analysis.systems.system_view import NOTHING_ASKED, Asked, usage
 from tutorsim.vocabularies import BALLOT_FORMATS, MAX_ROLES, PROTOCOLS
 
 T = TypeVar("T")
@@ -336,7 +335,8 @@ class Evidence:
     @cached_property
     def usage(self) -> dict[str, Any]:
         """Calls, tokens and what they cost."""
-        return usage(self.source.episodes, self.asked.prices)
+        calls = (call for episode in self.source.episodes for call in episode.calls)
+        return usage(calls, self.asked.prices)
 
     @cached_property
     def ballots(self) -> list[dict[str, Any]]:
@@ -417,28 +417,3 @@ class Evidence:
             return {}
         tried = sorted({*THRESHOLDS, self.threshold})
         return {threshold: at_threshold(self.source, threshold) for threshold in tried}
-
-
-def usage(episodes: Iterable[EpisodeRecord], prices: Prices | None) -> dict[str, Any]:
-    """Sum calls and tokens by model, those of failed episodes among them.
-
-    Returns `models`: name → calls, input_tokens, output_tokens and cost_usd, which is `None` for a
-    model without a price; their sums beside it, where `cost_usd` is `None` when one of the prices
-    is unknown; and `prices_as_of`.
-    """
-    spent = spent_by((call.model, call) for episode in episodes for call in episode.calls)
-    models = {
-        model: {
-            **one._asdict(),
-            "cost_usd": prices and prices.cost(model, one.input_tokens, one.output_tokens),
-        }
-        for model, one in sorted(spent.items())
-    }
-    costs = [row["cost_usd"] for row in models.values()]
-    known = [cost for cost in costs if cost is not None]
-    return {
-        "models": models,
-        **{name: sum(row[name] for row in models.values()) for name in Spent._fields},
-        "cost_usd": sum(known) if len(known) == len(costs) else None,
-        "prices_as_of": prices and prices.as_of,
-    }

@@ -17,7 +17,7 @@ power there are three measures:
   favour of another tied candidate is enough.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import permutations, product
@@ -82,13 +82,9 @@ def labelled_ballots(
     `own`: only ballots of voters that are candidates.
     """
     every = _labelled(source, own=False)
-    if not own or all(_by_candidates(found) for _, found in every):
+    if not own or all(isinstance(f, Labelled) and (f.own >= 0).all() for _, f in every):
         return every
     return _labelled(source, own=True)
-
-
-def _by_candidates(found: Labelled | NotEstimable) -> bool:
-    return isinstance(found, Labelled) and bool((found.own >= 0).all())
 
 
 @lru_cache(maxsize=2)
@@ -334,13 +330,15 @@ def _joint_test(units: Ints, seed: int) -> tuple[float, int | None]:
     n, m = units.shape
     observed = _deviation(units.sum(axis=0, keepdims=True))[0]
     if factorial(m) ** min(n, 20) <= _ENUMERATED:
-        reached = [_deviation(np.array([sums]))[0] >= observed for sums in _all_sums(units)]
+        every = product(*(permutations(unit) for unit in units.tolist()))
+        sums = (np.sum(shuffled, axis=0, keepdims=True) for shuffled in every)
+        reached = [_deviation(one)[0] >= observed for one in sums]
         return sum(reached) / len(reached), None
     rng = np.random.default_rng(seed)
-    sums = np.zeros((DRAWS, m), dtype=np.int64)
+    drawn = np.zeros((DRAWS, m), dtype=np.int64)
     for unit, times in _alike(units):
-        sums += _shuffled(unit, times, rng, together=n > _FEW)
-    reached_draws = int((_deviation(sums) >= observed).sum())
+        drawn += _shuffled(unit, times, rng, together=n > _FEW)
+    reached_draws = int((_deviation(drawn) >= observed).sum())
     return (reached_draws + 1) / (DRAWS + 1), DRAWS
 
 
@@ -360,12 +358,6 @@ def _shuffled(
     for _ in range(times):
         found += rng.permuted(np.tile(np.array(unit), (DRAWS, 1)), axis=1)
     return found
-
-
-def _all_sums(array: Ints) -> Iterable[Any]:
-    every = [list(permutations(unit)) for unit in array.tolist()]
-    for shuffled in product(*every):
-        yield np.sum(shuffled, axis=0)
 
 
 def _deviation(sums: Ints) -> Ints:
@@ -463,7 +455,9 @@ def pivotality(source: Source) -> pl.DataFrame:
     found: dict[BallotFormat, list[Ints]] = {protocol: [] for protocol, _ in table.protocols()}
     for panel in table.panels:
         for seat in range(panel.final.voters.shape[1]):
-            hits = _pivotal(panel, seat)
+            outcomes = panel.without(seat)  # by the order's pick, and for certain
+            still = np.take_along_axis(outcomes.standing, panel.winner[:, None], axis=1)[:, 0]
+            hits = outcomes.winner != panel.winner, ~still
             for protocol, own in table.protocols():
                 voted = panel.final.cast[:, seat] & own[panel.final.turn]
                 who, task = panel.final.voters[voted, seat], table.task[panel.final.turn[voted]]
@@ -546,13 +540,6 @@ def _fewest(panel: DecidedTurns, rows: Ints, *, most: Ints) -> Ints:
             np.minimum(fewest[row], ballots, out=fewest[row])
     never = fewest > n if final.by_mean is None else (fewest > n) | final.by_mean
     return np.where(never, 0, fewest)
-
-
-def _pivotal(panel: DecidedTurns, seat: int) -> tuple[Bools, Bools]:
-    """Whether each winner changes without one voter: by the order's pick, and for certain."""
-    outcomes = panel.without(seat)
-    still = np.take_along_axis(outcomes.standing, panel.winner[:, None], axis=1)[:, 0]
-    return outcomes.winner != panel.winner, ~still
 
 
 def _mean_correlation(parts: list[Rounds], voters: int) -> float | NotEstimable:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tutorsim.analysis.claims.claims_of_printed_numbers import numbers_in
-from tutorsim.analysis.systems.panel.page_data import usage
+from tutorsim.analysis.systems.system_view import usage
 from tutorsim.kernel.cost_plan import Price, PriceTable
 from tutorsim.records import (
     RETEST_FILE,
@@ -187,7 +187,7 @@ def test_cost_comes_from_the_price_table(built):
     prices = PriceTable(
         as_of="2026-01-01", models={"claude-sonnet-4-5": Price(input=1_000_000, output=0)}
     )
-    found = usage(built.episodes, prices)
+    found = usage([call for one in built.episodes for call in one.calls], prices)
     sonnet = found["models"]["claude-sonnet-4-5"]
     assert sonnet["cost_usd"] == sonnet["input_tokens"]
     assert found["models"]["claude-haiku-4-5"]["cost_usd"] is None

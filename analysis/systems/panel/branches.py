@@ -236,14 +236,10 @@ class Pair:
 
         `continuations`: draws asked for.
         """
-        task = self.logged.task_id
-        if self.covered:
-            return Unit(task, (known_draw(self.value(outcome)),))
-        if not self.draws:
-            return Unit(task, (UNKNOWN,))
-        draws = [known_draw(outcome_of(draw, outcome)) for draw in self.draws]
-        missing = [UNKNOWN] * (continuations - len(draws))
-        return Unit(task, (*draws, *missing))
+        drawn = (self.logged,) if self.covered else self.draws
+        draws = [known_draw(outcome_of(one, outcome)) for one in drawn]
+        missing = [] if self.covered else [UNKNOWN] * (continuations - len(draws))
+        return Unit(self.logged.task_id, (*draws, *missing))
 
     def gap(self, outcome: Outcome) -> tuple[float, Unit] | None:
         """Logged, and draws − logged; `None` where the branch or the log does not say."""

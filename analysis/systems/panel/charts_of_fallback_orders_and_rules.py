@@ -322,13 +322,6 @@ def _kept_finding(data: pl.DataFrame, of: Evidence) -> str:
     )
 
 
-@unchecked
-def _draw_kept(data: pl.DataFrame, of: Evidence) -> Drawing:
-    places = {part: place for place, part in enumerate(PARTS)}
-    data = data.with_columns(place=pl.col("part").replace_strict(places, return_dtype=pl.Int64))
-    return stacked(data, "part", title="winner", parts=PARTS)
-
-
 @figure(
     "kept",
     finding=_kept_finding,
@@ -336,7 +329,12 @@ def _draw_kept(data: pl.DataFrame, of: Evidence) -> Drawing:
     method="A ballot fixes only part of what its voter would have cast in another format; what "
     "every completion elects is sure.",
     alternative="{protocol}, {part}: {turns}",
-    draw=_draw_kept,
+    draw=lambda data, of: stacked(
+        data.with_columns(place=pl.col("part").replace_strict(PARTS, range(len(PARTS)))),
+        "part",
+        title="winner",
+        parts=PARTS,
+    ),
     cases=lambda data, of: counted(int(data.get_column("turns").sum()), "case"),
     units=lambda data, of: f"{of.unit}s".capitalize(),
     cascade=CASCADE,

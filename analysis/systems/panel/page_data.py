@@ -372,12 +372,9 @@ class Evidence:
         others = [target for target in TARGETS if target not in PROTOCOLS]
         further = recount(self.source, targets=others, exempt=(0,), tables=("kept",)).rules
         rows = [r for r in (*self.recount.rules, *further) if r.exempt == 0]
-        places = [(r.logged_protocol, r.target) for r in rows]
-        order = sorted(
-            range(len(rows)),
-            key=lambda i: (BALLOT_FORMATS.index(places[i][0]), TARGETS.index(places[i][1])),
+        return sorted(
+            rows, key=lambda r: (BALLOT_FORMATS.index(r.logged_protocol), TARGETS.index(r.target))
         )
-        return [rows[i] for i in order]
 
     @cached_property
     def rules(self) -> list[RuleRow]:

@@ -12,9 +12,8 @@ power there are three measures:
   `pivotal` takes the fallback order's pick; `pivotal_set` counts only turns whose winner
   is not among the tied.
 * *margin*: the fewest final ballots that must change, each to any other ballot of its protocol,
-  so that the winner changes, ties going to the fallback order; `margin_clear` asks that
-  another candidate is clearly ahead. Where the final vote was tied, changing one ballot in
-  favour of another tied candidate is enough.
+  so that the winner changes, ties going to the fallback order. Where the final vote was tied,
+  changing one ballot in favour of another tied candidate is enough.
 """
 
 from collections.abc import Iterator, Sequence
@@ -400,20 +399,6 @@ PIVOTALITY_SCHEMA: Final = pl.Schema(
 )
 """One row per protocol and voter."""
 
-MARGINS_SCHEMA: Final = pl.Schema(
-    {
-        "episode_id": pl.String(),
-        "turn": pl.Int64(),
-        "protocol": pl.String(),
-        "winner": pl.String(),
-        "margin": pl.Int64(),  # null where no ballot can change it
-        "margin_clear": pl.Int64(),
-        "ballots": pl.Int64(),  # cast in the final vote
-    }
-)
-"""One row per voting turn."""
-
-
 _AT_ONCE: Final = 1 << 22
 """Pairs of ballots compared at once."""
 
@@ -482,41 +467,28 @@ def _by_voter(votes: Ints, names: Sequence[str]) -> list[tuple[str, Ints]]:
 
 
 def margins(source: Source) -> pl.DataFrame:
-    """How many ballots each turn hangs on: see `MARGINS_SCHEMA`."""
+    """Every turn by `episode_id`, `turn` and `protocol`, and how many ballots it hangs on: its
+    `margin`, null where no ballot can change the winner."""
     table = turn_table(source)
     rich = (None if source.rich is None else rich_rule(source.rich)) or "cumulative"
-    found = np.zeros((3, len(table.winner)), dtype=np.int64)
+    found = np.zeros(len(table.winner), dtype=np.int64)
     for panel in table.panels:
         for protocol, own in table.protocols():
             rows = np.flatnonzero(own[panel.final.turn])
-            turns = panel.final.turn[rows]
             rule = rich if protocol == "rich" else protocol
             m = panel.final.candidates.shape[1]
-            widest = FORMATS[rule].widest(m, source.budget, source.top)
-            most = np.full(len(rows), widest)
+            most = np.full(len(rows), FORMATS[rule].widest(m, source.budget, source.top))
             left_out = panel.final.left_out
             if (
                 left_out is not None and FORMATS[rule].left_out == "last"
             ):  # masses are twice the Borda points
                 most = most * (1 + left_out[rows].any(axis=(1, 2)))
-            found[:2, turns] = _fewest(panel, rows, most=most)
-            found[2, turns] = count(panel.final.cast[rows], 1)
-    return (
-        table.votes.turns.with_columns(
-            winner=table.names(table.winner),
-            margin=pl.Series(found[0]),
-            margin_clear=pl.Series(found[1]),
-            ballots=pl.Series(found[2]),
-        )
-        .with_columns(pl.col("margin", "margin_clear").replace(0, None))
-        .select(pl.col(name).cast(dtype) for name, dtype in MARGINS_SCHEMA.items())
-    )
+            found[panel.final.turn[rows]] = _fewest(panel, rows, most=most)
+    return table.votes.turns.with_columns(margin=pl.Series(found).replace(0, None))
 
 
 def _fewest(panel: DecidedTurns, rows: Ints, *, most: Ints) -> Ints:
     """The fewest final ballots to change so that each turn's winner changes; 0 for never.
-
-    Shape (2, rows): with a tie that the order gives to a rival, and with a rival ahead.
 
     Exact: a changed ballot can put a rival as far before the winner as the protocol allows,
     each ballot on its own, so the ballots that gain most are changed first.
@@ -527,17 +499,15 @@ def _fewest(panel: DecidedTurns, rows: Ints, *, most: Ints) -> Ints:
     winner = panel.winner[rows]
     held = np.take_along_axis(final.masses, winner[:, None, None], axis=2)[:, :, 0]
     n = final.cast.shape[1]
-    fewest = np.full((2, len(rows)), n + 1)
+    fewest = np.full(len(rows), n + 1)
     for rival in range(final.candidates.shape[1]):
         leads = np.where(final.cast, held - final.masses[:, :, rival], 0)
-        lead = summed(leads, 1)
         gains = np.where(final.cast, most[:, None] + leads, 0)
         gained = np.cumsum(sorted_rows(gains)[:, ::-1], axis=1)
-        for row, needed in enumerate((lead + (rival > winner), lead + 1)):
-            reached = gained >= np.maximum(1, needed)[:, None]
-            enough = fold(np.logical_or, reached, 1) & (rival != winner)
-            ballots = np.where(enough, 1 + first_of(reached), n + 1)
-            np.minimum(fewest[row], ballots, out=fewest[row])
+        needed = summed(leads, 1) + (rival > winner)  # a tie goes to the first in the order
+        reached = gained >= np.maximum(1, needed)[:, None]
+        enough = fold(np.logical_or, reached, 1) & (rival != winner)
+        np.minimum(fewest, np.where(enough, 1 + first_of(reached), n + 1), out=fewest)
     never = fewest > n if final.by_mean is None else (fewest > n) | final.by_mean
     return np.where(never, 0, fewest)
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Rounds, count
-from tutorsim.analysis.counting.turn_winners_in_arrays import DecidedTurns, largest, leaders_of
+from tutorsim.analysis.counting.turn_winners_in_arrays import largest
 from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import (
     TurnTable,
     turn_table,
@@ -36,31 +36,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 from tutorsim.vocabularies import BALLOT_STATUSES, DECIDED_BY, BallotFormat
 
 # --- Shift flip tie fallback rates ---------------------------------------------------------------
-
-TURN_DIAGNOSTICS_SCHEMA: Final = pl.Schema(
-    {
-        "episode_id": pl.String(),
-        "turn": pl.Int64(),
-        "protocol": pl.String(),
-        "benchmark": pl.String(),
-        "task": pl.String(),
-        "persona": pl.String(),
-        "condition": pl.String(),
-        "initial_leaders": pl.List(pl.String()),  # null without a first vote
-        "initial_leader": pl.String(),  # a tie goes to the fallback order
-        "winner": pl.String(),
-        "decided_by": pl.String(),
-        "tied_set": pl.List(pl.String()),  # the last tie; empty when one led alone
-        "undecided": pl.List(pl.String()),
-        "shift": pl.Float64(),  # null where either total mass is 0, or without a first vote
-        "flip": pl.Boolean(),
-        "flip_set": pl.Boolean(),
-        "tied": pl.Boolean(),
-        "fallback": pl.Boolean(),
-        "abstained": pl.Int64(),  # ballots of the final vote
-    }
-)
-"""One row per voting turn."""
 
 WINNING_ROLES_SCHEMA: Final = pl.Schema(
     {
@@ -122,27 +97,23 @@ def diagnostics(source: Source) -> list[Diagnostics]:
 
 
 def turn_diagnostics(source: Source) -> pl.DataFrame:
-    """What the diagnostics rest on, turn by turn: see `TURN_DIAGNOSTICS_SCHEMA`."""
+    """How each voting turn was decided, by `episode_id` and `turn`.
+
+    Columns: `winner`; `decided_by`; whether the final vote was `tied` and the `fallback` order
+    decided; `flip` and `flip_set`, null without a first vote; and how many `abstained` at last.
+    """
     table = turn_table(source)
-    none = pl.lit(None)
     voted = pl.Series(table.voted)
-    found = table.places.with_columns(
-        initial_leaders=table.lists([(r, leaders_of(r)) for r in table.votes.initial]),
-        initial_leader=table.names(table.leader),
-        winner=table.names(table.winner),
+    abstained = np.zeros(len(table.winner), dtype=np.int64)
+    for panel in table.panels:
+        abstained[panel.final.turn] = count(~panel.final.cast, 1)
+    return table.winners().with_columns(
         decided_by=pl.Series(list(DECIDED_BY)).gather(table.decided_by),
-        tied_set=table.lists([(p.final, _last_tie(p)) for p in table.panels]),
-        undecided=table.lists([(p.final, p.undecided) for p in table.panels]),
-        shift=pl.Series(table.shift).fill_nan(None),
-        flip=pl.when(voted).then(pl.Series(table.flip)).otherwise(none),
-        flip_set=pl.when(voted).then(pl.Series(table.outside)).otherwise(none),
         tied=pl.Series(table.tied),
         fallback=pl.Series(table.fallback),
-        abstained=_abstained(table),
-    )
-    empty = pl.col("tied_set").fill_null(pl.lit([], dtype=pl.List(pl.String)))
-    return found.with_columns(empty).select(
-        pl.col(name).cast(dtype) for name, dtype in TURN_DIAGNOSTICS_SCHEMA.items()
+        flip=pl.when(voted).then(pl.Series(table.flip)),
+        flip_set=pl.when(voted).then(pl.Series(table.outside)),
+        abstained=pl.Series(abstained),
     )
 
 
@@ -200,19 +171,6 @@ def _share(hits: Bools, among: Bools, table: TurnTable) -> Estimate | NotEstimab
     if not among.any():
         return NotEstimable("no observations")
     return share_of_numbered(table.task[among], hits[among])
-
-
-def _last_tie(panel: DecidedTurns) -> Bools:
-    """The set that the order or the tie round decided; nobody where one led alone."""
-    several, tied = (count(led, 1)[:, None] > 1 for led in (panel.undecided, panel.led))
-    return np.where(several, panel.undecided, panel.led & tied)
-
-
-def _abstained(table: TurnTable) -> pl.Series:
-    found = np.zeros(len(table.winner), dtype=np.int64)
-    for panel in table.panels:
-        found[panel.final.turn] = count(~panel.final.cast, 1)
-    return pl.Series(found)
 
 
 # --- Chance baseline -----------------------------------------------------------------------------

@@ -55,14 +55,12 @@ def test_diagnostics_match_the_hand_count(three_turns):
     assert row.decided_by == {"vote": 1, "tie_round": 1, "fallback": 1}
 
 
-def test_a_turns_row_says_who_led_won_and_by_which_step(three_turns):
+def test_a_turns_row_says_who_won_by_which_step_and_against_whom(three_turns):
     frame = turn_diagnostics(three_turns)
-    assert frame.select(
-        "task", "initial_leaders", "initial_leader", "winner", "decided_by", "tied_set", "undecided"
-    ).rows() == [
-        ("t0", [S], S, MI, "vote", [], [MI]),
-        ("t1", [S, MI], S, MI, "tie_round", [S, MI], [MI]),
-        ("t2", [MO, ME], MO, MO, "fallback", [MO, ME], [MO, ME]),
+    assert frame.select("winner", "decided_by", "tied", "fallback", "flip", "flip_set").rows() == [
+        (MI, "vote", False, False, True, True),
+        (MI, "tie_round", True, False, True, False),
+        (MO, "fallback", True, True, False, False),
     ]
 
 
@@ -94,13 +92,13 @@ def test_an_abstention_counts_no_mass_and_a_vote_of_nobody_has_no_shift():
     half = panel_turn("approval", votes((S,), (S, MI), None, None), initial=votes((S,), (), (), ()))
     source = panel_source(panel_episode(silent), panel_episode(half, task="t2"))
     frame = turn_diagnostics(source)
-    # Second turn: first (1,0,0,0), final (⅔,⅓,0,0).
-    assert frame["shift"].to_list() == [None, pytest.approx(1 / 3)]
+    assert frame["abstained"].to_list() == [4, 2]
     assert frame["winner"].to_list() == [S, S]
     assert frame["decided_by"].to_list() == ["fallback", "vote"]
     [row] = diagnostics(source)
     assert (row.abstentions, row.ballots) == (6, 8)
-    assert row.shift.n == 1
+    # Of the second turn alone: first (1,0,0,0), final (⅔,⅓,0,0).
+    assert (row.shift.value, row.shift.n) == (pytest.approx(1 / 3), 1)
 
 
 def test_failed_episodes_and_the_single_tutor_have_no_voting_turns():

@@ -104,11 +104,6 @@ class TurnTable:
         return np.asarray(self.voted & (self.leader != self.winner))
 
     @cached_property
-    def places(self) -> pl.DataFrame:
-        """See `places_of`."""
-        return places_of(self.votes)
-
-    @cached_property
     def task(self) -> Ints:
         """Shape (turns,): a number for each of `clusters_of`, in the order of their names."""
         episodes = self.votes.episodes

@@ -75,12 +75,11 @@ def sum_of(**counts: int) -> Written:
     return Written(" + ".join(map(str, counts.values())), counts)
 
 
-def number(value: float | None, *, digits: int, unit: str = "", signed: bool = False) -> Written:
+def number(value: float | None, *, digits: int, unit: str = "") -> Written:
     """A number with so many digits; a dash if there is none."""
     if value is None:
         return Written("–", None)
-    text = f"{value:{'+' if signed else ''}.{digits}f}{unit}"
-    return Written(text.replace("-", "−"), value)
+    return Written(f"{value:.{digits}f}{unit}".replace("-", "−"), value)
 
 
 def dollars(cost: float | None) -> Written:

@@ -194,8 +194,6 @@ class LabelPosition:
     """Label → two-sided p-value, Holm over the labels."""
     p_value: float
     """Of the sum of squared deviations over all labels."""
-    draws: int | None
-    """Shuffles drawn for `p_value`; `None` where it is enumerated."""
 
 
 def self_support(source: Source) -> list[SelfSupport | NotEstimable]:
@@ -311,7 +309,6 @@ def _label_position(
     units = ballots.by_label if per_reader else _by_turn(ballots.turn, ballots.by_label)
     mass = dict(zip(labels, units.sum(axis=0).tolist(), strict=True))
     single = dict(zip(labels, _two_sided(_alike(units), list(mass.values())), strict=True))
-    p_value, draws = _joint_test(units, seed)
     return LabelPosition(
         protocol=protocol,
         ballots=len(ballots.turn),
@@ -319,26 +316,24 @@ def _label_position(
         share={label: own / sum(mass.values()) for label, own in mass.items()},
         expected=1 / len(labels),
         p_values=holm(single),
-        p_value=p_value,
-        draws=draws,
+        p_value=_joint_test(units, seed),
     )
 
 
-def _joint_test(units: Ints, seed: int) -> tuple[float, int | None]:
-    """p-value of the squared deviations over labels, and the draws (`None`: enumerated)."""
+def _joint_test(units: Ints, seed: int) -> float:
+    """p-value of the squared deviations over labels, enumerated or drawn."""
     n, m = units.shape
     observed = _deviation(units.sum(axis=0, keepdims=True))[0]
     if factorial(m) ** min(n, 20) <= _ENUMERATED:
         every = product(*(permutations(unit) for unit in units.tolist()))
         sums = (np.sum(shuffled, axis=0, keepdims=True) for shuffled in every)
         reached = [_deviation(one)[0] >= observed for one in sums]
-        return sum(reached) / len(reached), None
+        return float(sum(reached) / len(reached))
     rng = np.random.default_rng(seed)
     drawn = np.zeros((DRAWS, m), dtype=np.int64)
     for unit, times in _alike(units):
         drawn += _shuffled(unit, times, rng, together=n > _FEW)
-    reached_draws = int((_deviation(drawn) >= observed).sum())
-    return (reached_draws + 1) / (DRAWS + 1), DRAWS
+    return (int((_deviation(drawn) >= observed).sum()) + 1) / (DRAWS + 1)
 
 
 def _shuffled(

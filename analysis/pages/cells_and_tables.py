@@ -84,7 +84,7 @@ def number(value: float | None, *, digits: int, unit: str = "") -> Written:
 
 def dollars(cost: float | None) -> Written:
     """What calls cost; `unknown` where a model has no price."""
-    return Written("unknown", None) if cost is None else number(cost, digits=2)
+    return Written("unknown", None) if cost is None else number(float(cost), digits=2)
 
 
 def bounds(found: Bounds | NotEstimable, *, digits: int = 2) -> Written:

@@ -104,11 +104,11 @@ class Estimate:
 
     @property
     def low(self) -> float | None:
-        return self.interval.low if isinstance(self.interval, Interval) else None
+        return self.interval.low
 
     @property
     def high(self) -> float | None:
-        return self.interval.high if isinstance(self.interval, Interval) else None
+        return self.interval.high
 
 
 @dataclass(frozen=True)
@@ -196,9 +196,7 @@ def _share_interval(
         return too_few_tasks(number, over)
     even = n**2 / float((sizes**2).sum())  # as many tasks of equal size
     if share in (0.0, 1.0):
-        far = _unseen(even)
-        ends = (0.0, far) if share == 0 else (1 - far, 1.0)
-        return Interval(*ends, f"{number} {over}, all alike")
+        return _all_alike(share, sizes, (0.0, 1.0), over)
     greatest = share * (1 - share) / even  # each task all or nothing
     variance = (number - 1) * _variance(sums, sizes) + _ADDED * greatest
     variance /= number - 1 + _ADDED
@@ -263,14 +261,10 @@ def _all_alike(
 ) -> Interval | NotEstimable:
     if inf in ends or -inf in ends:
         return NotEstimable(f"all {len(sizes)} {over} have the same mean")
-    far = _unseen(float(sizes.sum() ** 2 / (sizes**2).sum()))
+    even = float(sizes.sum() ** 2 / (sizes**2).sum())  # as many tasks of equal size
+    far = float(1 - ((1 - LEVEL) / 2) ** (1 / even))  # of tasks of another kind, all unseen
     low, high = mean - far * (mean - ends[0]), mean + far * (ends[1] - mean)
     return Interval(low, high, f"{len(sizes)} {over}, all alike")
-
-
-def _unseen(tasks: float) -> float:
-    """Greatest share of tasks of another kind of which so many tasks show none."""
-    return float(1 - ((1 - LEVEL) / 2) ** (1 / tasks))
 
 
 def _t_interval(

@@ -313,7 +313,7 @@ class BallotAgreement:
 
     form: BallotFormat
     stage: str
-    """`vote_initial` or `vote_final`; `all` for both together."""
+    """`vote_initial` or `vote_final`."""
     votes: int
     """Votes of a panel that were asked again."""
     pairs: int
@@ -425,10 +425,9 @@ def ballot_agreement(votes: Sequence[AskedVote]) -> BallotAgreement:
     kinds = Counter((one is None) + (other is None) for one, other, _ in pairs)
     cast = [(one, other, cluster) for one, other, cluster in pairs if one and other]
     clusters = [cluster for _, _, cluster in cast]
-    stages = {vote.stage for vote in votes}
     return BallotAgreement(
         form=votes[0].form,
-        stage=stages.pop() if len(stages) == 1 else "all",
+        stage=votes[0].stage,
         votes=len(votes),
         pairs=len(pairs),
         one_abstained=kinds[1],

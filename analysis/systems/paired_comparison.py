@@ -206,20 +206,25 @@ _CELLS: Final[Mapping[str, Callable[[Contrast], Any]]] = {
 
 _TEXTS: Final = ("benchmark", "outcome", "name", "first", "second")
 _COUNTS: Final = ("pairs", "tasks")
+_SIZE: Final = {
+    "difference": "difference.value",
+    "low": "difference.low",
+    "high": "difference.high",
+}
 
 
-def frame_of(found: Sequence[Contrast], columns: Mapping[str, str]) -> pl.DataFrame:
+def frame_of(found: Sequence[Contrast], *columns: str, **others: str) -> pl.DataFrame:
     """Contrasts with a column for each number.
 
-    `columns`: their names → what of a contrast they have.
+    `others`: column → what of a contrast it has, where that is not what its name says.
     """
-    kinds = {**dict.fromkeys(_TEXTS, pl.String), **dict.fromkeys(_COUNTS, pl.Int64)}
-    return pl.DataFrame(
-        [
-            pl.Series(name, map(_number, map(attrgetter(of), found)), kinds.get(of, pl.Float64))
-            for name, of in columns.items()
-        ]
-    )
+    kinds = dict.fromkeys(_TEXTS, pl.String) | dict.fromkeys(_COUNTS, pl.Int64)
+    made = []
+    for name in columns:
+        of = others.get(name, _SIZE.get(name, name))
+        values = [_number(attrgetter(of)(row)) for row in found]
+        made.append(pl.Series(name, values, kinds.get(of, pl.Float64)))
+    return pl.DataFrame(made)
 
 
 def _number(value: Any) -> Any:
@@ -273,9 +278,8 @@ def leads(found: Sequence[Contrast], best: Collection[str], others: Collection[s
     better = set()
     for row in filter(beyond_chance, found):
         assert isinstance(row.test, PermutationTest)
-        if row.test.difference:
-            up = row.test.difference > 0
-            better.add((row.second, row.first) if up else (row.first, row.second))
+        up = row.test.difference > 0
+        better.add((row.second, row.first) if up else (row.first, row.second))
     return better.issuperset(product(best, others))
 
 
@@ -451,7 +455,9 @@ def compared_on_outcomes(view: View, first: SystemRun, second: SystemRun | None)
             f"First: {first.name}, {first.provenance}. Second: {second.name}, {second.provenance}."
         )
     chance = chance_words(rows, between=between)
-    table = Table("differences", "Differences", _CAPTION, frame_of(rows, _COLUMNS))
+    others = {"first": "first_mean", "second": "second_mean", "holm": "p_holm"}
+    data = frame_of(rows, *_COLUMNS, condition="name", **others)
+    table = Table("differences", "Differences", _CAPTION, data)
     return framed(
         run,
         summary=summary,
@@ -466,20 +472,10 @@ _CAPTION: Final = (
     "a dialogue; p by flipping the signs of all that is taken together, corrected by Holm over all "
     "rows."
 )
-_COLUMNS: Final = {
-    "benchmark": "benchmark",
-    "condition": "name",
-    "outcome": "outcome",
-    "pairs": "pairs",
-    "tasks": "tasks",
-    "first": "first_mean",
-    "second": "second_mean",
-    "difference": "difference.value",
-    "low": "difference.low",
-    "high": "difference.high",
-    "p": "p",
-    "holm": "p_holm",
-}
+_COLUMNS: Final = (
+    *("benchmark", "condition", "outcome", "pairs", "tasks", "first", "second"),
+    *("difference", "low", "high", "p", "holm"),
+)
 
 
 def _cells(run: SystemRun, outcome: Callable[[Any], float | None]) -> Cells:

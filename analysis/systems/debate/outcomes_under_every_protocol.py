@@ -190,31 +190,24 @@ class _Settings:
 
     def __init__(self, setup: DebateSetup) -> None:
         self.setup = setup
-        self._under: dict[Changes, _Settings] = {AS_LOGGED: self}
-        self._ends: dict[tuple[int, tuple[str, ...], Possible], _Ends] = {}
+        self.under = cache(self._under)
+        self.ends = cache(self._ends)
 
-    def under(self, changes: Changes) -> "_Settings":
+    def _under(self, changes: Changes) -> "_Settings":
         """Settings with others in their place; the same ones where these say what is logged."""
-        if changes not in self._under:
-            changed = {
-                name: value
-                for name, value in changes._asdict().items()
-                if value is not None and value != getattr(self.setup, name)
-            }
-            made = _Settings(self.setup.model_copy(update=changed)) if changed else self
-            self._under[changes] = made
-        return self._under[changes]
+        changed = {
+            name: value
+            for name, value in changes._asdict().items()
+            if value is not None and value != getattr(self.setup, name)
+        }
+        return _Settings(self.setup.model_copy(update=changed)) if changed else self
 
-    def ends(self, turn: int, agents: tuple[str, ...], possible: Possible) -> "_Ends":
+    def _ends(self, turn: int, agents: tuple[str, ...], possible: Possible) -> "_Ends":
         """What a vote makes of a debate, if any of these candidates may lead it."""
-        place = turn, agents, possible
-        if place not in self._ends:
-            moments = (Moment(turn, True, (), one, agents) for one in possible)
-            found = dict.fromkeys(end_of("simple", moment, self.setup) for moment in moments)
-            ends = tuple(end for end in found if end is not None)
-            tied = all(len(leading) > 1 for leading in possible)
-            self._ends[place] = _Ends(ends, len(ends) == len(found), tied)
-        return self._ends[place]
+        moments = (Moment(turn, True, (), one, agents) for one in possible)
+        found = dict.fromkeys(end_of("simple", moment, self.setup) for moment in moments)
+        ends = tuple(end for end in found if end is not None)
+        return _Ends(ends, len(ends) == len(found), all(len(leading) > 1 for leading in possible))
 
 
 class _Ends(NamedTuple):

@@ -196,9 +196,7 @@ def contrasts_frame(source: Source, outcomes: Sequence[str]) -> pl.DataFrame:
         )
     found = contrasts_of(source, tuple(cast("Outcome", name) for name in outcomes))
     named = ("benchmark", "outcome", "first", "second", "pairs")
-    size = {"difference": "difference.value", "low": "difference.low", "high": "difference.high"}
-    tested = ("p", "p_holm", "detectable")
-    return frame_of(found, {n: n for n in named} | size | {n: n for n in tested})
+    return frame_of(found, *named, "difference", "low", "high", "p", "p_holm", "detectable")
 
 
 def contrast_values(found: Sequence[Contrast]) -> list[dict[str, object]]:

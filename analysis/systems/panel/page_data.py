@@ -123,7 +123,7 @@ def askings_table(found: NoiseFloor | NotEstimable) -> Iterator[Row]:
     for own, panels in zip(found.ballots, found.winners, strict=True):
         yield {
             "protocol": own.form,
-            "vote": _VOTES.get(own.stage, own.stage),
+            "vote": _VOTES[own.stage],
             "pairs": own.pairs,
             "same ballot": estimate(own.same),
             "same first": estimate(own.same_top),

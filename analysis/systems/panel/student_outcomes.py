@@ -281,9 +281,6 @@ def _level(units: Units, measure: Measure) -> Estimate | NotEstimable:
 
 # --- Student outcomes ----------------------------------------------------------------------------
 
-_FEW: Final = 10
-"""Tasks below which intervals over them are a sketch."""
-
 
 def few_tasks_words(episodes: Iterable[EpisodeRecord]) -> str:
     """How many tasks the intervals are over."""

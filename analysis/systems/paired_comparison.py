@@ -206,11 +206,7 @@ _CELLS: Final[Mapping[str, Callable[[Contrast], Any]]] = {
 
 _TEXTS: Final = ("benchmark", "outcome", "name", "first", "second")
 _COUNTS: Final = ("pairs", "tasks")
-_SIZE: Final = {
-    "difference": "difference.value",
-    "low": "difference.low",
-    "high": "difference.high",
-}
+_ENDS: Final = {"difference": "value", "low": "low", "high": "high"}
 
 
 def frame_of(found: Sequence[Contrast], *columns: str, **others: str) -> pl.DataFrame:
@@ -221,7 +217,7 @@ def frame_of(found: Sequence[Contrast], *columns: str, **others: str) -> pl.Data
     kinds = dict.fromkeys(_TEXTS, pl.String) | dict.fromkeys(_COUNTS, pl.Int64)
     made = []
     for name in columns:
-        of = others.get(name, _SIZE.get(name, name))
+        of = f"difference.{_ENDS[name]}" if name in _ENDS else others.get(name, name)
         values = [_number(attrgetter(of)(row)) for row in found]
         made.append(pl.Series(name, values, kinds.get(of, pl.Float64)))
     return pl.DataFrame(made)
@@ -419,10 +415,10 @@ def compared_on_outcomes(view: View, first: SystemRun, second: SystemRun | None)
     for name, outcome in view.outcomes.items():
         one = _cells(first, outcome)
         every = _conditions(first, one) if second is None else _both(one, _cells(second, outcome))
-        for benchmark, title, sides, pairs in every:
+        for benchmark, title, sides in every:
             found += contrasts_between(
                 sides,
-                pairs,
+                against(sides, BASELINE if BASELINE in sides else None),
                 cluster=together.__getitem__,
                 measured=f"in {name} ({benchmark})",
                 benchmark=benchmark,
@@ -492,19 +488,17 @@ def _unit(record: Any) -> Unit:
     return record.benchmark, record.task_id, record.variant
 
 
-Sides = tuple[str, str | None, Mapping[str, Mapping[Unit, Repeats]], Sequence[tuple[str, str]]]
-"""Benchmark, title, side → unit → its repeats, and which sides are compared."""
+Sides = tuple[str, str | None, Mapping[str, Mapping[Unit, Repeats]]]
+"""Benchmark, title, and side → unit → its repeats."""
 
 
 def _conditions(run: SystemRun, cells: Cells) -> Iterator[Sides]:
     names = list(dict.fromkeys(record.condition for record in run.episodes))
-    pairs = against(names, BASELINE if BASELINE in names else None)
     for benchmark in dict.fromkeys(record.benchmark for record in run.episodes):
-        sides = {name: cells.get((benchmark, name), {}) for name in names}
-        yield benchmark, None, sides, pairs
+        yield benchmark, None, {name: cells.get((benchmark, name), {}) for name in names}
 
 
 def _both(one: Cells, two: Cells) -> Iterator[Sides]:
     for cell in one:
         if cell in two:
-            yield *cell, {"first": one[cell], "second": two[cell]}, [("first", "second")]
+            yield *cell, {"first": one[cell], "second": two[cell]}

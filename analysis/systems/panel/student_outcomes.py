@@ -187,15 +187,21 @@ def outcome_of(episode: EpisodeRecord, outcome: Outcome) -> float | None:
     return last - first if fired and first is not None and last is not None else None
 
 
+def _values(
+    episodes: Iterable[EpisodeRecord], value: Callable[[EpisodeRecord], float | None]
+) -> Iterator[tuple[Pair, float | None]]:
+    """The value of each logged episode; of continuations of one their mean, if one has a value."""
+    for draws in by_origin(episodes):
+        known = [one for draw in draws if (one := value(draw)) is not None]
+        pair = draws[0].benchmark, draws[0].task_id, draws[0].persona
+        yield pair, fsum(known) / len(known) if known else None
+
+
 def repeats_of(
     episodes: Iterable[EpisodeRecord], value: Callable[[EpisodeRecord], float | None]
 ) -> dict[Pair, list[float]]:
-    """Pair → the value of each repeat that has one; of draws of one episode their mean."""
-    return by_key(
-        ((draws[0].benchmark, draws[0].task_id, draws[0].persona), mean)
-        for draws in by_origin(episodes)
-        if (mean := _mean_known([value(draw) for draw in draws])) is not None
-    )
+    """Pair → the value of each repeat that has one."""
+    return by_key((pair, one) for pair, one in _values(episodes, value) if one is not None)
 
 
 class Units(NamedTuple):
@@ -220,12 +226,10 @@ def units_of(
     episodes: Iterable[EpisodeRecord], value: Callable[[EpisodeRecord], float | None]
 ) -> Units:
     """The values of episodes."""
-    groups = by_origin(episodes)
-    means = [_mean_known([value(draw) for draw in draws]) for draws in groups]
-    tasks = [draws[0].task_id for draws in groups]
-    known = [(mean, task) for mean, task in zip(means, tasks, strict=True) if mean is not None]
-    left = len(means) - len(known)
-    return Units([mean for mean, _ in known], [task for _, task in known], left)
+    every = list(_values(episodes, value))
+    known = [(one, task) for (_, task, _), one in every if one is not None]
+    left = len(every) - len(known)
+    return Units([one for one, _ in known], [task for _, task in known], left)
 
 
 def cells_of(
@@ -234,11 +238,6 @@ def cells_of(
     """Complete episodes by the values of some fields, in order of first appearance."""
     complete = (e for e in episodes if e.status == "complete")
     return [*by_key((tuple(getattr(e, name) for name in fields), e) for e in complete).items()]
-
-
-def _mean_known(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fsum(known) / len(known) if known else None
 
 
 _success: Final = partial(outcome_of, outcome="success")

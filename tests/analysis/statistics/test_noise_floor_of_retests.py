@@ -16,6 +16,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     too_few_tasks,
 )
 from tutorsim.analysis.statistics.noise_floor_of_retests import (
+    QUANTITIES,
     NoiseFloor,
     leader_of,
     noise_floor,
@@ -144,6 +145,14 @@ def test_where_only_the_final_vote_was_asked_again_the_floor_is_of_that(two_turn
     # One task: values without intervals; no voter has ballots in two turns.
     assert found.beside[0].left.interval == too_few_tasks(1)  # type: ignore[union-attr]
     assert found.ballots[0].chance == NotEstimable("no voter has ballots in two turns")
+
+
+def test_without_a_first_vote_there_is_a_floor_and_nothing_to_set_beside_it():
+    turn = panel_turn("simple", votes(S, S, MI, MI)).model_copy(update={"ballots_initial": ()})
+    again = (ONE, 1, "vote_final", [votes(MI, MI, S, S)])
+    found = floor_of(with_retest(panel_source(panel_episode(turn)), again))
+    assert {row.quantity: row.turns for row in found.beside} == dict.fromkeys(QUANTITIES, 0)
+    assert found.winners[0].turns == 1
 
 
 def test_voters_that_all_abstained_agree_on_nothing():

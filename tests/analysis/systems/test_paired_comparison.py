@@ -24,7 +24,7 @@ class Line:
 
     @property
     def episode_id(self):
-        return f"{self.benchmark}.{self.task_id}.{self.condition}"
+        return f"{self.benchmark}.{self.task_id}.{self.variant}.{self.condition}"
 
 
 def run(values):
@@ -66,6 +66,18 @@ def test_what_is_taken_together_is_swapped_together():
     # Six pairs of pairs that differ by 1, 1, 1, 2, 2 and 2, all one way: 2 of 64 swaps.
     assert halves["p"] == 2 / 64
     assert halves["low"] is not None
+
+
+def test_variants_of_one_task_are_swapped_together():
+    """Of eight pairs that all differ one way two each are of one task: 2 of 2⁴ swaps."""
+
+    def taught(value):
+        made = run([value] * 4)
+        lines = [replace(r, variant=v) for r in made.episodes for v in ("none", "other")]
+        return replace(made, episodes=tuple(lines))
+
+    [table] = compared(taught(0.0), taught(1.0)).sections[0].tables
+    assert table.data.select("pairs", "tasks", "p").row(0) == (8, 4, 2 / 16)
 
 
 def test_runs_that_share_no_item_are_refused():

@@ -62,6 +62,7 @@ def test_another_order_diverges_where_the_order_decided(source):
         ("covered", None, None, None),
         ("covered", None, None, None),
     ]
+    assert found.episodes["turns"].to_list() == [2, 1, 0, 1]
     [cell] = found.coverage
     assert (cell.benchmark, cell.condition, cell.episodes, cell.covered, cell.divergent) == (
         "sciq", "simple", 4, 3, 1,

@@ -7,7 +7,7 @@ the rule that ended it when it was recorded.
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import accumulate, combinations
 from statistics import mean
@@ -495,4 +495,4 @@ def contrasts(
         seed=seed,
         measured="points",
     )
-    return corrected([*found])
+    return corrected([replace(one, repeats=((), ())) for one in found])  # they may be many

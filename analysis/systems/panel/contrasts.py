@@ -254,14 +254,17 @@ def compare_runs(first: Source, second: Source) -> Comparison:
 
     Raises `UsageError` if they share no pair that both have complete.
     """
-    one, two = _pairs(first), _pairs(second)
+    a, b = (dict(cells_of(source.episodes, "benchmark", "arm")) for source in (first, second))
+    one, two = (
+        {(*cell, e.task_id, e.persona) for cell, own in cells.items() for e in own}
+        for cells in (a, b)
+    )
     if not one & two:
         raise UsageError(
             f"{first.name} and {second.name} share no episode that both have complete.",
             why="Runs are compared in pairs of the same benchmark, task, persona and condition.",
             hint="Compare runs over the same tasks, or read the two with `tutorsim summary`.",
         )
-    a, b = (dict(cells_of(source.episodes, "benchmark", "arm")) for source in (first, second))
     rows: list[Contrast] = []
     for benchmark, arm in filter(b.__contains__, a):
         sides = {"first": a[benchmark, arm], "second": b[benchmark, arm]}
@@ -282,14 +285,6 @@ def compare_runs(first: Source, second: Source) -> Comparison:
             f"First: {first.provenance}. Second: {second.provenance}."
         ),
     )
-
-
-def _pairs(source: Source) -> set[tuple[str, ...]]:
-    return {
-        (e.benchmark, e.task_id, e.persona, e.arm)
-        for e in source.episodes
-        if e.status == "complete"
-    }
 
 
 def _same_winner(first: Source, second: Source) -> dict[str, Estimate | NotEstimable]:

@@ -10,6 +10,14 @@ from tutorsim.kernel.study_file_head import shipped_studies
 from tutorsim.system_registry import fault_of_extension, load, place_of
 
 SHIPPED = shipped_studies()["demo"]
+UNFINISHED = """
+from tutorsim.kernel.system import LoadedStudy, System
+
+class Loaded(LoadedStudy):
+    episode = model_names = lambda self: ()
+
+DUEL = System("duel", (), None, Loaded, None, {}, None, None)
+"""
 
 
 @pytest.fixture
@@ -34,6 +42,7 @@ def installed(tmp_path, monkeypatch):
         ("import duell", "cannot be loaded", "duel_system.py, line 1, in <module>: ModuleNotFound"),
         ("DUELL = 1", "cannot be loaded", "has no attribute 'DUEL'"),
         ("DUEL = 1", "gives no system 'duel'", "duel_system:DUEL is a int called None."),
+        (UNFINISHED, "cannot be loaded", "TypeError: Loaded does not define usual_reply, model_of"),
     ],
 )
 def test_an_entry_point_that_gives_no_system_is_refused(installed, text, what, why):

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 from pydantic import ConfigDict, TypeAdapter
 
 from tutorsim.errors import CallFailed
-from tutorsim.model import Answer, Call, Question, Reply
+from tutorsim.model import Answer, Call, CallKey, Question, Reply
 from tutorsim.records import CallRecord, Failure, VerdictRecord
 from tutorsim.records.run_folders_of_any_version_and_retests import USUAL
 
@@ -267,6 +267,17 @@ class CallLog:
     def __init__(self) -> None:
         self._calls: list[dict[str, Any]] = []
         self._without_text: list[str] = []
+        self._asked: set[CallKey] = set()
+
+    def check(self, calls: Sequence[Call]) -> None:
+        """Raise `ValueError` where the episode has asked one of these calls before."""
+        for call in calls:
+            if call.key in self._asked:
+                raise ValueError(
+                    f"the call {call.key} is asked twice in one episode; give the later one "
+                    "another turn, stage or agent"
+                )
+            self._asked.add(call.key)
 
     def add(self, calls: Sequence[Call], sent: Sequence[Reply | Failure]) -> None:
         """Note what the answered calls of a round cost."""
@@ -326,8 +337,10 @@ def _noted(flow: Flow[None], calls: CallLog, fresh: Callable[[], bool] | None) -
     try:
         effect = next(flow)
         while True:
-            if fresh is not None and isinstance(effect, Round) and fresh():
-                effect = effect._replace(fresh=True)
+            if isinstance(effect, Round):
+                calls.check(effect.calls)
+                if fresh is not None and fresh():
+                    effect = effect._replace(fresh=True)
             sent = yield effect
             if isinstance(effect, Round) and isinstance(sent, tuple):
                 calls.add(effect.calls, sent)

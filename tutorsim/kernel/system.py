@@ -453,6 +453,10 @@ class LoadedStudy:
         return self.catalog.fill(CUT_OFF_REMINDER) if asked_again else None
 
 
+_SAID: Final = ("episode", "usual_reply", "model_of", "model_names")
+"""What the study of every system must say."""
+
+
 def _usual_verdict(run: CodeRun, *, longest: bool) -> CodeResult:
     return CodeResult("", VerdictRecord(outcome="fail" if longest else "pass", reason=""))
 
@@ -576,6 +580,11 @@ class System:
     """A shipped study to start from; empty for none."""
     logs: Mapping[str, LogFormat] = field(default_factory=dict)
     """Name → logs of another program that `tutorsim import` takes."""
+
+    def __post_init__(self) -> None:
+        lacking = [one for one in _SAID if getattr(self.loaded, one) is getattr(LoadedStudy, one)]
+        if lacking:
+            raise TypeError(f"{self.loaded.__name__} does not define {', '.join(lacking)}")
 
     def __reduce__(self) -> tuple[Callable[[str, str], Any], tuple[str, str]]:
         """A system is sent to another process by its name, so that its functions may be any."""

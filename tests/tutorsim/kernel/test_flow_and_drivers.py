@@ -6,12 +6,14 @@ import pytest
 
 from tutorsim.errors import CallFailed
 from tutorsim.kernel.flow_and_drivers import (
+    CallLog,
     CodeRun,
     Round,
     ask,
     at_once,
     drive,
     drive_async,
+    run_to_failure,
     scripted,
 )
 from tutorsim.model import Answer, Call, CallKey, Question, Reply, Request
@@ -186,6 +188,19 @@ def test_a_flow_is_closed_when_its_world_breaks():
     with pytest.raises(ZeroDivisionError):
         drive(flow(), lambda effect: 1 // 0)
     assert closed == [True]
+
+
+def test_a_call_key_that_comes_twice_in_an_episode_is_refused_before_it_is_asked():
+    asked, twice = [], "1/vote_final/first/1"
+
+    def greets_twice():
+        yield from ask([question("first"), question("second")])
+        yield from ask([question("first")])
+
+    world = scripted(lambda call: asked.append(str(call.key)) or "ok")
+    with pytest.raises(ValueError, match=f"the call {twice} is asked twice in one episode"):
+        drive(run_to_failure(greets_twice(), CallLog()), world)
+    assert asked == [twice, "1/vote_final/second/1"]
 
 
 def test_a_coroutine_that_waits_is_refused_where_nothing_can_wait():

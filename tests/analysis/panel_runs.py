@@ -3,24 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+from tutorsim import records
 from tutorsim.ballots_and_decisions import decide, masses_of
-from tutorsim.records import (
-    Attempt,
-    BallotRecord,
-    CallRecord,
-    EpisodeRecord,
-    Failure,
-    Proposal,
-    Provenance,
-    Retest,
-    RetestHead,
-    RetestRecord,
-    RetestVote,
-    RunRecord,
-    StudySettings,
-    TieRound,
-    Turn,
-)
 from tutorsim.vocabularies import DEFAULT_ROLES, Protocol
 
 LETTERS = "ABCDEFGH"
@@ -32,7 +16,7 @@ def make_ballot(voter, choice, *, protocol, candidates, shown=None):
     A rich one counts as cumulative.
     """
     rule: Protocol = "cumulative" if protocol == "rich" else protocol
-    return BallotRecord(
+    return records.BallotRecord(
         voter=voter, protocol=protocol, counted_as="cumulative" if protocol == "rich" else None,
         labels=dict(zip(LETTERS, shown or candidates, strict=False)), raw="as cast", parsed=choice,
         mass=masses_of(choice, candidates, protocol=rule),
@@ -77,7 +61,9 @@ def panel_turn(
     tallied = decide([b.mass for b in ballots_final], roles, order=order or roles)
     tie_round = None
     if tie is not None:
-        tie_round = TieRound(candidates=tallied.tied_set, ballots=cast(tie, tallied.tied_set))
+        tie_round = records.TieRound(
+            candidates=tallied.tied_set, ballots=cast(tie, tallied.tied_set)
+        )
     decision = decide(
         [b.mass for b in ballots_final],
         roles,
@@ -85,13 +71,13 @@ def panel_turn(
         tie_round=None if tie_round is None else [b.mass for b in tie_round.ballots],
     )
     proposals = {
-        role: Proposal(
+        role: records.Proposal(
             text=(texts or {}).get(role, f"Think about {role}."),
             confidence=(confidence or {}).get(role),
         )
         for role in roles
     }
-    return Turn(
+    return records.Turn(
         turn=turn, proposals_initial=proposals,
         ballots_initial=cast(initial or final, roles), proposals_final=proposals,
         ballots_final=ballots_final,
@@ -117,22 +103,22 @@ def panel_episode(
     condition = condition or (turns[0].ballots_final[0].protocol if turns else "baseline")
     codes = codes or [None] * len(scores)
     attempts = tuple(
-        Attempt(turn=i, text=f"Attempt {i}.", score=score, code_passed=code)
+        records.Attempt(turn=i, text=f"Attempt {i}.", score=score, code_passed=code)
         for i, (score, code) in enumerate(zip(scores, codes, strict=True))
     )
     done = status == "complete"
     passed = scores[-1] is not None and scores[-1] >= threshold
     episode_id = f"{benchmark}.{task}.{persona}.{condition}"
     episode_id += f".{panel}" * (panel is not None) + f".r{repeat:02d}" * (repeat > 1)
-    return EpisodeRecord.model_validate(
+    return records.EpisodeRecord.model_validate(
         {"episode_id": episode_id, "benchmark": benchmark, "task_id": task, "persona": persona,
          "condition": condition, "panel": panel, "repeat": repeat, "status": status,
-         "failure": None if done else Failure(key="1/propose/motivation/1", error="no reply"),
+         "failure": None if done else {"key": "1/propose/motivation/1", "error": "no reply"},
          "attempts": attempts, "turns": turns, "turns_taken": len(scores) - 1,
          "initial_correctness": scores[0], "final_correctness": scores[-1],
          "initial_code_passed": codes[0], "code_passed": codes[-1],
          "success": (passed and codes[-1] is not False) if done else None,
-         "calls": (CallRecord(key="0/student/student/1", stage="student", model="model-a",
+         "calls": (records.CallRecord(key="0/student/student/1", stage="student", model="model-a",
                               stop_reason="end_turn", input_tokens=10, output_tokens=5),)},
     )  # fmt: skip
 
@@ -146,10 +132,10 @@ def run_record(**settings):
         "baseline_role": "general",
         "models": {"tutor": "model-a", "judge": "model-a", "student": "model-b"},
     }
-    return RunRecord(
-        study=StudySettings.model_validate(study | settings), study_digest="a" * 64,
+    return records.RunRecord(
+        study=records.StudySettings.model_validate(study | settings), study_digest="a" * 64,
         recording_digest="b" * 64,
-        provenance=Provenance(kind="stand-in", name="made-up", models=("model-a",)),
+        provenance=records.Provenance(kind="stand-in", name="made-up", models=("model-a",)),
     )  # fmt: skip
 
 
@@ -181,7 +167,7 @@ def with_retest(source, *votes):
         votes: Episode id, turn, stage, and what each voter said in every repeat.
     """
     episodes = {e.episode_id: e for e in source.episodes}
-    records: dict[str, list[RetestVote]] = {}
+    again: dict[str, list[records.RetestVote]] = {}
     for episode_id, turn, stage, repeats in votes:
         [logged] = [t for t in episodes[episode_id].turns if t.turn == turn]
         first = (logged.ballots_initial if stage == "vote_initial" else logged.ballots_final)[0]
@@ -193,16 +179,16 @@ def with_retest(source, *votes):
             )
             for repeat in repeats
         )
-        vote = RetestVote.model_validate({"turn": turn, "stage": stage, "repeats": cast})
-        records.setdefault(episode_id, []).append(vote)
-    head = RetestHead(
+        vote = records.RetestVote.model_validate({"turn": turn, "stage": stage, "repeats": cast})
+        again.setdefault(episode_id, []).append(vote)
+    head = records.RetestHead(
         recording_digest="b" * 64,
         repeats=max((len(repeats) for *_, repeats in votes), default=0),
         stages=tuple(dict.fromkeys(vote[2] for vote in votes)),  # type: ignore[arg-type]
-        provenance=Provenance(kind="stand-in", name="asked again"),
+        provenance=records.Provenance(kind="stand-in", name="asked again"),
     )
-    found = tuple(RetestRecord(episode_id=e, votes=tuple(v)) for e, v in records.items())
-    return replace(source, retest=Retest(head, found))
+    found = tuple(records.RetestRecord(episode_id=e, votes=tuple(v)) for e, v in again.items())
+    return replace(source, retest=records.Retest(head, found))
 
 
 def votes(*choices):

@@ -412,6 +412,11 @@ def recorded_once(tmp_path_factory):
     return found._replace(calls=len(endpoint.sent))
 
 
+def folders(tmp_path, name="one"):
+    """Where `record` puts a recording and its log."""
+    return tmp_path / name / "cassettes", tmp_path / name / "log"
+
+
 def to_folders(cassettes, log):
     return ["--cassette-dir", str(cassettes), "--log-dir", str(log)]
 
@@ -467,7 +472,6 @@ def record(shell, tmp_path):
     """`tutorsim run` of a study into `<name>/cassettes` and `<name>/log`."""
 
     def run(study, *more, name="one"):
-        folder = tmp_path / name
-        return shell("run", study, *to_folders(folder / "cassettes", folder / "log"), *more)
+        return shell("run", study, *to_folders(*folders(tmp_path, name)), *more)
 
     return run

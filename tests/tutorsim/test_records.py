@@ -9,21 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from tutorsim import records
 from tutorsim.errors import LogError
-from tutorsim.records import (
-    EPISODES_FILE,
-    RUN_FILE,
-    SCHEMA_VERSION,
-    Attempt,
-    BallotRecord,
-    EpisodeRecord,
-    Provenance,
-    RunRecord,
-    read_episodes,
-    read_lines,
-    read_run,
-    to_line,
-)
 from tutorsim.records.oversight import Labels, gold_labels
 from tutorsim.vocabularies import DEFAULT_ROLES
 
@@ -47,33 +34,33 @@ def played(make_scene, script):
 @pytest.fixture
 def folder(tmp_path, make_study, played):
     """A run folder with two episodes."""
-    run = RunRecord(
+    run = records.RunRecord(
         study=make_study().settings(), study_digest="d", recording_digest="r",
-        provenance=Provenance(kind="stand-in", name="n", models=("m",)),
+        provenance=records.Provenance(kind="stand-in", name="n", models=("m",)),
         packages={"vcrpy": "9.4"}, episodes=2,
     )  # fmt: skip
-    (tmp_path / RUN_FILE).write_text(to_line(run) + "\n", encoding="utf-8")
-    line = to_line(played) + "\n"
-    (tmp_path / EPISODES_FILE).write_text(2 * line, encoding="utf-8", newline="\n")
+    (tmp_path / records.RUN_FILE).write_text(records.to_line(run) + "\n", encoding="utf-8")
+    line = records.to_line(played) + "\n"
+    (tmp_path / records.EPISODES_FILE).write_text(2 * line, encoding="utf-8", newline="\n")
     return tmp_path
 
 
 def test_what_is_written_is_read_back(folder, played):
-    assert list(read_episodes(folder)) == [played, played]
+    assert list(records.read_episodes(folder)) == [played, played]
     statuses = [ballot.ballot_status for ballot in played.turns[0].ballots_final]
     assert statuses == ["abstained", "repaired", "valid", "valid"]
     assert played.turns[1].tie_round is not None
-    assert read_run(folder).study.name == "small"
+    assert records.read_run(folder).study.name == "small"
 
 
 def test_a_line_that_leaves_nothing_out_is_parsed_once(folder, played, monkeypatch):
     monkeypatch.setattr(json, "loads", None)
-    assert list(read_episodes(folder)) == [played, played]
+    assert list(records.read_episodes(folder)) == [played, played]
 
 
 def test_fields_that_nobody_looks_at_are_not_read(folder, played):
-    [found, *_] = read_lines(folder, EpisodeRecord, without=frozenset({"calls"}))
-    assert isinstance(found, EpisodeRecord)
+    [found, *_] = records.read_lines(folder, records.EpisodeRecord, without=frozenset({"calls"}))
+    assert isinstance(found, records.EpisodeRecord)
     assert found.calls == ()
     assert played.calls
     assert found.turns == played.turns
@@ -82,7 +69,7 @@ def test_fields_that_nobody_looks_at_are_not_read(folder, played):
 def test_a_ballot_has_no_room_for_what_is_not_read_of_it(folder, played):
     """Of a field without a default nothing is there, so that looking at it fails."""
     unread = frozenset({"turns.ballots_final.labels", "turns.ballots_final.raw"})
-    [found, *_] = read_lines(folder, EpisodeRecord, without=unread)
+    [found, *_] = records.read_lines(folder, records.EpisodeRecord, without=unread)
     [ballot, *_], [whole, *_] = found.turns[0].ballots_final, played.turns[0].ballots_final
     assert not hasattr(ballot, "labels")
     assert (whole.raw != "", ballot.raw) == (True, "")
@@ -95,16 +82,16 @@ def test_a_ballot_has_no_room_for_what_is_not_read_of_it(folder, played):
 
 
 def test_a_line_is_one_line_of_plain_json(played):
-    line = to_line(played)
+    line = records.to_line(played)
     assert line.splitlines() == [line]
     assert "Grüße" in line
-    assert json.loads(line)["schema_version"] == SCHEMA_VERSION
-    assert to_line(EpisodeRecord.model_validate_json(line)) == line
+    assert json.loads(line)["schema_version"] == records.SCHEMA_VERSION
+    assert records.to_line(records.EpisodeRecord.model_validate_json(line)) == line
 
 
 def test_what_a_log_has_most_of_is_small_and_frozen(folder):
     """Ballots and calls hold no dictionary each: many thousand records fit into memory."""
-    [record, *_] = read_episodes(folder)
+    [record, *_] = records.read_episodes(folder)
     for part in (record.calls[0], record.turns[0].ballots_final[0]):
         assert not hasattr(part, "__dict__")
         with pytest.raises(FrozenInstanceError):
@@ -113,14 +100,14 @@ def test_what_a_log_has_most_of_is_small_and_frozen(folder):
 
 @given(st.text(), st.sampled_from([None, (), ("a", "b"), "a", {"a": 3, "b": 22}]))
 def test_any_reply_and_any_choice_survive_the_log(raw, parsed):
-    ballot = BallotRecord(
+    ballot = records.BallotRecord(
         voter="a", protocol="simple", labels={"A": "a"}, raw=raw, parsed=parsed, mass={"a": 1}
     )
-    assert TypeAdapter(BallotRecord).validate_json(to_line(ballot)) == ballot
+    assert TypeAdapter(records.BallotRecord).validate_json(records.to_line(ballot)) == ballot
 
 
 def test_the_skeleton_of_the_contract_is_there(played):
-    data = json.loads(to_line(played))
+    data = json.loads(records.to_line(played))
     assert set(data) >= {
         *("schema_version", "episode_id", "benchmark", "task_id", "persona", "condition"),
         *("repeat", "attempts", "turns", "turns_taken", "initial_correctness"),
@@ -141,7 +128,7 @@ def test_the_skeleton_of_the_contract_is_there(played):
     assert set(turn["ballots_final"][0]) >= {"voter", "labels", "raw", "parsed", "ballot_status"}
 
 
-def rewrite(folder, change, *, name=EPISODES_FILE, line=1):
+def rewrite(folder, change, *, name=records.EPISODES_FILE, line=1):
     """Change one line of a log, as data or as text."""
     lines = (folder / name).read_text(encoding="utf-8").splitlines(keepends=True)
     text = lines[line - 1]
@@ -184,9 +171,9 @@ BROKEN = {
 @pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN)
 def test_a_broken_line_is_an_error_that_names_file_and_line(folder, change):
     rewrite(folder, change, line=2)
-    episodes = read_episodes(folder)
+    episodes = records.read_episodes(folder)
     next(episodes)
-    with pytest.raises(LogError, match=f"{EPISODES_FILE}, line 2") as caught:
+    with pytest.raises(LogError, match=f"{records.EPISODES_FILE}, line 2") as caught:
         next(episodes)
     assert caught.value.exit_code == 4
     assert caught.value.hint
@@ -195,60 +182,60 @@ def test_a_broken_line_is_an_error_that_names_file_and_line(folder, change):
 def test_the_offending_field_is_named(folder):
     rewrite(folder, {"turns_taken": "many"})
     with pytest.raises(LogError, match="field turns_taken"):
-        list(read_episodes(folder))
+        list(records.read_episodes(folder))
 
 
 def test_further_fields_of_other_programs_are_left_out(folder, played):
     rewrite(folder, {"mood": "good"})
-    assert list(read_episodes(folder)) == [played, played]
+    assert list(records.read_episodes(folder)) == [played, played]
 
 
 @pytest.mark.parametrize(
     "change", [BROKEN["truncated"], {"schema_version": 7}, {"episodes": "two"}, {"study": 3}]
 )
 def test_a_broken_run_file_is_an_error_that_names_it(folder, change):
-    rewrite(folder, change, name=RUN_FILE)
-    with pytest.raises(LogError, match=RUN_FILE) as caught:
-        read_run(folder)
+    rewrite(folder, change, name=records.RUN_FILE)
+    with pytest.raises(LogError, match=records.RUN_FILE) as caught:
+        records.read_run(folder)
     assert caught.value.exit_code == 4
 
 
-@pytest.mark.parametrize("name", [RUN_FILE, EPISODES_FILE])
+@pytest.mark.parametrize("name", [records.RUN_FILE, records.EPISODES_FILE])
 def test_a_missing_file_is_an_error(folder, name):
     (folder / name).unlink()
     with pytest.raises(LogError, match="cannot be read") as caught:
-        read_run(folder), list(read_episodes(folder))
+        records.read_run(folder), list(records.read_episodes(folder))
     assert caught.value.exit_code == 4
 
 
 def test_bytes_that_are_no_text_are_an_error(folder):
-    (folder / EPISODES_FILE).write_bytes(b"\xff\xfe")
+    (folder / records.EPISODES_FILE).write_bytes(b"\xff\xfe")
     with pytest.raises(LogError, match="cannot be read"):
-        list(read_episodes(folder))
+        list(records.read_episodes(folder))
 
 
 def test_a_log_that_is_not_the_named_one_is_an_error(folder):
-    rewrite(folder, {"episodes_sha256": "0" * 64}, name=RUN_FILE)
+    rewrite(folder, {"episodes_sha256": "0" * 64}, name=records.RUN_FILE)
     with pytest.raises(LogError, match=r"is not the log that run\.json names"):
-        read_run(folder)
+        records.read_run(folder)
 
 
 def test_a_log_cut_between_two_lines_is_noticed(folder):
-    text = (folder / EPISODES_FILE).read_bytes()
-    rewrite(folder, {"episodes_sha256": hashlib.sha256(text).hexdigest()}, name=RUN_FILE)
-    assert read_run(folder).episodes == 2
-    (folder / EPISODES_FILE).write_bytes(text[: len(text) // 2])
+    text = (folder / records.EPISODES_FILE).read_bytes()
+    rewrite(folder, {"episodes_sha256": hashlib.sha256(text).hexdigest()}, name=records.RUN_FILE)
+    assert records.read_run(folder).episodes == 2
+    (folder / records.EPISODES_FILE).write_bytes(text[: len(text) // 2])
     with pytest.raises(LogError, match="is not the log"):
-        read_run(folder)
+        records.read_run(folder)
 
 
 def test_masses_are_counted_where_another_program_left_them_out(folder, played):
-    data = json.loads(to_line(played))
+    data = json.loads(records.to_line(played))
     logged = data["turns"][1]["ballots_final"]
     for ballot in logged:
         del ballot["mass"], ballot["protocol"]
     rewrite(folder, {"turns": data["turns"]})
-    read = next(read_episodes(folder))
+    read = next(records.read_episodes(folder))
     assert [ballot.mass for ballot in read.turns[1].ballots_final] == [
         ballot.mass for ballot in played.turns[1].ballots_final
     ]
@@ -264,7 +251,7 @@ def test_records_do_not_change(played):
     st.text(st.characters(exclude_categories=["Cs"])),
 )
 def test_a_line_spells_numbers_and_texts_as_the_standard_library_does(number, text):
-    line = to_line(Attempt(turn=0, text=text, score=number))
+    line = records.to_line(records.Attempt(turn=0, text=text, score=number))
     value = {"turn": 0, "text": text, "score": number, "score_rationale": None}
     value |= {"code": None, "code_passed": None, "verdict": None}
     plain = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -274,12 +261,10 @@ def test_a_line_spells_numbers_and_texts_as_the_standard_library_does(number, te
 
 
 def test_limits_of_a_recording_are_written_only_where_there_are_some():
-    from tutorsim.records import Provenance
-
-    plain = Provenance(kind="relay", name="x")
+    plain = records.Provenance(kind="relay", name="x")
     assert "limits" not in plain.model_dump(mode="json")
     limited = plain.model_copy(update={"limits": "One voter."})
-    assert Provenance.model_validate(limited.model_dump(mode="json")) == limited
+    assert records.Provenance.model_validate(limited.model_dump(mode="json")) == limited
 
 
 # --- Labels ---------------------------------------------------------------------------------------

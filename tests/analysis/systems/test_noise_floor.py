@@ -3,31 +3,19 @@
 import pytest
 
 from tests.tutorsim.systems.greeting import GREETERS, GreetingRecord
+from tutorsim import records
 from tutorsim.analysis.systems.summary_and_report import noise_section
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.ballots_and_decisions import decide, masses_of
 from tutorsim.errors import LogError
-from tutorsim.records import (
-    BallotRecord,
-    Failure,
-    Provenance,
-    Retest,
-    RetestHead,
-    RetestRecord,
-    RetestVote,
-    RunRecord,
-    SystemSettings,
-    VotedTurn,
-    VotingSettings,
-)
 
-STATED = Provenance(kind="relay", name="script")
+STATED = records.Provenance(kind="relay", name="script")
 
 
 def ballots(*said):
     """A simple ballot of each greeter."""
     return tuple(
-        BallotRecord(
+        records.BallotRecord(
             voter=voter,
             protocol="simple",
             labels={name: name for name in GREETERS},
@@ -49,24 +37,24 @@ def run_of(logged, *repeats, failures=()):
         task_id="Otto",
         variant="none",
         condition="simple",
-        turns=(VotedTurn(turn=1, ballots_final=cast, decision=decision),),
+        turns=(records.VotedTurn(turn=1, ballots_final=cast, decision=decision),),
     )
-    head = RunRecord(
-        study=SystemSettings(name="made", system="greeting", conditions=("simple",),
-                             voting=VotingSettings(fallback_order=GREETERS)),
+    head = records.RunRecord(
+        study=records.SystemSettings(name="made", system="greeting", conditions=("simple",),
+                             voting=records.VotingSettings(fallback_order=GREETERS)),
         provenance=STATED, episodes=1,
     )  # fmt: skip
-    vote = RetestVote(
+    vote = records.RetestVote(
         turn=1,
         stage="vote_final",
         repeats=tuple(ballots(*said) for said in repeats),
         failures=failures,
     )
-    again = RetestRecord(episode_id=record.episode_id, votes=(vote,))
-    stated = RetestHead(
+    again = records.RetestRecord(episode_id=record.episode_id, votes=(vote,))
+    stated = records.RetestHead(
         recording_digest="0" * 64, repeats=2, stages=("vote_final",), provenance=STATED
     )
-    return SystemRun("made", head, (record,), Retest(stated, (again,)) if repeats else None)
+    return SystemRun("made", head, (record,), records.Retest(stated, (again,)) if repeats else None)
 
 
 def test_without_a_retest_nothing_is_said():
@@ -86,7 +74,7 @@ def test_pairs_of_askings_that_say_the_same_are_counted_by_voter():
 
 
 def test_failed_calls_are_named_once_and_a_retest_of_another_log_is_refused():
-    failed = (Failure(key="1/vote_final/ben/1/r02", error="HTTP 500."),)
+    failed = (records.Failure(key="1/vote_final/ben/1/r02", error="HTTP 500."),)
     run = run_of(("ben", "anna", "ben"), ("ben", "anna", "ben"), failures=failed)
     [section] = noise_section(run, lambda vote: vote.form)
     assert "1 calls failed" in section.lead

@@ -8,22 +8,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tutorsim import records
 from tutorsim.errors import CallFailed
 from tutorsim.kernel.flow_and_drivers import CodeResult, drive, scripted
 from tutorsim.kernel.load_study_file import load_study
 from tutorsim.kernel.study_file_head import EpisodeSpec
 from tutorsim.model import Call
-from tutorsim.records import (
-    EPISODES_FILE,
-    RUN_FILE,
-    Branch,
-    BranchedEpisode,
-    EpisodeRecord,
-    Provenance,
-    RunRecord,
-    VerdictRecord,
-    to_line,
-)
 from tutorsim.systems.panel.episode_flow_and_study import episode
 from tutorsim.systems.panel.scene_and_reply_reading import Scene
 
@@ -94,8 +84,8 @@ def _ballot(protocol, chance):
 @dataclass(frozen=True)
 class BuiltRun:
     folder: Path
-    run: RunRecord
-    episodes: tuple[EpisodeRecord, ...]
+    run: records.RunRecord
+    episodes: tuple[records.EpisodeRecord, ...]
 
 
 def write_run(
@@ -112,9 +102,9 @@ def write_run(
     (folder / "study.toml").write_text(study, encoding="utf-8")
     loaded = load_study(folder / "study.toml")
     episodes = tuple(_episode(loaded, spec, replies, fail) for spec in loaded.grid() if keep(spec))
-    run = RunRecord(
+    run = records.RunRecord(
         study=loaded.settings(), study_digest=loaded.digest(), recording_digest="0" * 64,
-        provenance=Provenance(kind=kind, name="built by a test",
+        provenance=records.Provenance(kind=kind, name="built by a test",
                               models=("claude-haiku-4-5", "claude-sonnet-4-5"),
                               recorded_from="2026-01-02", recorded_to="2026-01-03"),
         packages={"tutorsim": "0"}, episodes=len(episodes),
@@ -125,9 +115,9 @@ def write_run(
 
 def write_records(folder, run, episodes):
     folder.mkdir(parents=True, exist_ok=True)
-    lines = "".join(to_line(record) + "\n" for record in episodes)
-    (folder / EPISODES_FILE).write_text(lines, encoding="utf-8")
-    (folder / RUN_FILE).write_text(to_line(run) + "\n", encoding="utf-8")
+    lines = "".join(records.to_line(record) + "\n" for record in episodes)
+    (folder / records.EPISODES_FILE).write_text(lines, encoding="utf-8")
+    (folder / records.RUN_FILE).write_text(records.to_line(run) + "\n", encoding="utf-8")
 
 
 def _episode(loaded, spec, replies, fail):
@@ -138,7 +128,9 @@ def _episode(loaded, spec, replies, fail):
 
     def judge_code(run):
         outcome = "pass" if draw(spec.episode_id, run.turn) % 2 else "fail"
-        return CodeResult("def f():\n    pass", VerdictRecord(outcome=outcome, reason="tested"))
+        return CodeResult(
+            "def f():\n    pass", records.VerdictRecord(outcome=outcome, reason="tested")
+        )
 
     return drive(episode(Scene(loaded, spec)), scripted(reply, judge_code=judge_code))
 
@@ -239,7 +231,7 @@ def write_branch(folder, replies):
     simple = [e for e in parent.episodes if e.condition == "simple" and e.turns]
     out = simple[-1:]
     assert len(simple) > 2
-    branch = Branch(
+    branch = records.Branch(
         parent="built",
         parent_study=loaded.digest(),
         parent_recording=parent.run.recording_digest,
@@ -247,7 +239,7 @@ def write_branch(folder, replies):
         continuations=2,
         covered=tuple(e.episode_id for e in parent.episodes if e not in simple),
         episodes={
-            e.episode_id: BranchedEpisode(turn=1, winners=tuple(_winners(e)))
+            e.episode_id: records.BranchedEpisode(turn=1, winners=tuple(_winners(e)))
             for e in simple
             if e not in out
         },

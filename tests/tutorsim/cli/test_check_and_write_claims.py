@@ -71,12 +71,8 @@ def test_a_full_summary_prints_no_number_that_is_no_claim(built):
 
 @pytest.mark.parametrize(
     ("printed", "interval", "beside"),
-    [
-        ("0.4", (0.1, 0.9), " [0.1, 0.9]"),
-        ("0.4 [0.1, 0.9]", (0.1, 0.9), ""),
-        ("0.4", None, ""),
-    ],
-)
+    [("0.4", (0.1, 0.9), " [0.1, 0.9]"), ("0.4 [0.1, 0.9]", (0.1, 0.9), ""), ("0.4", None, "")],
+)  # fmt: skip
 def test_an_interval_in_columns_of_its_own_is_told_beside_its_number(printed, interval, beside):
     told = {"id": "a", "question": "", "value": 0.4, "provenance": "", "printed": printed}
     assert _beside(Claim(**told, interval=interval)) == beside

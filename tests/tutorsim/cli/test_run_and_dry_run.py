@@ -105,10 +105,7 @@ def test_options_override_the_study_and_the_recording_keeps_them(
     ("settings", "named"),
     [
         ({"personas": ["nobody"]}, "the catalog has no 'nobody'"),
-        ({"conditions": []}, "conditions is empty"),
-        ({"personas": []}, "personas is empty"),
         ({"roles": ["scaffolding"]}, "roles names 1; a panel has 3 to 8 roles"),
-        ({"roles": [f"r{n}" for n in range(9)]}, "roles names 9; a panel has 3 to 8 roles"),
         ({"sed": 1}, "Did you mean 'seed'?"),
         ({"benchmarks": {}}, "benchmarks is empty"),
         ({"benchmarks": {"sciq": {"tasks": "empty.jsonl"}}}, "empty.jsonl"),

@@ -57,14 +57,11 @@ def test_a_request_is_read_back_from_its_body_with_its_bytes(spelling):
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "[]",
-        "{}",
-        '{"model":"m","system":"s","max_tokens":1,"messages":[]}',
+        "", "[]", "{}", '{"model":"m","system":"s","max_tokens":1,"messages":[]}',
         '{"model":"m","system":"s","max_tokens":1,"messages":[{"role":"assistant","content":"x"}]}',
         '{"model":"m","system":"s","max_tokens":1,"messages":[{"role":"user","content":[]}]}',
     ],
-)
+)  # fmt: skip
 def test_a_body_of_another_shape_is_not_read_back(text):
     with pytest.raises(ValueError):
         Request.from_text(text)

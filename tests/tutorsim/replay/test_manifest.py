@@ -6,17 +6,9 @@ from typing import Any
 import pytest
 
 from tests.tutorsim.replay.made import EPISODE, call, interaction, message, write
+from tutorsim import replay
 from tutorsim.errors import RecordingError
 from tutorsim.records import EpisodeRecord, Failure, Provenance, to_line
-from tutorsim.replay import (
-    Cassette,
-    Manifest,
-    check_cassette,
-    episode_entry,
-    read_cassette,
-    read_manifest,
-    write_manifest,
-)
 from tutorsim.systems.panel import outcome
 
 HASH = "a" * 64
@@ -43,19 +35,19 @@ def record_of(episode_id, **fields):
 
 @pytest.fixture
 def cassette(tmp_path):
-    written: Cassette = write(tmp_path, [interaction(call("a"), message("b"))])
+    written: replay.Cassette = write(tmp_path, [interaction(call("a"), message("b"))])
     return written
 
 
 @pytest.fixture
 def entry(cassette):
     record = record_of(EPISODE)
-    return episode_entry(record, to_line(record), cassette, outcome(record))
+    return replay.episode_entry(record, to_line(record), cassette, outcome(record))
 
 
 @pytest.fixture
 def manifest(entry):
-    return Manifest(
+    return replay.Manifest(
         study_name="small", study_digest="1" * 64, prompt_digest="2" * 64, provenance=PROVENANCE,
         packages={"tutorsim": "1"}, sandbox=None, verdicts_sha256=None, log_sha256=HASH,
         episodes=(entry,),
@@ -63,11 +55,11 @@ def manifest(entry):
 
 
 def test_a_manifest_comes_back_as_it_was_written(tmp_path, manifest):
-    write_manifest(tmp_path, manifest)
+    replay.write_manifest(tmp_path, manifest)
     first = (tmp_path / "manifest.json").read_bytes()
-    assert read_manifest(tmp_path) == manifest
+    assert replay.read_manifest(tmp_path) == manifest
 
-    write_manifest(tmp_path, manifest)
+    replay.write_manifest(tmp_path, manifest)
     assert (tmp_path / "manifest.json").read_bytes() == first
     lines = [line for line in first.decode().splitlines() if "episode_id" in line]
     assert len(lines) == 1
@@ -75,9 +67,9 @@ def test_a_manifest_comes_back_as_it_was_written(tmp_path, manifest):
 
 def test_a_manifest_without_episodes_comes_back(tmp_path, manifest):
     empty = manifest.model_copy(update={"episodes": ()})
-    write_manifest(tmp_path, empty)
+    replay.write_manifest(tmp_path, empty)
 
-    assert read_manifest(tmp_path) == empty
+    assert replay.read_manifest(tmp_path) == empty
 
 
 def test_an_entry_says_what_came_of_the_episode(entry, cassette):
@@ -134,12 +126,12 @@ def _entry(**fields):
     ],
 )
 def test_a_damaged_or_hostile_manifest_is_refused(damage, told, tmp_path, manifest):
-    write_manifest(tmp_path, manifest)
+    replay.write_manifest(tmp_path, manifest)
     path = tmp_path / "manifest.json"
     path.write_text(damage(json.loads(path.read_bytes())))
 
     with pytest.raises(RecordingError) as caught:
-        read_manifest(tmp_path)
+        replay.read_manifest(tmp_path)
 
     assert told in str(caught.value)
     assert caught.value.exit_code == 4
@@ -147,11 +139,11 @@ def test_a_damaged_or_hostile_manifest_is_refused(damage, told, tmp_path, manife
 
 def test_a_folder_without_a_manifest_is_no_recording(tmp_path):
     with pytest.raises(RecordingError, match="is not a recording"):
-        read_manifest(tmp_path)
+        replay.read_manifest(tmp_path)
 
 
 def test_an_untouched_cassette_passes_its_check(entry, cassette):
-    assert check_cassette(entry, cassette) is None
+    assert replay.check_cassette(entry, cassette) is None
 
 
 @pytest.mark.parametrize("edit", [('\\"b\\"', '\\"c\\"'), ('"version": 1', '"version":  1')])
@@ -162,7 +154,7 @@ def test_an_edited_reply_is_found_before_the_replay(edit, entry, cassette, tmp_p
     path.write_text(text.replace(*edit), encoding="utf-8")
 
     with pytest.raises(RecordingError, match="Its requests are the recorded ones"):
-        check_cassette(entry, read_cassette(tmp_path, cassette.episode_id))
+        replay.check_cassette(entry, replay.read_cassette(tmp_path, cassette.episode_id))
 
 
 def test_an_edited_request_is_left_to_the_replay_to_explain(entry, cassette, tmp_path):
@@ -170,7 +162,7 @@ def test_an_edited_request_is_left_to_the_replay_to_explain(entry, cassette, tmp
     text = path.read_text(encoding="utf-8").replace("You tutor.", "You teach.")
     path.write_text(text, encoding="utf-8")
 
-    error = check_cassette(entry, read_cassette(tmp_path, cassette.episode_id))
+    error = replay.check_cassette(entry, replay.read_cassette(tmp_path, cassette.episode_id))
 
     assert isinstance(error, RecordingError)
     assert "was edited" in error.what

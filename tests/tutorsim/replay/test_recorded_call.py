@@ -23,14 +23,11 @@ from tutorsim.replay.recorded_call import Interaction, first_difference
         ({"a": "1"}, {"a": 1}, "a: recorded '1', now 1."),
         ({"a": 1}, {"a": 1.0}, "The values are equal."),
         ("\x1b[31m", "\x1b[32m", "recorded '\\x1b[31m', now '\\x1b[32m'."),
-        (
-            "x" * 99 + "a" + "y" * 99,
-            "x" * 99 + "b" + "y" * 99,
-            f"recorded …'{'x' * 30}a{'y' * 29}'…, now …'{'x' * 30}b{'y' * 29}'….",
-        ),
+        ("x" * 99 + "a" + "y" * 99, "x" * 99 + "b" + "y" * 99,
+         f"recorded …'{'x' * 30}a{'y' * 29}'…, now …'{'x' * 30}b{'y' * 29}'…."),
         ({"a": ["z" * 500]}, {"a": 1}, "…, now 1."),
     ],
-)
+)  # fmt: skip
 def test_the_first_difference_is_described(recorded, asked, told):
     assert first_difference(recorded, asked).endswith(told)
 

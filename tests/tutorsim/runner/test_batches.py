@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import orjson
 import pytest
 
-from tests.tutorsim.conftest import files, on_disk
+from tests.tutorsim.conftest import files, folders, on_disk, to_folders
 from tutorsim.model.batch_api import call_digest
 from tutorsim.runner.batches import BATCHES_FILE, _by_episodes
 from tutorsim.standin import Endpoint, StandIn
@@ -64,15 +64,6 @@ def hook(monkeypatch):
 
     monkeypatch.setattr(Batches, "answer", watch)
     return hook
-
-
-def folders(tmp_path, name):
-    return tmp_path / name / "cassettes", tmp_path / name / "log"
-
-
-def options(tmp_path, name):
-    cassettes, log = folders(tmp_path, name)
-    return ["--cassette-dir", str(cassettes), "--log-dir", str(log)]
 
 
 @pytest.fixture
@@ -277,7 +268,7 @@ def test_after_a_kill_no_batch_is_sent_twice_and_the_bytes_are_those_of_direct_c
 ):
     study, whole = direct(conditions=["baseline"])
     serve()
-    command = ["run", study, "--batch", *options(tmp_path, "batch")]
+    command = ["run", study, "--batch", *to_folders(*folders(tmp_path, "batch"))]
     assert killed_at(hook, launch, command, number, when=when).returncode == -signal.SIGKILL
     first = hook.sent
     assert first == batches - 1
@@ -295,7 +286,7 @@ def test_after_kills_at_many_moments(seed, serve, direct, launch, record, hook, 
     serve("expired:0.1", "errored:0.1", "pending:0.3:0.2", "500:0.1", "cut:0.1")
     chance = random.Random(seed)
     for _ in range(4):
-        command = ["run", study, *options(tmp_path, "batch")]
+        command = ["run", study, *to_folders(*folders(tmp_path, "batch"))]
         command += ["--batch"] if chance.random() < 0.8 else []
         when = chance.choice(["before", "after"])
         killed_at(hook, launch, command, chance.randint(1, 14), when=when)
@@ -311,7 +302,7 @@ def test_direct_calls_go_on_after_batches_and_use_what_these_brought(
 ):
     study, whole = direct()
     server = serve("pending:1:60")
-    command = ["run", study, "--batch", *options(tmp_path, "batch")]
+    command = ["run", study, "--batch", *to_folders(*folders(tmp_path, "batch"))]
     assert killed_at(hook, launch, command, 3).returncode == -signal.SIGKILL
     before = server.requests
     said = record(study, name="batch")
@@ -335,7 +326,7 @@ def whole_calls(cassettes):
 def test_batches_go_on_after_direct_calls(serve, direct, launch, record, hook, tmp_path):
     study, whole = direct()
     server = serve("slow:0.5:0.05")
-    child = launch("run", study, *options(tmp_path, "batch"), "--max-connections", 2)
+    child = launch("run", study, *to_folders(*folders(tmp_path, "batch")), "--max-connections", 2)
     while server.requests < 12:
         time.sleep(0.005)
     child.kill()
@@ -351,7 +342,7 @@ def test_batches_that_a_restarted_server_does_not_know_are_sent_again(
 ):
     study, whole = direct(conditions=["baseline"])
     serve("pending:1:60")
-    command = ["run", study, "--batch", *options(tmp_path, "batch")]
+    command = ["run", study, "--batch", *to_folders(*folders(tmp_path, "batch"))]
     assert killed_at(hook, launch, command, 4).returncode == -signal.SIGKILL
     serve()
     said = record(study, "--batch", name="batch")
@@ -369,7 +360,7 @@ def test_a_recording_outlives_a_server_that_is_killed_and_comes_back_without_its
     server = launch("standin", "serve", *faults)
     url = server.stdout.readline().decode().strip()
     monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
-    child = launch("run", study, "--batch", *options(tmp_path, "batch"))
+    child = launch("run", study, "--batch", *to_folders(*folders(tmp_path, "batch")))
     said = b""
     while said.count(b"calls as batch") < 3:  # the third batch takes its time
         said += child.stderr.readline()
@@ -391,7 +382,7 @@ def test_an_interrupt_leaves_the_batch_to_the_next_command(
 ):
     study, whole = direct(conditions=["baseline"])
     serve("pending:2:2")
-    child = launch("run", study, "--batch", *options(tmp_path, "batch"))
+    child = launch("run", study, "--batch", *to_folders(*folders(tmp_path, "batch")))
     hook.after = lambda seen, *_: child.send_signal(number) if seen == 6 else None
     _, err = child.communicate(timeout=60)
     assert child.returncode == 130, err.decode()
@@ -447,7 +438,7 @@ def test_more_episodes_are_under_way_than_files_may_be_open(
     serve()
     assert record(study, name="direct").code == 0
     command = f"ulimit -n 160; exec {sys.executable} -c '{RUN}' "
-    command += shlex.join(["run", str(study), "--batch", *options(tmp_path, "batch")])
+    command += shlex.join(["run", str(study), "--batch", *to_folders(*folders(tmp_path, "batch"))])
     done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=500, check=False)
     assert done.returncode == 0, done.stderr.decode()
     assert files(*folders(tmp_path, "batch")) == files(*folders(tmp_path, "direct"))

@@ -8,7 +8,7 @@ import time
 import orjson
 import pytest
 
-from tests.tutorsim.conftest import files, on_disk
+from tests.tutorsim.conftest import files, folders, on_disk, to_folders
 from tutorsim.kernel.flow_and_drivers import CodeResult
 from tutorsim.records import VerdictRecord
 from tutorsim.replay import FolderLock
@@ -17,13 +17,8 @@ from tutorsim.sandbox import Sandbox
 pytestmark = pytest.mark.loopback
 
 
-def folders(tmp_path, name="one"):
-    return tmp_path / name / "cassettes", tmp_path / name / "log"
-
-
-def options(tmp_path, name):
-    cassettes, log = folders(tmp_path, name)
-    return ["--cassette-dir", str(cassettes), "--log-dir", str(log)]
+def run_again(shell, recorded):
+    return shell("run", recorded.study, *to_folders(recorded.cassettes, recorded.log))
 
 
 def statuses(tmp_path, name="one"):
@@ -91,10 +86,7 @@ def test_a_finished_recording_is_run_again_without_a_call_and_nothing_changes(
     before = files(recorded.cassettes, recorded.log)
     (recorded.log / "run.json").unlink()
     (recorded.log / "episodes.jsonl").unlink()
-    said = shell(
-        "run", recorded.study, "--cassette-dir", recorded.cassettes, "--log-dir", recorded.log
-    )
-    assert said.code == 0
+    assert run_again(shell, recorded).code == 0
     assert endpoint.sent == []
     assert files(recorded.cassettes, recorded.log) == before
 
@@ -108,7 +100,7 @@ def kill_and_resume(seed, endpoint, study, tools, tmp_path, *, calls, kills):
     done = 0
     for _ in range(kills):
         held, before = on_disk(cassettes), len(endpoint.sent)
-        child = launch("run", study, *options(tmp_path, name))
+        child = launch("run", study, *to_folders(*folders(tmp_path, name)))
         endpoint.wait_for(before + chance.randint(1, max(1, (calls - len(held)) // 2)))
         time.sleep(chance.uniform(0, 0.02))
         child.kill()
@@ -157,7 +149,7 @@ def test_a_signal_keeps_replies_under_way_and_the_same_command_goes_on(
     endpoint.delay = 0.2
     cassettes, log = folders(tmp_path)
     study = write_grid()
-    child = launch("run", study, *options(tmp_path, "one"), "--max-connections", 3)
+    child = launch("run", study, *to_folders(*folders(tmp_path)), "--max-connections", 3)
     endpoint.wait_for(4)
     child.send_signal(number)
     _, err = child.communicate(timeout=60)
@@ -190,7 +182,7 @@ def test_a_signal_that_ends_gives_up_replies_that_do_not_come_and_loses_no_other
     endpoint.fault = held_back
     cassettes, log = folders(tmp_path)
     study = write_grid()
-    child = launch("run", study, *options(tmp_path, "one"), "--timeout", 60)
+    child = launch("run", study, *to_folders(*folders(tmp_path)), "--timeout", 60)
     endpoint.wait_for(22)  # every call up to the critiques, and these
     time.sleep(0.3)
     started = time.monotonic()
@@ -214,7 +206,7 @@ def test_a_signal_that_ends_gives_up_replies_that_do_not_come_and_loses_no_other
 @pytest.mark.slow
 def test_a_second_ctrl_c_waits_for_nothing(endpoint, write_grid, launch, tmp_path):
     endpoint.delay = 90
-    child = launch("run", write_grid(), *options(tmp_path, "one"))
+    child = launch("run", write_grid(), *to_folders(*folders(tmp_path)))
     endpoint.wait_for(4)
     started = time.monotonic()
     child.send_signal(signal.SIGINT)
@@ -340,7 +332,7 @@ def test_a_retry_that_is_killed_goes_on(
     assert record(study, "--max-retries", 0).code == 1
     endpoint.fault, endpoint.delay = (lambda call, attempt: None), 0.01
     before = len(endpoint.sent)
-    child = launch("run", study, *options(tmp_path, "one"), "--retry-errors")
+    child = launch("run", study, *to_folders(*folders(tmp_path)), "--retry-errors")
     endpoint.wait_for(before + 20)
     child.kill()
     child.wait()
@@ -575,10 +567,7 @@ def test_a_kill_between_the_names_of_a_logs_two_files_is_made_good(head, recorde
         text = run.read_text()
         digest = orjson.loads(text)["episodes_sha256"]
         run.write_text(text.replace(digest, "0" * 64))
-    said = shell(
-        "run", recorded.study, "--cassette-dir", recorded.cassettes, "--log-dir", recorded.log
-    )
-    assert said.code == 0
+    assert run_again(shell, recorded).code == 0
     assert files(recorded.cassettes, recorded.log) == before
 
 
@@ -594,10 +583,7 @@ def test_an_edited_recording_is_not_gone_on_with(edit, recorded, endpoint, shell
     else:
         (recorded.cassettes / "verdicts.jsonl").write_text("{}\n")
     before = files(recorded.cassettes, recorded.log)
-    said = shell(
-        "run", recorded.study, "--cassette-dir", recorded.cassettes, "--log-dir", recorded.log
-    )
-    assert said.code == 4
+    assert run_again(shell, recorded).code == 4
     assert endpoint.sent == []
     assert files(recorded.cassettes, recorded.log) == before
 
@@ -605,10 +591,7 @@ def test_an_edited_recording_is_not_gone_on_with(edit, recorded, endpoint, shell
 def test_a_cassette_that_was_removed_is_recorded_again_and_nothing_else(endpoint, recorded, shell):
     before = files(recorded.cassettes, recorded.log)
     (recorded.cassettes / "sciq.moon.help_avoidant.simple.json").unlink()
-    said = shell(
-        "run", recorded.study, "--cassette-dir", recorded.cassettes, "--log-dir", recorded.log
-    )
-    assert said.code == 0
+    assert run_again(shell, recorded).code == 0
     assert {call.split("/")[0] for call in endpoint.sent} == {"sciq.moon.help_avoidant.simple"}
     assert files(recorded.cassettes, recorded.log) == before
 

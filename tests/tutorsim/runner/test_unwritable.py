@@ -10,16 +10,12 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.tutorsim.conftest import files, on_disk
+from tests.tutorsim.conftest import files, folders, on_disk
 from tutorsim.errors import RecordingError
 from tutorsim.replay.journals_and_cassettes_while_recording import Journal, journal_path
 from tutorsim.replay.recorded_call import Interaction
 
 pytestmark = pytest.mark.loopback
-
-
-def folders(tmp_path, name="one"):
-    return tmp_path / name / "cassettes", tmp_path / name / "log"
 
 
 @contextmanager

@@ -25,16 +25,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tutorsim.sandbox.inner import plain_values
 from tutorsim.sandbox.inner.both_sides import Malformed
-from tutorsim.sandbox.inner.plain_values import (
-    MAKERS,
-    MUTABLE,
-    Encoder,
-    Opaque,
-    decode,
-    item_of,
-    refill,
-)
 
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(), st.binary(),
@@ -58,7 +50,9 @@ ITEMS = st.one_of(
 NODES = st.lists(
     st.builds(
         lambda tag, items: [tag, *items],
-        st.sampled_from([*sorted(MUTABLE), *sorted(MAKERS), "handle", "unknown", ""]),
+        st.sampled_from(
+            [*sorted(plain_values.MUTABLE), *sorted(plain_values.MAKERS), "handle", "unknown", ""]
+        ),
         st.lists(ITEMS, max_size=4),
     ),
     max_size=6,
@@ -67,10 +61,10 @@ NODES = st.lists(
 
 def _over(value):
     """The value as it arrives, through JSON."""
-    encoder = Encoder()
+    encoder = plain_values.Encoder()
     item = encoder.item(value)
     item, nodes = json.loads(json.dumps([item, encoder.nodes]))
-    return item_of(item, decode(nodes))
+    return plain_values.item_of(item, plain_values.decode(nodes))
 
 
 @pytest.mark.costly
@@ -84,13 +78,13 @@ def test_a_value_arrives_equal_and_of_the_same_type(value):
 @given(NODES)
 def test_any_data_is_objects_or_malformed(nodes):
     with suppress(Malformed):
-        assert len(decode(nodes)) == len(nodes)
+        assert len(plain_values.decode(nodes)) == len(nodes)
 
 
 @pytest.mark.parametrize("nodes", [None, 1, {}, [1], [[]], [[1]], [["list", [7]]], [["list", {}]]])
 def test_what_is_no_list_of_nodes_is_malformed(nodes):
     with pytest.raises(Malformed):
-        decode(nodes)
+        plain_values.decode(nodes)
 
 
 class Pair(NamedTuple):
@@ -229,7 +223,7 @@ def test_a_small_value_of_many_paths_is_small_on_its_way():
     value: list[Any] = []
     for _ in range(60):
         value = [value, value]
-    encoder = Encoder()
+    encoder = plain_values.Encoder()
     encoder.item(value)
     assert len(encoder.nodes) == 61
 
@@ -239,7 +233,7 @@ def test_an_iterator_arrives_as_what_it_yields():
 
 
 def test_an_iterator_without_end_cannot_be_an_argument():
-    assert isinstance(_over(iter(int, 1)), Opaque)
+    assert isinstance(_over(iter(int, 1)), plain_values.Opaque)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +241,7 @@ def test_an_iterator_without_end_cannot_be_an_argument():
 )
 def test_what_cannot_travel_equals_nothing_and_keeps_its_truth(value):
     arrived = _over(value)
-    assert isinstance(arrived, Opaque)
+    assert isinstance(arrived, plain_values.Opaque)
     assert arrived not in (value, None, 0)
     assert arrived.__eq__(arrived) is False
     assert bool(arrived) is True
@@ -265,21 +259,21 @@ MUTABLES = [
 
 @pytest.mark.parametrize("value", MUTABLES, ids=lambda value: type(value).__name__)
 def test_what_changed_on_one_side_is_changed_on_the_other(value):
-    encoder = Encoder()
+    encoder = plain_values.Encoder()
     (number,) = encoder.item(value)
     emptied = type(value)() if not isinstance(value, array.array) else array.array("i")
-    there = decode(json.loads(json.dumps(encoder.nodes)))
+    there = plain_values.decode(json.loads(json.dumps(encoder.nodes)))
     assert there[number] == value
-    node = json.loads(json.dumps(Encoder(there).node(emptied)))
+    node = json.loads(json.dumps(plain_values.Encoder(there).node(emptied)))
     if isinstance(value, UserList | UserDict):
         there = [*there, emptied.data]
         node = [node[0], [len(there) - 1]]
-    refill(encoder.objects[number], node, there)
+    plain_values.refill(encoder.objects[number], node, there)
     assert value == emptied
 
 
 @pytest.mark.parametrize("value", MUTABLES, ids=lambda value: type(value).__name__)
 def test_content_of_another_kind_is_malformed(value):
-    (tag, *_) = Encoder().node(value)
+    (tag, *_) = plain_values.Encoder().node(value)
     with pytest.raises(Malformed):
-        refill(value, [tag, 1.5, [9]], [])
+        plain_values.refill(value, [tag, 1.5, [9]], [])

@@ -420,6 +420,8 @@ TASK = CodeTask(
     canonical_solution="    return 2 * n\n",
     test="def check(candidate):\n    assert candidate(4) == 8\n",
 )
+WRONG = replace(TASK, task_id="wrong", canonical_solution="    return n\n")
+IDLE = replace(TASK, task_id="idle", test="def check(candidate):\n    candidate(1)\n")
 
 
 def _code_tasks(tasks):
@@ -435,25 +437,19 @@ def test_every_task_that_ships_is_sound(best):
 
 @pytest.mark.costly
 def test_tasks_that_cannot_be_judged_are_named_in_order(best):
-    wrong = replace(TASK, task_id="wrong", canonical_solution="    return n\n")
-    idle = replace(TASK, task_id="idle", test="def check(candidate):\n    candidate(1)\n")
     calls = replace(
         TASK,
         task_id="takes a function",
         canonical_solution="    return n(4)\n",
         test="def check(candidate):\n    assert candidate(lambda n: 2 * n) == 8\n",
     )
-    problems = prove_tasks(best.sandbox, [TASK, wrong, idle, calls, TASK])
+    problems = prove_tasks(best.sandbox, [TASK, WRONG, IDLE, calls, TASK])
     assert [p.task_id for p in problems] == ["wrong", "idle", "takes a function"]
     assert problems[0].problem == (
         "its reference solution does not pass: fail, wrong answer (call 1)"
     )
     assert problems[1].problem == "a function that returns nothing passes its tests"
     assert "exception TypeError" in problems[2].problem
-
-
-WRONG = replace(TASK, task_id="wrong", canonical_solution="    return n\n")
-IDLE = replace(TASK, task_id="idle", test="def check(candidate):\n    candidate(1)\n")
 
 
 @pytest.fixture
@@ -608,21 +604,17 @@ def _root(folder, groups, limits):
         ("0::/\n", {"memory.max": str(96 * MIB)}, 96),
         ("4:memory:/x\n1:cpu:/x\n", {"memory/x/memory.limit_in_bytes": str(20 * MIB)}, 20),
         ("4:cpu,memory:/of/the/host\n", {"memory/memory.limit_in_bytes": str(20 * MIB)}, 20),
+        ("0::/a\n", {"a/memory.max": "max"}, None),
+        ("0::/a\n", {}, None),
+        ("4:memory:/x\n", {"memory/x/memory.limit_in_bytes": str(2**63 - 4096)}, None),
     ],
-    ids=["group", "above", "the least", "container", "first version", "container, first version"],
-)
-def test_the_limit_of_a_control_group_is_found(groups, limits, expected, tmp_path):
-    assert memory_ceiling(_root(tmp_path, groups, limits)) == expected * MIB
-
-
-@pytest.mark.parametrize(
-    ("groups", "limits"),
-    [
-        ("0::/a\n", {"a/memory.max": "max"}),
-        ("0::/a\n", {}),
-        ("4:memory:/x\n", {"memory/x/memory.limit_in_bytes": str(2**63 - 4096)}),
+    ids=[
+        *("group", "above", "the least", "container", "first version", "container, first version"),
+        *("no limit", "nothing in sight", "no limit, first version"),
     ],
-    ids=["no limit", "nothing in sight", "no limit, first version"],
 )
-def test_without_a_limit_the_machine_is_what_there_is(groups, limits, tmp_path):
-    assert memory_ceiling(_root(tmp_path, groups, limits)) == MACHINE
+def test_memory_is_the_limit_of_a_control_group_or_the_machine_s(
+    groups, limits, expected, tmp_path
+):
+    found = memory_ceiling(_root(tmp_path, groups, limits))
+    assert found == (MACHINE if expected is None else expected * MIB)

@@ -47,13 +47,10 @@ def test_a_file_that_another_package_cannot_read_is_named(tmp_path):
 # --- Tasks ----------------------------------------------------------------------------------------
 
 QUESTION = {
-    "question": "What do plants take from the air?",
-    "distractor3": "helium",
-    "distractor1": "oxygen",
-    "distractor2": "soil",
-    "correct_answer": "carbon dioxide",
+    "question": "What do plants take from the air?", "distractor3": "helium",
+    "distractor1": "oxygen", "distractor2": "soil", "correct_answer": "carbon dioxide",
     "support": "",
-}
+}  # fmt: skip
 PROGRAM = {
     "task_id": "Toy/0",
     "prompt": "def one():\n",
@@ -196,20 +193,17 @@ def test_an_id_that_is_taken_is_refused_whatever_its_case(tmp_path, second):
     assert f"line 2, field task_id: {second!r} is already the id on line 1" in said
 
 
-def test_an_id_too_long_for_a_file_name_is_refused(tmp_path):
-    path = write_lines(tmp_path / "t.jsonl", PROGRAM | {"task_id": "x" * 81})
-    assert "field task_id" in refusal(read_humaneval, path)
-
-
-@pytest.mark.parametrize("name", ["two words", "class", "1st"])
-def test_an_entry_point_that_names_no_function_is_refused(tmp_path, name):
-    path = write_lines(tmp_path / "t.jsonl", PROGRAM | {"entry_point": name})
-    assert "field entry_point" in refusal(read_humaneval, path)
-
-
-def test_a_test_without_check_is_refused(tmp_path):
-    path = write_lines(tmp_path / "t.jsonl", PROGRAM | {"test": "assert one() == 1"})
-    assert "field test" in refusal(read_humaneval, path)
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("task_id", "x" * 81),  # too long for the name of a file
+        *(("entry_point", name) for name in ("two words", "class", "1st")),
+        ("test", "assert one() == 1"),  # no `check`
+    ],
+)
+def test_a_field_that_cannot_be_used_is_refused_by_its_name(tmp_path, field, value):
+    path = write_lines(tmp_path / "t.jsonl", PROGRAM | {field: value})
+    assert f"field {field}" in refusal(read_humaneval, path)
 
 
 @pytest.mark.parametrize("name", ["absent.jsonl", "."])

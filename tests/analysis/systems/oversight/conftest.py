@@ -5,15 +5,7 @@ import pytest
 from tutorsim.analysis.systems.system_view import SystemRun
 from tutorsim.kernel.flow_and_drivers import drive, scripted
 from tutorsim.kernel.system import Asking, Chance
-from tutorsim.records import Provenance, RunRecord
-from tutorsim.records.oversight import (
-    Judgment,
-    Labels,
-    LeadLabels,
-    Message,
-    OversightRecord,
-    StressTest,
-)
+from tutorsim.records import Provenance, RunRecord, oversight
 from tutorsim.systems.oversight import OVERSIGHT
 from tutorsim.systems.oversight.conditions_as_acts_and_study_file import CONDITIONS, Study
 from tutorsim.systems.oversight.item_flow_and_oversight_study import OversightStudy, builtin_items
@@ -21,12 +13,12 @@ from tutorsim.systems.oversight.scripted_replies import recognise
 
 
 def labels(pair):
-    return None if pair is None else Labels(mistake=pair[0], guidance=pair[1])
+    return None if pair is None else oversight.Labels(mistake=pair[0], guidance=pair[1])
 
 
 def answer(pair, confidence):
     sure = None if pair is None else confidence
-    return LeadLabels(agent="lead", raw="", labels=labels(pair), confidence=sure)
+    return oversight.LeadLabels(agent="lead", raw="", labels=labels(pair), confidence=sure)
 
 
 def debated(
@@ -46,7 +38,7 @@ def debated(
     said = {"permissive": permissive, "strict": strict}
     outcome, actual = labels(lead), labels(gold)
     assert actual is not None
-    return OversightRecord(
+    return oversight.OversightRecord(
         episode_id=f"mrbench.{name}.none.{condition}",
         benchmark="mrbench",
         task_id=name,
@@ -56,13 +48,13 @@ def debated(
         gold=actual,
         quick=None if quick is None else answer(*quick),
         messages=tuple(
-            Message(
+            oversight.Message(
                 agent=agent, raw="", act=act, turn=turn, thesis="", evidence="", labels=labels(pair)
             )
             for turn, act in ((1, "opening"), (5, "closing"))
             for agent, pair in said.items()
         ),
-        judge=Judgment(
+        judge=oversight.Judgment(
             agent="judge",
             raw="",
             first_shown="strict",
@@ -70,7 +62,9 @@ def debated(
             labels=labels(judge),
             confidence=None if judge is None else sure[0],
         ),
-        stress=StressTest(agent="stress", raw="", weakness="", severity=1, labels=labels(stress)),
+        stress=oversight.StressTest(
+            agent="stress", raw="", weakness="", severity=1, labels=labels(stress)
+        ),
         lead=answer(lead, sure[1]),
         label=outcome,
         unjudged=outcome is None,

@@ -485,11 +485,8 @@ def test_every_call_has_its_own_key():
 # --- Question sets in their published files -------------------------------------------------------
 
 GPQA_HEAD = [
-    "Question",
-    "Correct Answer",
-    *(f"Incorrect Answer {n}" for n in (1, 2, 3)),
-    "Record ID",
-]
+    "Question", "Correct Answer", *(f"Incorrect Answer {n}" for n in (1, 2, 3)), "Record ID",
+]  # fmt: skip
 
 
 def write_csv(path, rows):

@@ -112,11 +112,6 @@ def test_deciding_votes_are_asked_again_and_recounted(recorded, shell, tmp_path)
     assert told
 
 
-def test_commands_that_do_not_apply_say_so(recorded, shell, tmp_path):
-    for command in (("diverge", tmp_path / "log"), ("branch", tmp_path / "log", "--plan")):
-        shell(*command).fails(2, "'debate'")
-
-
 @pytest.mark.costly
 def test_the_bundled_recording_is_small_and_verifies(shell):
     folder = bundled_recording("debate")

@@ -115,14 +115,6 @@ def test_show_tells_thoughts_and_scores(log, shell):
     assert "Judge" in duel.out
 
 
-@pytest.mark.parametrize("command", ["diverge", "branch"])
-def test_commands_without_meaning_are_refused(log, shell, command):
-    options = {"diverge": ("--rule", "approval"), "branch": ("--rule", "approval", "--plan")}[
-        command
-    ]
-    shell(command, log, *options).fails(2, "'group'")
-
-
 def test_a_study_with_a_person_cannot_run_by_itself(shell, tmp_path, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
     folder = ("--log-dir", tmp_path / "log", "--cassette-dir", tmp_path / "rec")

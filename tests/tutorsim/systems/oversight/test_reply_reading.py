@@ -52,11 +52,8 @@ def test_the_strict_reading_forgives_nothing_and_the_lenient_one_takes_the_last_
 
 
 GOOD = {
-    "mistake_identified": True,
-    "guidance_quality": 2,
-    "confidence": 0.8,
-    "reasoning": "It asks.",
-}
+    "mistake_identified": True, "guidance_quality": 2, "confidence": 0.8, "reasoning": "It asks.",
+}  # fmt: skip
 
 
 def answer(**changed):

@@ -65,15 +65,6 @@ def test_a_tie_adds_two_stages_for_all_roles(first_turn):
     assert [ballot.voter for ballot in turn.tie_round.ballots] == list(DEFAULT_ROLES)
 
 
-def test_a_tie_that_resolves(first_turn):
-    tie = votes("tie_vote", V, S, V, V)
-    turn, _ = first_turn("simple", votes("vote_final", S, S, V, V) | tie)
-    assert (turn.decision.winner, turn.decision.decided_by) == (V, "tie_round")
-    assert turn.decision.tallies == {S: 2, M: 0, V: 2, C: 0}
-    assert turn.decision.steps[1].tallies == {S: 1, V: 3}
-    assert turn.delivered == f"revise «{V}»"
-
-
 def test_a_tie_that_holds_goes_to_a_non_default_order(first_turn):
     tie = votes("tie_vote", S, C, S, C)
     turn, _ = first_turn(
@@ -84,42 +75,35 @@ def test_a_tie_that_holds_goes_to_a_non_default_order(first_turn):
     assert turn.delivered == f"revise «{C}»"
 
 
-def test_a_tie_that_narrows_from_four_to_two_falls_back_among_the_two(first_turn):
-    tie = votes("tie_vote", C, V, C, V)
-    turn, _ = first_turn("simple", votes("vote_final", S, M, V, C) | tie)
-    assert turn.decision.tied_in_vote == DEFAULT_ROLES
-    assert turn.decision.tied_set == turn.decision.undecided == (V, C)
-    assert (turn.decision.winner, turn.decision.decided_by) == (V, "fallback")
+UP, DOWN, TURNED = f"{S},{M},{V},{C}", f"{C},{V},{M},{S}", f"{M},{S},{V},{C}"
+HALF, OTHER = f"{S}=13,{M}=12,{V}=0,{C}=0", f"{S}=12,{M}=13,{V}=0,{C}=0"
 
 
-def test_ranked_ties_count_again_among_the_tied(first_turn):
-    # Final: s 3+0+3+0 = 6, m 2+1+2+1 = 6, v 1+2+1+2 = 6, c 0+3+0+3 = 6.
-    up, down = f"{S},{M},{V},{C}", f"{C},{V},{M},{S}"
-    # Tie: s 3+3+0+0 = 6, m 2+2+3+2 = 9, v 1+0+2+3 = 6, c 0+1+1+1 = 3.
-    tie = votes("tie_vote", up, f"{S},{M},{C},{V}", f"{M},{V},{C},{S}", f"{V},{M},{C},{S}")
-    turn, _ = first_turn("ranked", votes("vote_final", up, down, up, down) | tie)
-    assert turn.decision.tallies == dict.fromkeys(DEFAULT_ROLES, 6)
-    assert turn.decision.steps[1].tallies == {S: 6, M: 9, V: 6, C: 3}
-    assert (turn.decision.winner, turn.decision.decided_by) == (M, "tie_round")
-
-
-def test_a_ranked_tie_of_two_gives_one_point_or_none(first_turn):
-    # Final: s 3+3+2+2 = 10, m 2+2+3+3 = 10, v 1+1+1+1 = 4, c 0.
-    one, two = f"{S},{M},{V},{C}", f"{M},{S},{V},{C}"
-    tie = votes("tie_vote", f"{S},{M}", f"{S},{M}", f"{S},{M}", f"{M},{S}")
-    turn, _ = first_turn("ranked", votes("vote_final", one, one, two, two) | tie)
-    assert turn.decision.steps[1].tallies == {S: 3, M: 1}
-    assert turn.tie_round.ballots[3].mass == {S: 0, M: 1}
-
-
-def test_a_cumulative_tie_spends_the_whole_budget_again(first_turn):
-    half = f"{S}=13,{M}=12,{V}=0,{C}=0"
-    other = f"{S}=12,{M}=13,{V}=0,{C}=0"
-    tie = votes("tie_vote", f"{S}=25,{M}=0", f"{S}=0,{M}=25", f"{S}=1,{M}=24", f"{S}=20,{M}=5")
-    turn, _ = first_turn("cumulative", votes("vote_final", half, other, half, other) | tie)
-    assert turn.decision.tallies == {S: 50, M: 50, V: 0, C: 0}
-    assert turn.decision.steps[1].tallies == {S: 46, M: 54}
-    assert turn.decision.winner == M
+@pytest.mark.parametrize(
+    ("condition", "final", "tie", "tallies", "again", "winner"),
+    [
+        ("simple", (S, S, V, V), (V, S, V, V), {S: 2, M: 0, V: 2, C: 0}, {S: 1, V: 3}, V),
+        # Final: s 3+0+3+0 = 6, m 2+1+2+1 = 6, v 1+2+1+2 = 6, c 0+3+0+3 = 6.
+        # Tie: s 3+3+0+0 = 6, m 2+2+3+2 = 9, v 1+0+2+3 = 6, c 0+1+1+1 = 3.
+        ("ranked", (UP, DOWN, UP, DOWN),
+         (UP, f"{S},{M},{C},{V}", f"{M},{V},{C},{S}", f"{V},{M},{C},{S}"),
+         dict.fromkeys(DEFAULT_ROLES, 6), {S: 6, M: 9, V: 6, C: 3}, M),
+        # Final: s 3+3+2+2 = 10, m 2+2+3+3 = 10, v 1+1+1+1 = 4, c 0. Of two: one point or none.
+        ("ranked", (UP, UP, TURNED, TURNED), (*[f"{S},{M}"] * 3, f"{M},{S}"),
+         {S: 10, M: 10, V: 4, C: 0}, {S: 3, M: 1}, S),
+        # The whole budget is spent again.
+        ("cumulative", (HALF, OTHER, HALF, OTHER),
+         (f"{S}=25,{M}=0", f"{S}=0,{M}=25", f"{S}=1,{M}=24", f"{S}=20,{M}=5"),
+         {S: 50, M: 50, V: 0, C: 0}, {S: 46, M: 54}, M),
+    ],
+)  # fmt: skip
+def test_a_tie_that_resolves(first_turn, condition, final, tie, tallies, again, winner):
+    turn, _ = first_turn(condition, votes("vote_final", *final) | votes("tie_vote", *tie))
+    assert (turn.decision.winner, turn.decision.decided_by) == (winner, "tie_round")
+    assert turn.decision.tallies == tallies
+    assert turn.decision.steps[1].tallies == again
+    assert set(turn.tie_round.ballots[3].mass) == set(again)
+    assert turn.delivered == f"revise «{winner}»"
 
 
 def test_approving_nobody_is_a_valid_ballot_without_mass(first_turn):
@@ -350,8 +334,6 @@ def test_an_empty_draft_is_asked_for_again_and_then_delivered_empty(make_scene, 
 
 # --- Labels in place of roles ---------------------------------------------------------------------
 
-S, M, V, C = DEFAULT_ROLES
-
 
 def order(scene, *, turn=1, stage="critique", reader=S, among=DEFAULT_ROLES):
     [labels] = scene.labels(among, turn=turn, stage=stage, readers=[reader]).values()
@@ -513,7 +495,6 @@ def test_a_note_read_once_is_written_as_by_replacing_each_mention(words, between
 # --- What each agent gets to read, seen in the calls of whole episodes ----------------------------
 
 CODE = {"benchmarks": {"humaneval": {"tasks": "programs.jsonl", "limit": 1}}}
-S, M, V, C = DEFAULT_ROLES
 
 
 @pytest.mark.parametrize("settings", [{}, CODE])

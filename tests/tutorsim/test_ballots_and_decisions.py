@@ -61,11 +61,8 @@ def test_labels_are_resolved_to_the_roles_behind_them():
     labels = {"A": "motivation", "B": "scaffolding", "C": "misconception"}
     assert resolve("B", labels) == "scaffolding"
     assert resolve(("C", "A", "B"), labels) == ("misconception", "motivation", "scaffolding")
-    assert resolve({"A": 20, "B": 5, "C": 0}, labels) == {
-        "motivation": 20,
-        "scaffolding": 5,
-        "misconception": 0,
-    }
+    values = resolve({"A": 20, "B": 5, "C": 0}, labels)
+    assert values == {"motivation": 20, "scaffolding": 5, "misconception": 0}
     read = read_ballot("C=15,A=10|B=0", ("A", "B", "C"), form="rich")
     assert resolve(read, labels) == RichBallot(
         points={"misconception": 15, "motivation": 10, "scaffolding": 0},
@@ -497,10 +494,8 @@ def test_a_tie_round_that_resolves_decides():
     tie = cast("simple", V, V, S, V, among=(S, V))  # v 3, s 1
     decision = decide(final, DEFAULT_ROLES, order=DEFAULT_ROLES, tie_round=tie)
     assert (decision.winner, decision.decided_by, decision.tied_set) == (V, "tie_round", (S, V))
-    assert [(step.step, step.remaining) for step in decision.steps] == [
-        ("vote_final", (S, V)),
-        ("tie_vote", (V,)),
-    ]
+    values = [(step.step, step.remaining) for step in decision.steps]
+    assert values == [("vote_final", (S, V)), ("tie_vote", (V,))]
     assert decision.steps[1].tallies == {S: 1, V: 3}
     assert decision.tallies == {S: 2, M: 0, V: 2, C: 0}
 
@@ -514,11 +509,8 @@ def test_a_tie_that_narrows_from_four_to_two_falls_back_among_those_two():
     assert (decision.winner, decision.decided_by) == (V, "fallback")
     reverse = decide(final, DEFAULT_ROLES, order=(C, V, M, S), tie_round=tie)
     assert reverse.winner == C
-    assert reverse.steps[-1].model_dump() == {
-        "step": "fallback",
-        "tallies": None,
-        "remaining": (C,),
-    }
+    values = reverse.steps[-1].model_dump()
+    assert values == {"step": "fallback", "tallies": None, "remaining": (C,)}
 
 
 def test_a_tie_that_holds_goes_to_the_order():
@@ -590,11 +582,8 @@ def test_the_order_of_candidates_changes_no_winner(candidates, named):
     ballots = cast("simple", *named)
     one = decide(ballots, DEFAULT_ROLES, order=DEFAULT_ROLES)
     other = decide(ballots, candidates, order=DEFAULT_ROLES)
-    assert (one.winner, one.tallies, set(one.tied_set)) == (
-        other.winner,
-        other.tallies,
-        set(other.tied_set),
-    )
+    values = (one.winner, one.tallies, set(one.tied_set))
+    assert values == (other.winner, other.tallies, set(other.tied_set))
 
 
 # --- Sums and ties --------------------------------------------------------------------------------

@@ -11,12 +11,8 @@ def test_the_vocabularies_are_those_of_the_log_format():
     assert vocabularies.BENCHMARKS == ("sciq", "humaneval")
     further = tuple(f"vote_as_{form}" for form in vocabularies.BALLOT_FORMATS)
     undecided = ("vote_held", "vote_opinion")
-    assert (
-        *("vote_initial", "vote_final"),
-        *further,
-        "tie_vote",
-        *undecided,
-    ) == vocabularies.VOTING_STAGES
+    values = (*("vote_initial", "vote_final"), *further, "tie_vote", *undecided)
+    assert values == vocabularies.VOTING_STAGES
     assert vocabularies.BALLOT_STATUSES == ("valid", "repaired", "abstained")
     assert vocabularies.DECIDED_BY == ("vote", "tie_round", "fallback")
     assert vocabularies.BLINDINGS == ("per_reader", "shared")
@@ -24,12 +20,8 @@ def test_the_vocabularies_are_those_of_the_log_format():
 
 
 def test_the_published_study_s_constants():
-    assert vocabularies.DEFAULT_ROLES == (
-        "scaffolding",
-        "misconception",
-        "motivation",
-        "metacognitive",
-    )
+    values = vocabularies.DEFAULT_ROLES
+    assert values == ("scaffolding", "misconception", "motivation", "metacognitive")
     assert vocabularies.CUMULATIVE_BUDGET == 25
 
 

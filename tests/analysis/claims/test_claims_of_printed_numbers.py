@@ -67,11 +67,8 @@ def test_the_ends_of_bounds_are_no_interval_of_a_count_before_them():
 def test_a_figure_from_print_is_not_said_to_come_from_the_run():
     rows = [["this run", "0.5", "0.41"], ["printed, 8B", "0.6", "–"]]
     cells = Cells("t", "T", ["source", "share", "published"], rows)
-    assert {c.printed: c.provenance for c in cells.claims("stand-in")} == {
-        "0.5": "stand-in",
-        "0.41": ELSEWHERE,
-        "0.6": ELSEWHERE,
-    }
+    values = {c.printed: c.provenance for c in cells.claims("stand-in")}
+    assert values == {"0.5": "stand-in", "0.41": ELSEWHERE, "0.6": ELSEWHERE}
 
 
 def test_a_number_in_a_head_is_a_claim():

@@ -167,10 +167,8 @@ def test_turns_before_a_branch_keep_the_logged_order():
         ]
         for turn in alone:
             winners.setdefault(turn.order, []).append(turn.decision.decided_by)
-    assert {order: by.count("fallback") > 3 for order, by in winners.items()} == {
-        logged: True,
-        changed: True,
-    }
+    values = {order: by.count("fallback") > 3 for order, by in winners.items()}
+    assert values == {logged: True, changed: True}
 
 
 @pytest.mark.costly

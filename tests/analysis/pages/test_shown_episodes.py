@@ -32,12 +32,8 @@ def test_what_is_worth_a_look_comes_first_with_its_reason():
         "it is c": lambda o: o.episode_id == "c",
     }
     shown = of("a", "b", "c", "d", telling=telling)
-    assert [(one.id, one.why) for one in shown] == [
-        ("c", "it is late; it is c"),
-        ("a", ""),
-        ("b", ""),
-        ("d", ""),
-    ]
+    values = [(one.id, one.why) for one in shown]
+    assert values == [("c", "it is late; it is c"), ("a", ""), ("b", ""), ("d", "")]
     assert [one.id for one in shown.told()] == ["c"]
 
 

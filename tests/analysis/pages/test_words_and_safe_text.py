@@ -37,14 +37,10 @@ def test_a_tie_has_several_tops_and_zeros_have_none():
 
 
 def test_short_names_stay_apart():
-    assert words.short_names(["motivation", "metacognitive"]) == {
-        "motivation": "moti",
-        "metacognitive": "meta",
-    }
-    assert words.short_names(["tutor one", "tutor two"]) == {
-        "tutor one": "tutor o",
-        "tutor two": "tutor t",
-    }
+    values = words.short_names(["motivation", "metacognitive"])
+    assert values == {"motivation": "moti", "metacognitive": "meta"}
+    values = words.short_names(["tutor one", "tutor two"])
+    assert values == {"tutor one": "tutor o", "tutor two": "tutor t"}
     assert words.short_names(["ab", "abc"]) == {"ab": "ab", "abc": "abc"}
 
 

@@ -30,13 +30,8 @@ def test_bias_and_correlation_are_those_counted_by_hand_and_by_scipy():
 
 def test_bands_hold_every_item_once_with_the_last_one_closed():
     found = beside_judge(gathered(PEOPLE, rubric=JUDGES, kind="answers", judged=JUDGED))
-    assert [(b.low, b.high, b.items) for b in found.bands] == [
-        (0.0, 0.2, 2),
-        (0.2, 0.4, 1),
-        (0.4, 0.6, 1),
-        (0.6, 0.8, 2),
-        (0.8, 1.0, 2),
-    ]
+    values = [(b.low, b.high, b.items) for b in found.bands]
+    assert values == [(0.0, 0.2, 2), (0.2, 0.4, 1), (0.4, 0.6, 1), (0.6, 0.8, 2), (0.8, 1.0, 2)]
     assert found.bands[0].judge == pytest.approx(0.05)
     assert found.bands[0].people == pytest.approx(0.125)
 

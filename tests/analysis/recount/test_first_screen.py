@@ -37,10 +37,8 @@ def test_every_rule_that_is_asked_is_answered_in_a_sentence_and_no_other(decided
             assert said[0].startswith("Simple voting: every turn was logged under it")
             continue
         name = f"{target.capitalize()} voting" if target in PROTOCOLS else f"The rule {target}"
-        assert [text.startswith(f"{name} surely keeps the winner of ") for text in said] == [
-            True,
-            False,
-        ]
+        values = [text.startswith(f"{name} surely keeps the winner of ") for text in said]
+        assert values == [True, False]
 
 
 def test_nothing_stays_sure_of_nothing(decided_and_tied):

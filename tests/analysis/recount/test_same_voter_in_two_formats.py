@@ -197,10 +197,8 @@ def test_two_runs_are_matched_on_what_their_voters_saw():
     second = panel_source(panel_episode(ranked), panel_episode(other, task="t2"))
     found = formats.format_invariance_across(first, second)
     assert isinstance(found, formats.FormatInvariance)
-    assert [(p.given, p.other, p.turns, counts(p.consistent)) for p in found.pairs] == [
-        ("simple", "ranked", 1, (2, 3)),
-        ("ranked", "simple", 1, (2, 3)),
-    ]
+    values = [(p.given, p.other, p.turns, counts(p.consistent)) for p in found.pairs]
+    assert values == [("simple", "ranked", 1, (2, 3)), ("ranked", "simple", 1, (2, 3))]
     assert found.askings == []
 
 

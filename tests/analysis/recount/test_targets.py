@@ -163,11 +163,8 @@ def test_a_tie_under_the_target_alone_stays_a_set_or_goes_to_the_order():
     stays, goes = by_reading["set"], by_reading["fallback"]
     assert stays["logged_winner"] == goes["logged_winner"] == M
     assert stays["tied_set"] == goes["tied_set"] == [S, M]
-    assert (stays["possible_winners"], stays["necessary_winner"], stays["point_winner"]) == (
-        [S, M],
-        None,
-        None,
-    )
+    values = (stays["possible_winners"], stays["necessary_winner"], stays["point_winner"])
+    assert values == ([S, M], None, None)
     assert (goes["possible_winners"], goes["necessary_winner"], goes["point_winner"]) == ([S], S, S)
 
 

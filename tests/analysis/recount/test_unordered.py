@@ -55,17 +55,11 @@ def test_under_the_own_rule_a_tie_stays_one(file):
     [row] = found.rules
     # turn 1 is a's; in turn 2 each may have won, and nobody did for certain
     assert (row.identified, row.widths, row.point_ties) == (1, {1: 1, 3: 1}, 1)
-    assert {name: (won.lower, won.point, won.upper) for name, won in row.wins.items()} == {
-        "a": (1, 1, 2),
-        "b": (0, 0, 1),
-        "c": (0, 0, 1),
-    }
+    values = {name: (won.lower, won.point, won.upper) for name, won in row.wins.items()}
+    assert values == {"a": (1, 1, 2), "b": (0, 0, 1), "c": (0, 0, 1)}
     [_, tied] = found.per_turn.iter_rows(named=True)
-    assert (tied["possible_winners"], tied["point_state"], tied["breakdown"]) == (
-        ["a", "b", "c"],
-        "tie",
-        0,
-    )
+    values = (tied["possible_winners"], tied["point_state"], tied["breakdown"])
+    assert values == (["a", "b", "c"], "tie", 0)
 
 
 def test_only_lots_break_ties(file):
@@ -73,11 +67,8 @@ def test_only_lots_break_ties(file):
     assert {row.policy for row in found.policies} == {"random", "random_no_tie_round"}
     row = next(row for row in found.policies if row.protocol is None and row.policy == "random")
     # turn 1 is a's; of turn 2 each has a third
-    assert {name: won.exact for name, won in row.wins.items()} == {
-        "a": "4/3",
-        "b": "1/3",
-        "c": "1/3",
-    }
+    values = {name: won.exact for name, won in row.wins.items()}
+    assert values == {"a": "4/3", "b": "1/3", "c": "1/3"}
     assert (row.changed.exact, row.compared) == ("0", 1)
 
 

@@ -86,10 +86,8 @@ def test_continuations_of_an_episode_belong_together(child):
 
 def test_turns_are_shared_up_to_the_one_where_the_path_was_left(child):
     _, one, two = child.episodes
-    assert branches.shared_turns(child.episodes) == {
-        (two.episode_id, 1): one.episode_id,
-        (two.episode_id, 2): one.episode_id,
-    }
+    values = branches.shared_turns(child.episodes)
+    assert values == {(two.episode_id, 1): one.episode_id, (two.episode_id, 2): one.episode_id}
     kept = branches.without_shared_turns(child.episodes)
     assert [[t.turn for t in e.turns] for e in kept] == [[1], [1, 2, 3], [3]]
 
@@ -120,19 +118,12 @@ def test_a_run_of_its_own_is_left_as_it_is():
 def test_a_shared_vote_is_counted_once(child):
     # simple: turn 1 of a and of b. ranked: turn 2 of b, and turn 3 of each draw.
     wins = {(row["protocol"], row["role"]): row["wins"] for row in _rows(winning_roles(child))}
-    assert {key: n for key, n in wins.items() if n} == {
-        ("simple", S): 2,
-        ("ranked", S): 1,
-        ("ranked", MI): 1,
-        ("ranked", ME): 1,
-    }
+    values = {key: n for key, n in wins.items() if n}
+    assert values == {("simple", S): 2, ("ranked", S): 1, ("ranked", MI): 1, ("ranked", ME): 1}
     found = recount(child, targets=("simple",), exempt=(0,))
     assert found.turns == 5
-    assert {row.protocol: row.turns for row in found.readings if row.reading == "standard"} == {
-        None: 5,
-        "simple": 2,
-        "ranked": 3,
-    }
+    values = {row.protocol: row.turns for row in found.readings if row.reading == "standard"}
+    assert values == {None: 5, "simple": 2, "ranked": 3}
 
 
 def test_a_vote_under_another_rule_has_no_shift_and_no_flip(child):
@@ -288,11 +279,8 @@ def test_a_branch_is_counted(child):
 
 def test_the_episodes_table_says_what_is_logged_and_what_a_draw(child):
     table = TABLES["episodes"].frame(child.episodes, child.run)
-    assert table.select("branch_turn", "continuation", "left").rows() == [
-        (None, None, None),
-        (2, 1, 2),
-        (2, 2, 2),
-    ]
+    rows = table.select("branch_turn", "continuation", "left").rows()
+    assert rows == [(None, None, None), (2, 1, 2), (2, 2, 2)]
 
 
 def _rows(frame):

@@ -31,16 +31,10 @@ def test_ballots_are_long_with_labels_as_shown_and_no_mass_for_abstentions(log):
     # First and final vote: 3 ballots of 4 candidates; tie round: 2 of 2.
     assert frame.height == 12 + 12 + 4
     final = frame.filter(stage="vote_final")
-    assert final.filter(voter=S).select("candidate", "mass", "label", "position").rows() == [
-        (S, 3, "D", 4),
-        (MI, 2, "C", 3),
-        (MO, 1, "B", 2),
-        (ME, 0, "A", 1),
-    ]
-    assert (
-        final.filter(voter=MO).select("mass", "ballot_status", "attempts").rows()
-        == [(None, "abstained", 2)] * 4
-    )
+    rows = final.filter(voter=S).select("candidate", "mass", "label", "position").rows()
+    assert rows == [(S, 3, "D", 4), (MI, 2, "C", 3), (MO, 1, "B", 2), (ME, 0, "A", 1)]
+    rows = final.filter(voter=MO).select("mass", "ballot_status", "attempts").rows()
+    assert rows == [(None, "abstained", 2)] * 4
     tie = frame.filter(stage="tie_vote").select("voter", "candidate", "mass").rows()
     assert tie == [(S, S, 0), (S, MI, 1), (MI, S, 0), (MI, MI, 1)]
 
@@ -91,12 +85,8 @@ def test_a_turn_says_how_it_was_decided_and_what_followed(log):
     [row] = tables.TABLES["turns"].frame(log, run_record()).rows(named=True)
     assert row["run_id"] == "made-up-bbbbbbbbbbbb" == tables.run_id(run_record())
     # S 5, MI 5 in the final vote; MI in the tie round. The attempt after it is unscored.
-    assert (row["protocol"], row["winner"], row["decided_by"], row["tie_round"]) == (
-        "ranked",
-        MI,
-        "tie_round",
-        True,
-    )
+    values = (row["protocol"], row["winner"], row["decided_by"], row["tie_round"])
+    assert values == ("ranked", MI, "tie_round", True)
     assert (row["tied_set"], row["undecided"], row["score"]) == ([S, MI], [MI], None)
     assert row["delivered"] == f"Think about {MI}."
 

@@ -107,10 +107,8 @@ def test_a_model_of_a_folder_is_opened_and_asked(small_model):
 
 
 def test_the_same_words_are_one_and_other_words_are_nought():
-    assert text_similarities([["Alpha, beta!", "beta alpha"], ["gamma", "delta x"]]) == [
-        pytest.approx(1),
-        0.0,
-    ]
+    values = text_similarities([["Alpha, beta!", "beta alpha"], ["gamma", "delta x"]])
+    assert values == [pytest.approx(1), 0.0]
 
 
 def test_a_shared_word_counts_by_its_rarity():
@@ -120,11 +118,8 @@ def test_a_shared_word_counts_by_its_rarity():
 
 
 def test_texts_without_words_are_left_out_and_one_text_has_no_similarity():
-    assert text_similarities([["words here", "", "!"], [], ["one", "one", ""]]) == [
-        None,
-        None,
-        pytest.approx(1),
-    ]
+    values = text_similarities([["words here", "", "!"], [], ["one", "one", ""]])
+    assert values == [None, None, pytest.approx(1)]
 
 
 def test_role_collapse_is_per_condition_of_first_and_of_revised_drafts():

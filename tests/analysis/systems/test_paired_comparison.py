@@ -125,10 +125,8 @@ def test_conditions_are_paired_within_a_benchmark():
     head = RunRecord(provenance=Provenance(kind="stand-in", name="x"))
     found = compared(SystemRun("run", head, tuple(lines)))
     [table] = found.sections[0].tables
-    assert table.data.select("benchmark", "pairs", "difference").rows() == [
-        ("one", 2, 1.0),
-        ("two", 2, 0.0),
-    ]
+    rows = table.data.select("benchmark", "pairs", "difference").rows()
+    assert rows == [("one", 2, 1.0), ("two", 2, 0.0)]
 
 
 def test_without_a_baseline_every_two_conditions_are_compared():

@@ -61,10 +61,8 @@ def test_the_first_screen_counts_them_and_a_table_names_their_stage(document_of)
     assert (answer.headline, answer.section) == ("not 3 of 4 replies", section.id)
     assert "3 were taken as they are" in answer.detail
     [table] = section.tables
-    assert table.data.rows() == [
-        ("greet", "cut off at max_tokens", 2, 2),
-        ("greet", "refused", 1, 1),
-    ]
+    rows = table.data.rows()
+    assert rows == [("greet", "cut off at max_tokens", 2, 2), ("greet", "refused", 1, 1)]
 
 
 def test_a_reply_without_text_is_told_though_it_ended_as_usual(document_of):

@@ -197,10 +197,7 @@ def test_claims_of_a_command_hold_and_an_altered_one_is_named(
     check = ("verify", built.folder, "--claims", claims)
     beside = ("--beside", built.folder) if two else ()
     held = shell(*check, *beside)
-    assert (held.code, f"{len(found):,} of {len(found):,} claims hold" in held.out) == (
-        0,
-        True,
-    )
+    assert (held.code, f"{len(found):,} of {len(found):,} claims hold" in held.out) == (0, True)
     if two:
         assert "--beside RUN" in shell(*check).err
     change(claims, found[-1]["id"], value=-99)

@@ -248,10 +248,8 @@ def test_ratings_by_people_are_called_so_and_never_one_figure_with_a_scripts(fol
     folder.join(second, options=("--scripted",))
     found = folder.found()
     assert found["by"] == ["people", "script"]
-    assert [(one["by"], one["raters"]) for one in found["agreement"]] == [
-        ("people", 1),
-        ("script", 1),
-    ]
+    values = [(one["by"], one["raters"]) for one in found["agreement"]]
+    assert values == [("people", 1), ("script", 1)]
 
 
 def test_nothing_but_the_ratings_file_changes_and_runs_without_have_no_such_section(folder):
@@ -342,10 +340,8 @@ def test_success_by_people_is_exact_where_they_rated_every_answer(folder, rateab
             open_ = e.success and e.attempts[-1].turn < rateable.run.panel.max_turns
             low += wins
             high += wins or bool(open_)
-        assert (row["success"]["low"], row["success"]["high"]) == (
-            low / len(group),
-            high / len(group),
-        )
+        values = (row["success"]["low"], row["success"]["high"])
+        assert values == (low / len(group), high / len(group))
         assert row["rated"] == row["answers"]
 
 

@@ -199,10 +199,8 @@ def test_a_missing_price_is_shown_as_unknown(shell, built, tmp_path):
     table = tmp_path / "prices.toml"
     table.write_text('as_of = "2026-01-01"\n[models.other]\ninput = 1\noutput = 1\n')
     last = shell("summary", built.folder, "--full", "--prices", table).out.splitlines()
-    assert [line.split()[-1] for line in last if line.startswith("claude-")] == [
-        "unknown",
-        "unknown",
-    ]
+    values = [line.split()[-1] for line in last if line.startswith("claude-")]
+    assert values == ["unknown", "unknown"]
 
 
 def test_output_goes_to_a_file_by_its_ending(shell, built, tmp_path):

@@ -68,11 +68,8 @@ def test_the_second_asking_adds_the_reminder_and_nothing_else():
     rounds, _ = play(ask([question("a")]), {"1/vote_final/a/1": "no", "1/vote_final/a/2": "ok"})
     first, second = rounds[0][0].request, rounds[1][0].request
     assert second.user == "user\n\nREMINDER"
-    assert (second.system, second.model, second.max_tokens) == (
-        first.system,
-        first.model,
-        first.max_tokens,
-    )
+    values = (second.system, second.model, second.max_tokens)
+    assert values == (first.system, first.model, first.max_tokens)
 
 
 @pytest.mark.parametrize(("first", "asked"), [("ok", 1), ("no", 2)])

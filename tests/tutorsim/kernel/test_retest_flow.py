@@ -82,10 +82,8 @@ def test_a_readable_reply_is_a_ballot_under_the_logged_labels():
 )
 def test_what_cannot_be_read_is_asked_once_more_then_repaired_or_abstained(form, second, status):
     calls, ballot = said(form, "no ballot", second, repeats=2)
-    assert [str(call.key) for call in calls] == [
-        "2/vote_final/motivation/1/r02",
-        "2/vote_final/motivation/2/r02",
-    ]
+    values = [str(call.key) for call in calls]
+    assert values == ["2/vote_final/motivation/1/r02", "2/vote_final/motivation/2/r02"]
     assert calls[1].request.user == "user\n\nREMINDER"
     assert (ballot.ballot_status, ballot.attempts) == (status, 2)
     assert (ballot.raw_first, ballot.raw) == ("no ballot", second)
@@ -101,12 +99,8 @@ def test_a_reply_that_was_cut_off_is_asked_for_again_as_the_study_does():
 def test_a_rich_ballot_counts_as_the_logged_one_did():
     _, ballot = said("rich", "B=10,A=8|C=4,D=3", counted_as="approval")
     assert (ballot.protocol, ballot.counted_as) == ("rich", "approval")
-    assert ballot.mass == {
-        "scaffolding": 1,
-        "misconception": 0,
-        "motivation": 1,
-        "metacognitive": 0,
-    }
+    values = ballot.mass
+    assert values == {"scaffolding": 1, "misconception": 0, "motivation": 1, "metacognitive": 0}
 
 
 # --- What is asked -------------------------------------------------------------------------
@@ -239,10 +233,8 @@ def test_a_repeat_counts_where_every_voter_answered_and_failures_are_named(playe
     key = "1/vote_final/motivation/1/r02"
     found, _ = failing(record, bodies, key)
     first, final = found.votes
-    assert [(vote.turn, vote.stage) for vote in found.votes] == [
-        (1, "vote_initial"),
-        (1, "vote_final"),
-    ]
+    values = [(vote.turn, vote.stage) for vote in found.votes]
+    assert values == [(1, "vote_initial"), (1, "vote_final")]
     assert (len(first.repeats), first.failures) == (3, ())
     assert (len(final.repeats), final.failures) == (2, (Failure(key=key, error="HTTP 500."),))
     assert [b.voter for b in final.repeats[0]] == [b.voter for b in record.turns[0].ballots_final]

@@ -316,10 +316,8 @@ def test_a_recording_made_before_there_were_some_words_is_of_the_study_that_does
 
 
 def test_the_criterion_is_the_study_s_or_the_catalog_s(make_study):
-    assert (
-        make_study().study.criterion(load_panel_catalog())
-        == load_panel_catalog().prompts["vote_criterion"]
-    )
+    values = make_study().study.criterion(load_panel_catalog())
+    assert values == load_panel_catalog().prompts["vote_criterion"]
     assert make_study(vote_criterion="Which?").study.criterion(load_panel_catalog()) == "Which?"
     assert make_study(vote_criterion="Which?").settings().vote_criterion == "Which?"
 

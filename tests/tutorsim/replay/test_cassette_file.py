@@ -262,10 +262,8 @@ def test_a_compressed_cassette_has_the_digest_of_its_text(tmp_path):
 
 def test_names_of_cassettes_are_told_from_others():
     names = ["manifest.json", "sciq.a.p.simple.json", "sciq.b.p.simple.json.zst", "x.json.zst"]
-    assert list(cassette_file.cassette_files(names)) == [
-        ("sciq.a.p.simple", "text"),
-        ("sciq.b.p.simple", "compressed"),
-    ]
+    values = list(cassette_file.cassette_files(names))
+    assert values == [("sciq.a.p.simple", "text"), ("sciq.b.p.simple", "compressed")]
 
 
 FRAME = cassette_file.compressed(TEXT)

@@ -83,11 +83,8 @@ def test_nothing_but_allowed_headers_and_no_credential_is_written(
         assert b"secret" not in data
         assert server.url.encode() not in data
     entry = json.loads(cassette[f"{EPISODE}.json"])["interactions"][0]
-    assert [*entry["request"]["headers"]] == [
-        "content-type",
-        "anthropic-version",
-        "x-tutorsim-call",
-    ]
+    values = [*entry["request"]["headers"]]
+    assert values == ["content-type", "anthropic-version", "x-tutorsim-call"]
     assert entry["response"]["headers"] == {"content-type": ["application/json"]}
     assert entry["request"]["uri"] == "https://api.anthropic.com/v1/messages"
 

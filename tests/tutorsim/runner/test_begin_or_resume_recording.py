@@ -35,11 +35,8 @@ def test_a_session_is_gone_on_with_and_remembers_its_days_and_packages(write_gri
     assert second.packages == {"tutorsim": "0.0.1"}
     for _ in range(2):  # a file that somebody removed meanwhile is gone already
         second.finish()
-    assert sorted(one.name for one in folder.iterdir()) == [
-        "study.toml",
-        "tasks.sciq.jsonl",
-        "wordings.toml",
-    ]
+    names = sorted(one.name for one in folder.iterdir())
+    assert names == ["study.toml", "tasks.sciq.jsonl", "wordings.toml"]
 
 
 def test_a_folder_in_which_nothing_was_recorded_takes_another_study(write_grid, folder):

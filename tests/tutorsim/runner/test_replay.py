@@ -280,11 +280,8 @@ def test_a_replay_goes_over_its_own_log_and_leaves_nothing_else(replayed, record
     first, into = replayed()
     second, _ = replayed()
     assert first.code == second.code == 0
-    assert sorted(path.name for path in into.iterdir()) == [
-        "episodes.jsonl",
-        "run.json",
-        "timings.jsonl",
-    ]
+    names = sorted(path.name for path in into.iterdir())
+    assert names == ["episodes.jsonl", "run.json", "timings.jsonl"]
 
 
 def test_one_episode_can_be_replayed_alone(recorded):

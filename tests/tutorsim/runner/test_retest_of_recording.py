@@ -97,10 +97,8 @@ def test_every_answer_is_a_ballot_beside_the_logged_one(endpoint, recorded, shel
                 ]
                 assert {b.ballot_status for b in again} == {"valid"}
     cassette = read_cassette(recorded.cassettes / "retest", EPISODES[0])
-    assert list(cassette.interactions)[3:5] == [
-        "1/vote_initial/metacognitive/1/r01",
-        "1/vote_initial/scaffolding/1/r02",
-    ]
+    values = list(cassette.interactions)[3:5]
+    assert values == ["1/vote_initial/metacognitive/1/r01", "1/vote_initial/scaffolding/1/r02"]
 
 
 @pytest.mark.costly

@@ -140,10 +140,8 @@ def test_another_reading_of_ballots_is_drift_of_the_retest(retested, shell, monk
     said = shell("verify", retested, "--json")
     assert said.code == 3  # what could be read then is now asked for a second time
     findings = json.loads(said.out)["findings"]
-    assert {finding["episode_id"] for finding in findings} == {
-        f"{EPISODE} (retest)",
-        f"{EPISODE.replace('ice', 'moon')} (retest)",
-    }
+    values = {finding["episode_id"] for finding in findings}
+    assert values == {f"{EPISODE} (retest)", f"{EPISODE.replace('ice', 'moon')} (retest)"}
 
 
 def test_a_retest_that_leads_elsewhere_is_refused(retested, shell, tmp_path):

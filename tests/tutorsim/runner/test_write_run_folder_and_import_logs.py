@@ -38,11 +38,8 @@ def test_a_log_has_its_names_only_when_it_is_whole(logged, tmp_path):
     begun(tmp_path, lines[0])
     assert list(tmp_path.iterdir()) == []
     written(tmp_path, run, lines)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "episodes.jsonl",
-        "run.json",
-        "timings.jsonl",
-    ]
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["episodes.jsonl", "run.json", "timings.jsonl"]
     assert read_run(tmp_path) == run
     assert len(list(read_episodes(tmp_path))) == len(lines)
     check_log_folder(tmp_path, run.study_digest)

@@ -56,11 +56,8 @@ def test_a_reply_is_a_message_of_the_api():
     response = post(Endpoint(seed=1), body(model="any-name"))
     message = json.loads(response.body)
     assert response.status == 200
-    assert (message["type"], message["role"], message["model"]) == (
-        "message",
-        "assistant",
-        "any-name",
-    )
+    values = (message["type"], message["role"], message["model"])
+    assert values == ("message", "assistant", "any-name")
     reply = Reply.from_body(message)
     assert (reply.stop_reason, reply.text in set("ABCD")) == ("end_turn", True)
     assert reply.output_tokens == 1

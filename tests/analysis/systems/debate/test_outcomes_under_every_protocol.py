@@ -116,11 +116,8 @@ def test_changed_settings_are_what_a_live_debate_with_them_says():
             for rule in (*PROTOCOLS, *CONSENSUS_RULES):
                 live = play(make_context(rule, agents=4, max_turns=4, **change), replies.of(rule))
                 told = Debate(full).recounted(rule, Changes(**change))
-                assert (told.certainty, told.turn, told.answers) == (
-                    "exact",
-                    live.turns_taken,
-                    (live.answer,),
-                )
+                values = (told.certainty, told.turn, told.answers)
+                assert values == ("exact", live.turns_taken, (live.answer,))
 
 
 CHANGES = (

@@ -62,12 +62,8 @@ def rows_of(table):
 
 def test_a_summary_has_the_parts_of_a_run(bundled):
     made = document(bundled, True)
-    assert [section.id for section in made.sections] == [
-        "performance",
-        "turns",
-        "cost",
-        "protocols",
-    ]
+    names = [section.id for section in made.sections]
+    assert names == ["performance", "turns", "cost", "protocols"]
     rows = rows_of(tables_of(made)["performance"])
     assert len(rows) == 3 * 7
     assert {row["n"] for row in rows} == {6, 2}
@@ -311,10 +307,8 @@ def test_a_recount_shows_every_condition_under_every_combination():
         "Recorded as full, with vote_from = 3, undecided = none",
         "Recorded as simple, with vote_from = 3, undecided = none",
     ]
-    assert [section.id for section in made.sections[:2]] == [
-        "full:vote_from=1,undecided=none",
-        "simple:vote_from=1,undecided=none",
-    ]
+    names = [section.id for section in made.sections[:2]]
+    assert names == ["full:vote_from=1,undecided=none", "simple:vote_from=1,undecided=none"]
     exact = rows_of(made.sections[0].tables[0])
     assert "open" not in exact[0]  # every line of a full recording is exact
     assert "open" in rows_of(made.sections[1].tables[0])[0]

@@ -130,10 +130,8 @@ def test_coders_agree_over_the_messages_that_both_gave_a_category(lessons):
     made = agreement(of([lesson.model_copy(update={"codes": codes}), uncoded]))
     assert f"{len(said) - 4} messages that a coder" in made.caption
     # By chance 3/16 of twelve categories: (1/2 - 3/16) / (1 - 3/16).
-    assert made.data.rows() == [
-        ("twelve", 4, 0.5, pytest.approx(5 / 13)),
-        ("two areas", 4, 1.0, 1.0),
-    ]
+    rows = made.data.rows()
+    assert rows == [("twelve", 4, 0.5, pytest.approx(5 / 13)), ("two areas", 4, 1.0, 1.0)]
 
 
 def test_the_one_who_writes_most_is_named_wherever_their_row_stands():

@@ -72,11 +72,8 @@ def test_phase_shares_sum_to_one():
 
 
 def test_a_phase_without_an_act_has_no_shares():
-    assert talk.phase_shares(LESSON[:3], "tom") == [
-        None,
-        {"guiding": 0, "questioning": 1, "affective": 0, "other": 0},
-        None,
-    ]
+    values = talk.phase_shares(LESSON[:3], "tom")
+    assert values == [None, {"guiding": 0, "questioning": 1, "affective": 0, "other": 0}, None]
 
 
 def test_rolling_task_share():

@@ -25,10 +25,8 @@ def test_brier_and_calibration_are_of_both_labels():
     records = [right, wrong, unjudged]
     assert brier(records) == pytest.approx((0.1**2 + 0.6**2) / 2)
     bins = calibration(records)
-    assert [(b.low, b.items, b.stated, b.right) for b in bins] == [
-        (0.6, 1, 0.6, 0.0),
-        (0.8, 1, 0.9, 1.0),
-    ]
+    values = [(b.low, b.items, b.stated, b.right) for b in bins]
+    assert values == [(0.6, 1, 0.6, 0.0), (0.8, 1, 0.9, 1.0)]
     assert brier([]) is None
     assert calibration([unjudged]) == []
 

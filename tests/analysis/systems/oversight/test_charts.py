@@ -83,11 +83,8 @@ def test_dots_of_confidence_are_every_item_that_states_one(evidence):
 
 def test_ranges_of_rules_stand_below_what_was_delivered():
     figure = charts.rules(audited("single"))
-    assert figure.data["rule"].unique(maintain_order=True).to_list() == [
-        "(delivered)",
-        "ranked",
-        "instant runoff",
-    ]
+    names = figure.data["rule"].unique(maintain_order=True).to_list()
+    assert names == ["(delivered)", "ranked", "instant runoff"]
     delivered = figure.data.row(0, named=True)
     assert delivered["outcome"] == "no guidance"
     assert (delivered["least"], delivered["most"]) == (0.5, 0.5)

@@ -69,10 +69,8 @@ def test_a_run_that_audits_nothing_has_no_section_of_an_audit(report):
 def test_trivial_baselines_stand_below_the_conditions(report):
     names = tables(report)["scores"]["condition"].to_list()
     assert names[: len(CONDITIONS)] == list(CONDITIONS)
-    assert names[len(CONDITIONS) :] == [
-        "always yes (mistake = 1)",
-        "always effective (guidance = 2)",
-    ]
+    values = names[len(CONDITIONS) :]
+    assert values == ["always yes (mistake = 1)", "always effective (guidance = 2)"]
 
 
 def test_an_accuracy_below_a_trivial_baseline_is_said_where_it_stands(played):

@@ -26,11 +26,8 @@ def test_contrasts_pair_task_and_persona_and_correct_over_the_family():
     ]
     lone = panel_episode(condition="simple", task="t9", scores=(0.1, 0.7))
     first, second, third = contrasts_of(panel_source(*episodes, lone), ["final_score"])
-    assert [(c.first, c.second) for c in (first, second, third)] == [
-        ("approval", "simple"),
-        ("approval", "ranked"),
-        ("simple", "ranked"),
-    ]
+    values = [(c.first, c.second) for c in (first, second, third)]
+    assert values == [("approval", "simple"), ("approval", "ranked"), ("simple", "ranked")]
     # Six differences above 0: two of 64 sign patterns are as large. Three tests in the family.
     # Twice 0.1, 0.2, 0.3: sd sqrt(0.04 / 5) over six tasks.
     spread = pytest.approx((0.04 / 5) ** 0.5)
@@ -193,12 +190,8 @@ def test_runs_are_paired_on_their_place_in_the_grid():
     by_name = {row.outcome: row for row in found.outcomes}
     assert list(by_name) == ["final_score", "score_gain", "success", "turns"]
     row = by_name["final_score"]
-    assert (row.benchmark, row.condition, row.first_mean, row.second_mean) == (
-        "sciq",
-        "simple",
-        0.375,
-        0.5625,
-    )
+    values = (row.benchmark, row.condition, row.first_mean, row.second_mean)
+    assert values == ("sciq", "simple", 0.375, 0.5625)
     # 0.125 and 0.25; ++ and -- of four sign patterns.
     assert row.difference.value == 0.1875
     assert (row.test.difference, row.test.p_value, row.test.tasks) == (0.1875, 0.5, 2)

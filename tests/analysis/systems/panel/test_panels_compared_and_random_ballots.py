@@ -138,11 +138,8 @@ def test_a_panel_is_a_source_of_its_own_with_the_single_tutor_beside_it(source):
 def test_two_runs_are_paired_on_the_panel_too(source):
     found = compare_runs(source, source)
     assert found.pairs == 7
-    assert {row.condition for row in found.outcomes} == {
-        "simple.three",
-        "simple.copies",
-        "baseline",
-    }
+    values = {row.condition for row in found.outcomes}
+    assert values == {"simple.three", "simple.copies", "baseline"}
 
 
 @pytest.mark.costly

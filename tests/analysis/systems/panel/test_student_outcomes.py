@@ -72,17 +72,10 @@ def test_an_unscored_end_is_not_in_the_success_rate():
         panel_episode(task="a", persona="help_avoidant", scores=(0.1, None)),
     )
     first, second = successes(source)
-    assert (first.persona, first.successes, first.unscored, mean(first.rate)) == (
-        "novice",
-        1,
-        1,
-        0.5,
-    )
-    assert (second.persona, second.unscored, second.rate) == (
-        "help_avoidant",
-        1,
-        NotEstimable("no observations"),
-    )
+    values = (first.persona, first.successes, first.unscored, mean(first.rate))
+    assert values == ("novice", 1, 1, 0.5)
+    values = (second.persona, second.unscored, second.rate)
+    assert values == ("help_avoidant", 1, NotEstimable("no observations"))
 
 
 def test_success_by_condition_is_over_all_personas_and_leaves_out_what_is_not_known():

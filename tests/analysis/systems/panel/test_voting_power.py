@@ -75,12 +75,8 @@ def test_a_voter_is_dropped_from_the_tie_round_too(one_turn):
     )
     # The same two stay tied without anybody. Tie round S 1, MI 2: without MI or MO it is 1 : 1,
     # and the order says S. Without S or ME MI stays ahead.
-    assert [row[1:5] for row in pivotality(source).rows()] == [
-        (ME, 1, 0, 0),
-        (MI, 1, 1, 1),
-        (MO, 1, 1, 1),
-        (S, 1, 0, 0),
-    ]
+    values = [row[1:5] for row in pivotality(source).rows()]
+    assert values == [(ME, 1, 0, 0), (MI, 1, 1, 1), (MO, 1, 1, 1), (S, 1, 0, 0)]
 
 
 def test_a_ballot_that_breaks_the_final_tie_is_pivotal_for_certain(one_turn):

@@ -32,21 +32,11 @@ def test_rulings_that_are_none(reply):
 
 def test_a_thought_needs_words_and_an_action():
     whole = {"stimuli": ["M1"], "thought": " t ", "action": "speak", "corrects": True}
-    assert reading.read_thought(json.dumps(whole)) == (
-        ("M1",),
-        "t",
-        "speak",
-        True,
-    )
+    assert reading.read_thought(json.dumps(whole)) == (("M1",), "t", "speak", True)
     for change in ({"thought": ""}, {"action": "shout"}, {"thought": 5}):
         assert reading.read_thought(json.dumps(whole | change)) is None
     odd = whole | {"stimuli": "M1", "corrects": "yes"}
-    assert reading.read_thought(json.dumps(odd)) == (
-        (),
-        "t",
-        "speak",
-        False,
-    )
+    assert reading.read_thought(json.dumps(odd)) == ((), "t", "speak", False)
 
 
 @pytest.mark.parametrize("score", [0.9, 5.1, 3.55, "4", None, True, -1, 1e9, [4]])
@@ -72,11 +62,7 @@ def test_the_first_of_two_entries_for_one_agent_counts():
 
 
 def test_a_message_needs_a_text():
-    assert reading.read_said('{"message": "Hi", "to": "Bob"}') == (
-        "Hi",
-        ("Bob",),
-        False,
-    )
+    assert reading.read_said('{"message": "Hi", "to": "Bob"}') == ("Hi", ("Bob",), False)
     assert reading.read_said('{"message": " ", "to": []}') is None
     assert reading.read_said("Hi") is None
 

@@ -198,10 +198,8 @@ def test_each_critic_gets_one_to_three_challenges():
     expected = {"permissive": ("Why so?", "And then?"), "strict": ("Where?",)}
     assert reply_reading.read_challenges(text) == expected
     assert reply_reading.read_challenges("TO PERMISSIVE:\n1. Why so?") is None
-    assert reply_reading.salvage_challenges("TO PERMISSIVE:\n1. Why so?") == {
-        "permissive": ("Why so?",),
-        "strict": (),
-    }
+    values = reply_reading.salvage_challenges("TO PERMISSIVE:\n1. Why so?")
+    assert values == {"permissive": ("Why so?",), "strict": ()}
     assert reply_reading.read_challenges(text + "\n2. b\n3. c\n4. d") is None
 
 

@@ -572,10 +572,8 @@ def test_a_parent_with_ballots_in_the_rule_s_format_answers_for_free(branch):
     assert found.paid[0] == "1/student/student/1"
     assert turn.decision.winner == C
     assert turn.ballots_final == logged.ballots_as["ranked"]
-    assert turn.ballots_as == {
-        "approval": logged.ballots_as["approval"],
-        "simple": logged.ballots_final,
-    }
+    values = turn.ballots_as
+    assert values == {"approval": logged.ballots_as["approval"], "simple": logged.ballots_final}
     assert list(found.record.turns[1].ballots_as) == ["approval"]
 
 

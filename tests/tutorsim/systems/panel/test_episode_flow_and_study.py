@@ -107,11 +107,8 @@ def test_a_student_that_stays_silent_is_judged_on_nothing(make_scene, script):
 def test_the_record_names_its_cell_of_the_grid(make_scene, script):
     record = script().play(make_scene(repeats=2, max_turns=0, **CODE))
     assert record.episode_id == "humaneval.Set_2Fdouble.help_avoidant.simple.r01"
-    assert (record.benchmark, record.task_id, record.persona) == (
-        "humaneval",
-        "Set/double",
-        "help_avoidant",
-    )
+    values = (record.benchmark, record.task_id, record.persona)
+    assert values == ("humaneval", "Set/double", "help_avoidant")
     assert (record.condition, record.repeat) == ("simple", 1)
 
 

@@ -128,11 +128,8 @@ def test_a_malformed_ballot_is_asked_for_once_more_with_a_reminder(first_turn):
     assert (ballot.parsed, ballot.ballot_status, ballot.attempts) == (C, "valid", 2)
     assert ballot.raw_first == "I like B best"
     assert ballot.labels[ballot.raw] == C
-    assert played.keys[18:24] == [
-        *keys(["vote_final"]),
-        f"1/vote_final/{V}/2",
-        "1/student/student/1",
-    ]
+    values = played.keys[18:24]
+    assert values == [*keys(["vote_final"]), f"1/vote_final/{V}/2", "1/student/student/1"]
     first, second = (played.prompt(f"1/vote_final/{V}/{attempt}") for attempt in (1, 2))
     assert second.startswith(first)
     assert "could not be read as a ballot" in second[len(first) :]

@@ -27,10 +27,12 @@ class Line:
         return f"{self.benchmark}.{self.task_id}.{self.variant}.{self.condition}"
 
 
+HEAD = RunRecord(provenance=Provenance(kind="stand-in", name="x"))
+
+
 def run(values):
-    head = RunRecord(provenance=Provenance(kind="stand-in", name="x"))
     lines = tuple(Line(str(i), value) for i, value in enumerate(values))
-    return SystemRun("run", head, lines)
+    return SystemRun("run", HEAD, lines)
 
 
 def compared(first, second=None, **view):
@@ -97,8 +99,7 @@ def test_conditions_of_one_run_are_paired_on_their_tasks():
         }.items()
         for i, value in enumerate(values)
     ]
-    head = RunRecord(provenance=Provenance(kind="stand-in", name="x"))
-    found = compared(SystemRun("run", head, tuple(lines)))
+    found = compared(SystemRun("run", HEAD, tuple(lines)))
     [table] = found.sections[0].tables
     good, half = table.data.iter_rows(named=True)
     assert (good["condition"], half["condition"]) == ("good − baseline", "half − baseline")
@@ -122,8 +123,7 @@ def test_conditions_are_paired_within_a_benchmark():
         )
         for task in ("1", "2")
     ]
-    head = RunRecord(provenance=Provenance(kind="stand-in", name="x"))
-    found = compared(SystemRun("run", head, tuple(lines)))
+    found = compared(SystemRun("run", HEAD, tuple(lines)))
     [table] = found.sections[0].tables
     rows = table.data.select("benchmark", "pairs", "difference").rows()
     assert rows == [("one", 2, 1.0), ("two", 2, 0.0)]
@@ -131,8 +131,7 @@ def test_conditions_are_paired_within_a_benchmark():
 
 def test_without_a_baseline_every_two_conditions_are_compared():
     lines = [Line("1", 1.0, condition=name) for name in ("a", "b", "c")]
-    head = RunRecord(provenance=Provenance(kind="stand-in", name="x"))
-    found = compared(SystemRun("run", head, tuple(lines)))
+    found = compared(SystemRun("run", HEAD, tuple(lines)))
     [table] = found.sections[0].tables
     assert table.data["condition"].to_list() == ["b − a", "c − a", "c − b"]
     assert found.answers[0].detail == (

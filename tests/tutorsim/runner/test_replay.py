@@ -173,8 +173,16 @@ def _cut(folder):
     path.write_bytes(path.read_bytes()[:-500])
 
 
-def _gone(folder):
-    (folder / f"{EPISODE}.json").unlink()
+def _rewritten(name, old, new):
+    def rewrite(folder):
+        path = folder / name
+        path.write_text(path.read_text().replace(old, new))
+
+    return rewrite
+
+
+def _removed_file(name):
+    return lambda folder: (folder / name).unlink()
 
 
 def _linked(name):
@@ -187,54 +195,32 @@ def _linked(name):
     return link
 
 
-def _leading_out(folder):
-    edit(folder / "manifest.json", lambda value: value["episodes"][0].update(episode_id="../x"))
-
-
-def _other_manifest(folder):
-    edit(folder / "manifest.json", lambda value: value.update(schema_version=7))
-
-
-def _tasks_elsewhere(folder):
-    path = folder / "study.toml"
-    path.write_text(path.read_text().replace('"tasks.sciq.jsonl"', '"../study/questions.jsonl"'))
-
-
-def _other_seed(folder):
-    path = folder / "study.toml"
-    path.write_text(path.read_text().replace("seed = 5", "seed = 6"))
-
-
-def _no_study(folder):
-    (folder / "study.toml").unlink()
-
-
-def _verdicts(folder):
-    (folder / "verdicts.jsonl").write_text("{}\n")
-
-
-def _no_manifest(folder):
-    (folder / "manifest.json").unlink()
+def _manifest(change):
+    return lambda folder: edit(folder / "manifest.json", change)
 
 
 @pytest.mark.parametrize(
     ("damage", "code", "named"),
     [
         (_cut, 4, f"{EPISODE}.json is not a whole cassette"),
-        (_gone, 3, f"{EPISODE}.json: the recording has no cassette"),
-        (_linked(f"{EPISODE}.json"), 4, "leads out of its folder"),
-        (_linked("study.toml"), 4, "leads out of its folder"),
-        (_linked("tasks.sciq.jsonl"), 4, "leads out of its folder"),
-        (_linked("manifest.json"), 4, "leads out of its folder"),
-        (_leading_out, 4, "'../x' is not an episode id"),
-        (_other_manifest, 4, "format version 7"),
-        (_tasks_elsewhere, 4, "names tasks outside its folder: '../study/questions.jsonl'"),
-        (_other_seed, 4, "is not the study that was recorded"),
-        (_no_study, 4, "the recording's study cannot be read"),
-        (_verdicts, 4, "is not the file of verdicts that was recorded"),
-        (_no_manifest, 4, "is not a recording"),
+        (_removed_file(f"{EPISODE}.json"), 3, f"{EPISODE}.json: the recording has no cassette"),
+        *(
+            (_linked(name), 4, "leads out of its folder")
+            for name in (f"{EPISODE}.json", "study.toml", "tasks.sciq.jsonl", "manifest.json")
+        ),
+        (_manifest(lambda value: value["episodes"][0].update(episode_id="../x")), 4,
+         "'../x' is not an episode id"),
+        (_manifest(lambda value: value.update(schema_version=7)), 4, "format version 7"),
+        (_rewritten("study.toml", '"tasks.sciq.jsonl"', '"../study/questions.jsonl"'), 4,
+         "names tasks outside its folder: '../study/questions.jsonl'"),
+        (_rewritten("study.toml", "seed = 5", "seed = 6"), 4,
+         "is not the study that was recorded"),
+        (_removed_file("study.toml"), 4, "the recording's study cannot be read"),
+        (lambda folder: (folder / "verdicts.jsonl").write_text("{}\n"), 4,
+         "is not the file of verdicts that was recorded"),
+        (_removed_file("manifest.json"), 4, "is not a recording"),
     ],
-)
+)  # fmt: skip
 def test_a_damaged_recording_is_refused_and_kept(damage, code, named, replayed, recorded):
     damage(recorded.cassettes)
     before = files(recorded.cassettes)

@@ -68,21 +68,19 @@ def spans(*rows, turns=30):
 
 
 @pytest.mark.costly
-def test_the_widest_span_is_named_with_its_ends():
-    found = spans(("a", 5, 2, 8, 5.0, 2), ("b", 3, 3, 4, 3.5, 3), turns=30)
-    assert drawable(found) == "The order decides most about a: 2 to 8 wins in 30 turns"
-
-
-@pytest.mark.costly
-def test_equal_spans_are_a_tie_and_none_is_singled_out():
-    found = spans(("a", 5, 5, 8, 6.5, 5), ("b", 3, 0, 3, 1.5, 0), turns=30)
-    assert drawable(found) == "The order decides most about a and b: 3 wins each of 30 turns"
-
-
-@pytest.mark.costly
-def test_no_span_is_said_so():
-    found = spans(("a", 5, 5, 5, 5.0, 5), turns=5)
-    assert drawable(found) == "No candidate's wins depend on the fallback order"
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([("a", 5, 2, 8, 5.0, 2), ("b", 3, 3, 4, 3.5, 3)],
+         "The order decides most about a: 2 to 8 wins in 30 turns"),
+        ([("a", 5, 5, 8, 6.5, 5), ("b", 3, 0, 3, 1.5, 0)],
+         "The order decides most about a and b: 3 wins each of 30 turns"),
+        ([("a", 5, 5, 5, 5.0, 5)], "No candidate's wins depend on the fallback order"),
+    ],
+    ids=["widest", "tie", "none"],
+)  # fmt: skip
+def test_the_widest_span_is_named_with_its_ends_and_equal_ones_are_a_tie(rows, said):
+    assert drawable(spans(*rows)) == said
 
 
 def orders_of(names, changed, turns=30):
@@ -199,39 +197,26 @@ def agreement(*rows):
 def test_agreement_is_an_interval_over_the_other_protocols():
     """(10 × 0.2 + 30 × 0.6) / 40 = 0.5 and (10 × 1 + 30 × 0.8) / 40 = 0.85; Copeland is no
     protocol, and the ranked ballots' own count says nothing."""
-    found = drawn_of(
-        agreement_figure,
-        agreement(
-            ("ranked", "ranked", 30, 1.0, 1.0, 1.0, 1.0, 1.0, "as cast"),
-            ("simple", "ranked", 10, 0.2, 1.0, 0.9, 0.1, 1.0, "x"),
-            ("ranked", "simple", 30, 0.6, 0.8, 0.7, 0.6, 0.8, "x"),
-            ("ranked", "copeland", 30, 0.0, 0.0, 0.0, 0.0, 0.0, "x"),
-        ),
-        OF,
+    rows = agreement(
+        ("ranked", "ranked", 30, 1.0, 1.0, 1.0, 1.0, 1.0, "as cast"),
+        ("simple", "ranked", 10, 0.2, 1.0, 0.9, 0.1, 1.0, "x"),
+        ("ranked", "simple", 30, 0.6, 0.8, 0.7, 0.6, 0.8, "x"),
+        ("ranked", "copeland", 30, 0.0, 0.0, 0.0, 0.0, 0.0, "x"),
     )
+    found = drawn_of(agreement_figure, rows, OF)
     assert drawable(found).startswith("Counted under another protocol, 50 % to 85 % of winners")
 
 
 def test_an_agreement_that_the_ballots_settle_is_one_number():
-    found = drawn_of(
-        agreement_figure,
-        agreement(("ranked", "simple", 30, 0.6, 0.6, 0.6, 0.6, 0.6, "first place")),
-        OF,
-    )
+    settled = agreement(("ranked", "simple", 30, 0.6, 0.6, 0.6, 0.6, 0.6, "first place"))
+    found = drawn_of(agreement_figure, settled, OF)
     assert drawable(found) == "Counted under another protocol, 60 % of winners stay"
 
 
 def test_identification_counts_pairs_without_any_certain_winner():
-    found = drawn_of(
-        identification_figure,
-        frame(
-            "logged target possible turns share",
-            ("ranked", "simple", "1", 20, 1.0),
-            ("simple", "ranked", "2", 10, 0.5),
-            ("simple", "ranked", "not settled", 10, 0.5),
-        ),
-        OF,
-    )
+    open_ = [("simple", "ranked", possible, 10, 0.5) for possible in ("2", "not settled")]
+    rows = frame("logged target possible turns share", ("ranked", "simple", "1", 20, 1.0), *open_)
+    found = drawn_of(identification_figure, rows, OF)
     assert drawable(found) == (
         "The ballots name one winner under another protocol in 50 % of cases, and in none for "
         "1 of 2 pairs"

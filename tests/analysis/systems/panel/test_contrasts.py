@@ -229,12 +229,6 @@ def test_runs_that_share_nothing_are_refused():
             compare_runs(one, second)
 
 
-def test_a_run_does_not_differ_from_itself(decided_and_tied):
-    headline, words = comparison_words(compare_runs(decided_and_tied, decided_and_tied))
-    assert headline == "Nothing differs"
-    assert words.startswith("Every paired outcome is equal")
-
-
 def test_opposite_differences_are_no_equality(decided_and_tied):
     """One pair up and one down by as much: the mean is 0, and still they differ."""
     up, down = decided_and_tied.episodes

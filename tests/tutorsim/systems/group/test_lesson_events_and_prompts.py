@@ -128,14 +128,14 @@ def test_names_are_whole_words_in_any_case(text, named):
     assert GROUP.named_in(text) == named
 
 
-def test_an_author_does_not_address_itself():
-    timeline = told(("bob", "Bob here, Alice?"))
-    assert timeline.moment() == ("bob", False, ("alice",))
-
-
-def test_before_the_first_message_nobody_is_addressed():
-    assert told((None, "")).moment() == (None, False, ())
-
-
-def test_the_last_message_stands_also_after_a_silence():
-    assert told(("alice", "Tom?"), (None, "")).moment() == ("alice", False, ("learner",))
+@pytest.mark.parametrize(
+    ("messages", "moment"),
+    [
+        ([("bob", "Bob here, Alice?")], ("bob", False, ("alice",))),
+        ([(None, "")], (None, False, ())),
+        ([("alice", "Tom?"), (None, "")], ("alice", False, ("learner",))),
+    ],
+    ids=["never itself", "before the first message", "also after a silence"],
+)
+def test_whom_the_last_message_addresses_is_the_moment(messages, moment):
+    assert told(*messages).moment() == moment

@@ -175,22 +175,19 @@ def test_an_unscored_agent_does_not_speak_and_is_marked(lesson):
     assert cycle.chosen == "alice"
 
 
-def test_an_unreadable_ruling_changes_nothing(lesson):
-    def reply(call):
-        if call.key.stage == "manager":
-            return "next"
-        return bounded(call)
+def saying(**said):
+    """Replies as `bounded`, but for these stages."""
+    return lambda call: said.get(call.key.stage) or bounded(call)
 
-    record = play(lesson, reply, max_events=5, ipa_codings=0).record
+
+def test_an_unreadable_ruling_changes_nothing(lesson):
+    record = play(lesson, saying(manager="next"), max_events=5, ipa_codings=0).record
     assert record.events[1].cycle.manager.status == "missing"
     assert record.stage_reached == 1
 
 
 def test_an_utterance_without_text_is_a_silence(lesson):
-    def reply(call):
-        return "…" if call.key.stage == "speak" else bounded(call)
-
-    record = play(lesson, reply, max_events=3, ipa_codings=0).record
+    record = play(lesson, saying(speak="…"), max_events=3, ipa_codings=0).record
     assert record.events[0].cycle.utterance.status == "missing"
     assert record.events[1].kind == "silence"
 
@@ -322,12 +319,8 @@ def test_a_persons_text_is_text(lesson, text):
 
 
 def test_names_are_addressed_as_whole_words(lesson):
-    def reply(call):
-        if call.key.stage == "speak":
-            return message("Bobby and ALICE, what do you think?")
-        return bounded(call)
-
-    record = play(lesson, reply, max_events=3, ipa_codings=0).record
+    said = saying(speak=message("Bobby and ALICE, what do you think?"))
+    record = play(lesson, said, max_events=3, ipa_codings=0).record
     assert record.events[1].cycle.addressed == ("alice",)
 
 

@@ -1,7 +1,6 @@
 """What the guards look at: runs built from canned replies, and files of drawn ballots."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from random import Random
 from typing import Any, Final
 
@@ -9,17 +8,15 @@ import polars as pl
 
 from tests.benchmarks.ballots import ballots_frame
 from tests.reference.drawn import drawn_ballot
-from tests.tutorsim.cli.conftest import STUDY, draw, usual_reply, write_branch, write_run
-from tutorsim.ballots_and_decisions import decide
-from tutorsim.records import (
-    RETEST_FILE,
-    RETEST_HEAD_FILE,
-    Provenance,
-    RetestHead,
-    RetestRecord,
-    RetestVote,
-    to_line,
+from tests.tutorsim.cli.conftest import (
+    STUDY,
+    ask_again,
+    draw,
+    usual_reply,
+    write_branch,
+    write_run,
 )
+from tutorsim.ballots_and_decisions import decide
 from tutorsim.vocabularies import PROTOCOLS
 
 __all__ = [
@@ -51,32 +48,8 @@ def several_formats(folder):
 
 
 def retested(folder):
-    """A run of which every first vote was asked again; each voter answers as the next one did."""
-    run = write_run(folder / "retested")
-    head = RetestHead(
-        recording_digest="0" * 64,
-        repeats=1,
-        stages=("vote_initial",),
-        provenance=Provenance(kind="stand-in", name="asked again", models=("model-c",)),
-    )
-    lines = "".join(to_line(record) + "\n" for record in _asked_again(run))
-    (run.folder / RETEST_FILE).write_text(lines, encoding="utf-8")
-    (run.folder / RETEST_HEAD_FILE).write_text(to_line(head) + "\n", encoding="utf-8")
-    return run.folder
-
-
-def _asked_again(run):
-    for episode in run.episodes:
-        votes = []
-        for turn in episode.turns:
-            first = turn.ballots_initial
-            moved = tuple(
-                replace(a, parsed=b.parsed, mass=b.mass)
-                for a, b in zip(first, (*first[1:], *first[:1]), strict=True)
-            )
-            if moved:
-                votes.append(RetestVote(turn=turn.turn, stage="vote_initial", repeats=(moved,)))
-        yield RetestRecord(episode_id=episode.episode_id, votes=tuple(votes))
+    """A run of which every first vote was asked again."""
+    return ask_again(write_run(folder / "retested"))
 
 
 def branched(folder):

@@ -120,6 +120,33 @@ def write_records(folder, run, episodes):
     (folder / records.RUN_FILE).write_text(records.to_line(run) + "\n", encoding="utf-8")
 
 
+def ask_again(run):
+    """Add a retest to a run: of every first vote, in which each voter answers as the next did."""
+    again = []
+    for one in run.episodes:
+        votes = []
+        for turn in one.turns:
+            first = turn.ballots_initial
+            moved = tuple(
+                replace(a, parsed=b.parsed, mass=b.mass)
+                for a, b in zip(first, (*first[1:], *first[:1]), strict=True)
+            )
+            if moved:
+                vote = {"turn": turn.turn, "stage": "vote_initial", "repeats": (moved,)}
+                votes.append(records.RetestVote(**vote))
+        again.append(records.RetestRecord(episode_id=one.episode_id, votes=tuple(votes)))
+    head = records.RetestHead(
+        recording_digest="0" * 64,
+        repeats=1,
+        stages=("vote_initial",),
+        provenance=records.Provenance(kind="stand-in", name="asked again", models=("model-c",)),
+    )
+    lines = "".join(records.to_line(record) + "\n" for record in again)
+    (run.folder / records.RETEST_FILE).write_text(lines, encoding="utf-8")
+    (run.folder / records.RETEST_HEAD_FILE).write_text(records.to_line(head) + "\n", "utf-8")
+    return run.folder
+
+
 def _episode(loaded, spec, replies, fail):
     def reply(call):
         if fail(spec, call):

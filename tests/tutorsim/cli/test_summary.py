@@ -8,22 +8,15 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.tutorsim.cli.conftest import ask_again
 from tutorsim.analysis.claims.claims_of_printed_numbers import numbers_in
 from tutorsim.analysis.systems.system_view import usage
 from tutorsim.kernel.cost_plan import Price, PriceTable
-from tutorsim.records import (
-    RETEST_FILE,
-    RETEST_HEAD_FILE,
-    Provenance,
-    RetestHead,
-    RetestRecord,
-    RetestVote,
-    to_line,
-)
 from tutorsim.runner.find_and_check_recording import bundled_recording
 
 
@@ -272,36 +265,9 @@ def test_no_number_of_a_system_s_summary_is_a_text(shell, name):
 
 @pytest.fixture
 def retested(built, tmp_path):
-    """A run of which every first vote was asked again, with the same answers in another order.
-
-    Each voter's answers are those of the next voter, so that some change.
-    """
-    folder = tmp_path / "retested"
-    shutil.copytree(built.folder, folder)
-    records = []
-    for episode in built.episodes:
-        votes = []
-        for turn in episode.turns:
-            first = turn.ballots_initial
-            if first:
-                moved = [
-                    replace(a, parsed=b.parsed, mass=b.mass)
-                    for a, b in zip(first, (*first[1:], first[0]), strict=True)
-                ]
-                votes.append(
-                    RetestVote(turn=turn.turn, stage="vote_initial", repeats=(tuple(moved),))
-                )
-        records.append(RetestRecord(episode_id=episode.episode_id, votes=tuple(votes)))
-    head = RetestHead(
-        recording_digest="0" * 64,
-        repeats=1,
-        stages=("vote_initial",),
-        provenance=Provenance(kind="stand-in", name="asked again", models=("model-c",)),
-    )
-    lines = "".join(to_line(record) + "\n" for record in records)
-    (folder / RETEST_FILE).write_text(lines, encoding="utf-8")
-    (folder / RETEST_HEAD_FILE).write_text(to_line(head) + "\n", encoding="utf-8")
-    return folder
+    """A run of which every first vote was asked again, with the same answers in another order."""
+    folder = Path(shutil.copytree(built.folder, tmp_path / "retested"))
+    return ask_again(replace(built, folder=folder))
 
 
 def test_without_a_retest_the_floor_is_said_to_be_unknown(shell, built):

@@ -55,9 +55,7 @@ def content(folder):
 
 
 @loopback
-def test_a_finished_episode_is_one_cassette_in_call_order(
-    tmp_path: Path, record: Build, server: Any
-) -> None:
+def test_a_finished_episode_is_one_cassette_in_call_order(tmp_path, record, server):
     calls = [call("x", agent=agent) for agent in ("d", "c", "b", "a")]
     replies = record(tmp_path, calls)
 
@@ -69,9 +67,7 @@ def test_a_finished_episode_is_one_cassette_in_call_order(
 
 
 @loopback
-def test_nothing_but_allowed_headers_and_no_credential_is_written(
-    tmp_path: Path, record: Build, server: Any
-) -> None:
+def test_nothing_but_allowed_headers_and_no_credential_is_written(tmp_path, record, server):
     record(tmp_path, [call("a", agent="a")], finish=False)
     journal = content(tmp_path)
     record(tmp_path, [call("a", agent="a"), call("b", agent="b")])
@@ -91,9 +87,7 @@ def test_nothing_but_allowed_headers_and_no_credential_is_written(
 
 @loopback
 @pytest.mark.parametrize("where", ["request", "reply"])
-def test_a_body_with_the_credential_is_refused_and_not_written(
-    where: str, tmp_path: Path, record: Build, server: Any
-) -> None:
+def test_a_body_with_the_credential_is_refused_and_not_written(where, tmp_path, record, server):
     server.respond = lambda _: message(KEY)
     text = f"my key is {KEY}" if where == "request" else "hello"
 
@@ -106,8 +100,8 @@ def test_a_body_with_the_credential_is_refused_and_not_written(
 
 @loopback
 def test_a_short_placeholder_for_a_local_server_may_occur_in_texts(
-    tmp_path: Path, record: Build, server: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, record, server, monkeypatch
+):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "test")
 
     assert record(tmp_path, [call("a test")])[0].text == "re: a test"
@@ -130,8 +124,8 @@ def test_a_short_placeholder_for_a_local_server_may_occur_in_texts(
     ids=["529", "429", "500", "dropped", "html", "error", "truncated", "short", "bad gzip"],
 )
 def test_only_a_whole_message_is_recorded_and_anything_else_is_asked_again(
-    fault: Build, tmp_path: Path, record: Build, server: Any
-) -> None:
+    fault, tmp_path, record, server
+):
     server.respond = lambda _: fault(message) if len(server.seen) < 3 else message("whole")
 
     [reply] = record(tmp_path, [call("x")])
@@ -142,7 +136,7 @@ def test_only_a_whole_message_is_recorded_and_anything_else_is_asked_again(
 
 
 @loopback
-def test_bodies_are_stored_decoded(tmp_path: Path, record: Build, server: Any) -> None:
+def test_bodies_are_stored_decoded(tmp_path, record, server):
     packed = gzip.compress(json.dumps(message("unpacked")).encode())
     server.respond = lambda _: (200, {"content-encoding": "gzip"}, packed)
 
@@ -152,9 +146,7 @@ def test_bodies_are_stored_decoded(tmp_path: Path, record: Build, server: Any) -
 
 
 @loopback
-def test_a_failed_call_leaves_the_others_of_its_round_on_disk(
-    tmp_path: Path, record: Build, server: Any
-) -> None:
+def test_a_failed_call_leaves_the_others_of_its_round_on_disk(tmp_path, record, server):
     server.respond = lambda body: (
         (400, {}, b"{}") if body["messages"][0]["content"] == "bad" else message("ok")
     )
@@ -168,8 +160,8 @@ def test_a_failed_call_leaves_the_others_of_its_round_on_disk(
 
 @loopback
 def test_a_recorded_call_is_never_sent_again_and_the_bytes_are_those_of_one_run(
-    tmp_path: Path, record: Build, server: Any
-) -> None:
+    tmp_path, record, server
+):
     calls = [call(f"text {n}", agent=f"a{n}") for n in range(4)]
     record(tmp_path / "whole", calls)
     for count in range(1, 5):
@@ -184,9 +176,7 @@ def test_a_recorded_call_is_never_sent_again_and_the_bytes_are_those_of_one_run(
 
 
 @loopback
-def test_a_torn_journal_costs_the_torn_call_only(
-    tmp_path: Path, record: Build, server: Any
-) -> None:
+def test_a_torn_journal_costs_the_torn_call_only(tmp_path, record, server):
     calls = [call(f"text {n}", agent=f"a{n}") for n in range(3)]
     record(tmp_path / "whole", calls)
     record(tmp_path / "whole-journal", calls, finish=False)
@@ -213,9 +203,7 @@ def json_of(folder):
 
 
 @loopback
-def test_a_call_that_changed_since_it_was_recorded_is_refused(
-    tmp_path: Path, record: Build, server: Any
-) -> None:
+def test_a_call_that_changed_since_it_was_recorded_is_refused(tmp_path, record, server):
     record(tmp_path, [call("old words")], finish=False)
 
     with pytest.raises(ChangedCallError, match=r"messages\[0\].content differs at character 0"):
@@ -223,9 +211,7 @@ def test_a_call_that_changed_since_it_was_recorded_is_refused(
 
 
 @loopback
-def test_a_failed_episode_is_taken_up_from_its_cassette(
-    tmp_path: Path, record: Build, server: Any
-) -> None:
+def test_a_failed_episode_is_taken_up_from_its_cassette(tmp_path, record, server):
     first, second = call("one", agent="a"), call("two", agent="b")
     record(tmp_path, [first])
     record(tmp_path, [first, second], finish=False)
@@ -239,9 +225,7 @@ def test_a_failed_episode_is_taken_up_from_its_cassette(
 
 
 @loopback
-def test_a_kill_between_cassette_and_journal_does_no_harm(
-    tmp_path: Path, record: Build, server: Any
-) -> None:
+def test_a_kill_between_cassette_and_journal_does_no_harm(tmp_path, record, server):
     record(tmp_path, [call("x")], finish=False)
     journal = content(tmp_path)
     record(tmp_path, [call("x")])
@@ -256,9 +240,7 @@ def test_a_kill_between_cassette_and_journal_does_no_harm(
 
 
 @loopback
-def test_a_full_disk_loses_nothing(
-    tmp_path: Path, record: Build, server: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_loses_nothing(tmp_path, record, server, monkeypatch):
     first, second = call("one", agent="a"), call("two", agent="b")
     record(tmp_path, [first], finish=False)
     before = content(tmp_path)
@@ -283,9 +265,7 @@ def test_a_full_disk_loses_nothing(
 
 
 @loopback
-def test_a_cassette_that_cannot_be_written_keeps_the_journal(
-    tmp_path: Path, record: Build, server: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cassette_that_cannot_be_written_keeps_the_journal(tmp_path, record, server, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
@@ -301,9 +281,7 @@ def test_a_cassette_that_cannot_be_written_keeps_the_journal(
 
 @pytest.mark.costly
 @loopback
-def test_many_episodes_record_side_by_side_each_into_its_own_cassette(
-    tmp_path: Path, server: Any
-) -> None:
+def test_many_episodes_record_side_by_side_each_into_its_own_cassette(tmp_path, server):
     names = [f"sciq.q{n}.p.simple" for n in range(20)]
 
     async def run():
@@ -329,7 +307,7 @@ def test_many_episodes_record_side_by_side_each_into_its_own_cassette(
 
 
 @loopback
-def test_nothing_is_sent_that_no_open_tape_would_record(tmp_path: Path, server: Any) -> None:
+def test_nothing_is_sent_that_no_open_tape_would_record(tmp_path, server):
     async def run():
         store = CassetteStore(tmp_path, study_digest=DIGEST, packages={})
         async with SdkModel(transport=store.transport(HttpTransport())) as live:
@@ -422,9 +400,7 @@ def test_a_mixture_of_sources_counts_as_a_relay(kinds, combined):
 
 
 @loopback
-def test_a_stand_in_tells_its_name_and_is_recorded_as_one(
-    tmp_path: Path, record: Build, server: Any
-) -> None:
+def test_a_stand_in_tells_its_name_and_is_recorded_as_one(tmp_path, record, server):
     data = json.dumps(message("x")).encode()
     server.respond = lambda _: (200, {"x-tutorsim-standin": "stand-in 1"}, data)
     record(tmp_path, [call("x")])

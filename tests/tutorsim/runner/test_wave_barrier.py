@@ -22,7 +22,7 @@ async def complete(barrier):
 
 
 @in_a_loop
-async def test_all_who_set_out_have_to_arrive() -> None:
+async def test_all_who_set_out_have_to_arrive():
     barrier = WaveBarrier()
     assert await complete(barrier)
     barrier.moves(2)
@@ -33,7 +33,7 @@ async def test_all_who_set_out_have_to_arrive() -> None:
 
 
 @in_a_loop
-async def test_after_a_reset_the_barrier_waits_for_the_next_arrival() -> None:
+async def test_after_a_reset_the_barrier_waits_for_the_next_arrival():
     barrier = WaveBarrier()
     barrier.reset()
     assert not await complete(barrier)
@@ -43,7 +43,7 @@ async def test_after_a_reset_the_barrier_waits_for_the_next_arrival() -> None:
 
 
 @in_a_loop
-async def test_who_waits_is_not_on_the_way() -> None:
+async def test_who_waits_is_not_on_the_way():
     barrier = WaveBarrier()
     barrier.moves(1)
     with barrier.waiting():
@@ -52,7 +52,7 @@ async def test_who_waits_is_not_on_the_way() -> None:
 
 
 @in_a_loop
-async def test_a_round_is_complete_when_each_of_its_calls_has_come_back_or_waits() -> None:
+async def test_a_round_is_complete_when_each_of_its_calls_has_come_back_or_waits():
     barrier = WaveBarrier()
     barrier.moves(1)
     answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -104,14 +104,9 @@ def _record(loaded, folder, sandbox, parent=None):
     budget = Budget(load_prices())
     options = RecordingOptions()
     record(
-        loaded,
-        cassette_dir=folder,
-        log_dir=folder,
-        sandbox=sandbox,
-        budget=budget,
-        options=options,
-        parent=parent,
-    )
+        loaded, cassette_dir=folder, log_dir=folder, sandbox=sandbox, budget=budget,
+        options=options, parent=parent,
+    )  # fmt: skip
     return budget
 
 
@@ -174,16 +169,12 @@ def _compared(source, child, taken_up, rule, budget):
     known = sum(value for name, value in logged.items() if name not in taken_up)
     n = len(logged)
     return Branched(
-        rule=rule,
-        episodes=n,
-        covered=n - len(taken_up),
+        rule=rule, episodes=n, covered=n - len(taken_up),
         left=sum(any(e.branch and e.branch.left for e in es) for es in drawn.values()),
         logged=_mean(logged.values()),
         bounds=(known / n, (known + len(taken_up)) / n),
-        realised=_mean(realised.values()),
-        reused=budget.reused,
-        paid=budget.calls,
-    )
+        realised=_mean(realised.values()), reused=budget.reused, paid=budget.calls,
+    )  # fmt: skip
 
 
 def _success(episode):

@@ -139,13 +139,9 @@ class _Making:
 
         record = drive(self.loaded.episode(spec), world)
         write_cassette(
-            self.folder,
-            spec.episode_id,
-            kept,
-            kind="stand-in",
-            study_digest=self.digest,
+            self.folder, spec.episode_id, kept, kind="stand-in", study_digest=self.digest,
             packages=self.packages,
-        )
+        )  # fmt: skip
         cassette = read_cassette(self.folder, spec.episode_id)
         self.answered_by.note(cassette)
         self.answered_by.models.update(call.model for call in record.calls)

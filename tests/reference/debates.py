@@ -17,14 +17,10 @@ TASK = DebateTask("t1", "mmlu", "Which one?", ("red", "green", "blue", "grey"), 
 
 def make_context(condition="simple", *, task=TASK, seed=5, **settings):
     return DebateContext(
-        wordings=DEBATE.catalog(),
-        settings=DebateSettings(**settings),
-        task=task,
-        condition=condition,
-        seed=seed,
-        discussion=f"{task.benchmark}.{task.task_id}.default",
+        wordings=DEBATE.catalog(), settings=DebateSettings(**settings), task=task,
+        condition=condition, seed=seed, discussion=f"{task.benchmark}.{task.task_id}.default",
         call=make_call,
-    )
+    )  # fmt: skip
 
 
 def make_call(turn, stage, agent, *, system, user):

@@ -91,18 +91,14 @@ def study(rng, tasks, sd, *, personas=6, repeats=1, conditions=CONDITIONS, shown
     return Study(
         tuple(
             Episode(
-                f"{c}.{t}.{p}.{r}",
-                str(t),
-                str(p),
-                name,
-                bool(runs[c, t, p, r]),
+                f"{c}.{t}.{p}.{r}", str(t), str(p), name, bool(runs[c, t, p, r]),
                 float(scores[c, t, p, r]),
             )
             for c, name in enumerate(conditions)
             for t, p, r in product(range(tasks), range(personas), range(repeats))
         ),
         float(np.mean([_mean(one, (1.25 + sd * sd) ** 0.5) for one in persona.flat])),
-    )
+    )  # fmt: skip
 
 
 def share_held(tasks, sd, rate, studies):

@@ -14,13 +14,9 @@ SIMPLE = "sciq.ice.help_avoidant.simple"
 
 def call(key, reason):
     return CallRecord(
-        key=key,
-        stage=key.split("/")[1],
-        model="m",
-        stop_reason=reason,
-        input_tokens=1,
+        key=key, stage=key.split("/")[1], model="m", stop_reason=reason, input_tokens=1,
         output_tokens=1,
-    )
+    )  # fmt: skip
 
 
 # --- Counting ------------------------------------------------------------------------------------

@@ -42,13 +42,8 @@ CALLED_BY_LIBRARIES: Final = {
     "on_broken_pipe",  # rich
 }
 DECORATED: Final = [
-    "@*.command",
-    "@*.group",
-    "@click.*",
-    "@pytest.*",
-    "@*_validator",
-    "@*_serializer",
-]
+    "@*.command", "@*.group", "@click.*", "@pytest.*", "@*_validator", "@*_serializer",
+]  # fmt: skip
 PLAIN: Final = {"cache", "contextmanager", "asynccontextmanager", "dataclass", "lru_cache"}
 """Decorators that hand a definition to nobody: others make a command of it, or register it."""
 

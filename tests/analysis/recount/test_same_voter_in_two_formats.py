@@ -172,14 +172,10 @@ def test_two_askings_of_one_format_stand_beside(ranked_turn):
     second = panel_turn("cumulative", votes(*[points] * 4))
     source = with_retest(
         panel_source(panel_episode(ranked_turn), panel_episode(second, task="t2")),
-        (
-            "sciq.t1.novice.ranked",
-            1,
-            "vote_final",
-            [votes(ROLES, (MI, S, ME, MO), (MO, S, MI, ME), ROLES)],
-        ),
+        ("sciq.t1.novice.ranked", 1, "vote_final",
+         [votes(ROLES, (MI, S, ME, MO), (MO, S, MI, ME), ROLES)]),
         ("sciq.t2.novice.cumulative", 1, "vote_final", [votes(points, even, turned, None)]),
-    )
+    )  # fmt: skip
     found = found_in(source)
     # Ranked: same, other, same, abstained before. Points: same; equal where they differed, which
     # one ranking allows; turned round, which none does; abstained now.

@@ -48,13 +48,9 @@ def continued(episode, number, *, turn, left, **more):
 
 def branch_of(*covered, continuations=2, **changes):
     return Branch(
-        parent="first",
-        parent_study="a" * 64,
-        parent_recording="b" * 64,
-        continuations=continuations,
-        covered=covered,
-        **(changes or {"rule": "ranked"}),
-    )
+        parent="first", parent_study="a" * 64, parent_recording="b" * 64,
+        continuations=continuations, covered=covered, **changes or {"rule": "ranked"},
+    )  # fmt: skip
 
 
 @pytest.fixture

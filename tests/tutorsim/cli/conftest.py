@@ -275,13 +275,9 @@ def write_branch(folder, replies):
     loaded = replace(loaded, study=changed)
     episodes = tuple(_episode(loaded, spec, again, lambda *_: False) for spec in loaded.grid())
     run = parent.run.model_copy(
-        update={
-            "study": loaded.settings(),
-            "study_digest": loaded.digest(),
-            "recording_digest": "1" * 64,
-            "episodes": len(episodes),
-        }
-    )
+        update={"study": loaded.settings(), "study_digest": loaded.digest(),
+                "recording_digest": "1" * 64, "episodes": len(episodes)},
+    )  # fmt: skip
     write_records(folder / "child", run, episodes)
     return Branched(parent, BuiltRun(folder / "child", run, episodes))
 

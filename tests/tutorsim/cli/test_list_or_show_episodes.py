@@ -100,13 +100,15 @@ def test_an_ambiguous_part_lists_what_it_could_mean(shell, built):
     assert shown.out == ""
 
 
-def test_an_unknown_episode_suggests_the_nearest(shell, built):
-    said = shell("show", built.folder, "sciq.seasons.help_avoidant.rankd")
-    said.fails(2, "sciq.seasons.help_avoidant.ranked")
-
-
-def test_a_turn_that_was_not_reached_is_a_usage_error(shell, built):
-    shell("show", built.folder, built.episodes[0].episode_id, "--turn", "9").fails(2, "no turn 9")
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["sciq.seasons.help_avoidant.rankd"], "sciq.seasons.help_avoidant.ranked"),  # the nearest
+        (["sciq.seasons.help_avoidant.ranked", "--turn", "9"], "no turn 9"),
+    ],
+)
+def test_what_is_not_in_the_run_is_a_usage_error(shell, built, args, words):
+    shell("show", built.folder, *args).fails(2, words)
 
 
 def test_a_failed_episode_says_where_and_why(shell, with_failures):

@@ -44,11 +44,7 @@ def interaction(call, body, episode_id=EPISODE):
 def write(folder, interactions, episode_id=EPISODE):
     """Write a cassette without a server and read it back."""
     write_cassette(
-        folder,
-        episode_id,
-        interactions,
-        kind="relay",
-        study_digest=DIGEST,
+        folder, episode_id, interactions, kind="relay", study_digest=DIGEST,
         packages={"tutorsim": "1"},
-    )
+    )  # fmt: skip
     return read_cassette(folder, episode_id)

@@ -148,13 +148,9 @@ def duel(
 ):
     utterance = UtteranceRecord(agent=spoke, status="valid", text="x", to=(), continues=False)
     event = EventRecord(
-        number=9,
-        kind="message",
-        at_s=72,
-        stage=0,
-        who="bob",
+        number=9, kind="message", at_s=72, stage=0, who="bob",
         cycle=CycleRecord(utterance=utterance),
-    )
+    )  # fmt: skip
     return DuelRecord(
         episode_id="e", benchmark="scenario", task_id=task, variant="none", condition="duel",
         agents=("bob", "alice"), learner_name="Tom", problem="p", kind="role_division",

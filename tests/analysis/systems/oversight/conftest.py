@@ -55,11 +55,7 @@ def debated(
             for agent, pair in said.items()
         ),
         judge=oversight.Judgment(
-            agent="judge",
-            raw="",
-            first_shown="strict",
-            winner="strict",
-            labels=labels(judge),
+            agent="judge", raw="", first_shown="strict", winner="strict", labels=labels(judge),
             confidence=None if judge is None else sure[0],
         ),
         stress=oversight.StressTest(
@@ -72,7 +68,7 @@ def debated(
             "mistake": outcome is not None and outcome.mistake == actual.mistake,
             "guidance": outcome is not None and outcome.guidance == actual.guidance,
         },
-    )
+    )  # fmt: skip
 
 
 def play(loaded, spec):

@@ -202,20 +202,6 @@ def test_groups_of_other_dialogues_are_scored_as_if_alone():
         assert together[name].metrics == evaluate({name: groups[name]})[name].metrics
 
 
-def test_unjudged_items_are_wrong_and_counted():
-    made = [Judged("a", "d", (1, 2), (None, None)), Judged("b", "e", (1, 2), (1, 2))]
-    found = evaluate({"all": made})["all"]
-    assert found.labels["mistake"].unjudged == 1
-    assert found.labels["guidance"].accuracy == 0.5
-
-
-def test_trivial_baselines_are_of_the_same_gold():
-    made = [Judged(str(i), str(i), (int(i > 0), 2 if i > 1 else 0), (1, 0)) for i in range(4)]
-    found = baselines(made)
-    assert found["always yes"].accuracy == 0.75
-    assert found["always effective"].accuracy == 0.5
-
-
 def test_differences_are_paired_on_items_and_corrected():
     good, bad = items(20, right=1.0), items(20, right=0.2)
     rows = differences({"good": good, "bad": bad, "same": good}, seed=1)

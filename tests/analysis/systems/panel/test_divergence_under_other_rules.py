@@ -108,13 +108,9 @@ def test_a_random_pick_may_diverge_and_counts_as_not_covered(source):
 
 def test_a_turn_that_is_not_settled_may_diverge_and_a_later_one_diverge_for_certain(source):
     turns = pl.DataFrame(
-        {
-            "episode_id": ["sciq.a.novice.simple"] * 2 + ["sciq.b.novice.simple"],
-            "turn": [1, 2, 1],
-            "possible_winners": [[S], [MO, ME], [MI]],
-            "settled": [False, True, True],
-        }
-    )
+        {"episode_id": ["sciq.a.novice.simple"] * 2 + ["sciq.b.novice.simple"], "turn": [1, 2, 1],
+         "possible_winners": [[S], [MO, ME], [MI]], "settled": [False, True, True]},
+    )  # fmt: skip
     found = diverge(source, alternatives_of(turns), question="ranked")
     assert paths(found) == [
         ("divergent", 1, 2, None),

@@ -14,13 +14,9 @@ RING = discussion.Ring((A, B, C))
 
 def seen(paradigm, reader, turn, messages, visible_turns="all"):
     return discussion.visible(
-        messages,
-        reader=reader,
-        turn=turn,
-        ring=RING,
-        paradigm=paradigm,
+        messages, reader=reader, turn=turn, ring=RING, paradigm=paradigm,
         visible_turns=visible_turns,
-    )
+    )  # fmt: skip
 
 
 def said(*places):

@@ -53,13 +53,9 @@ def log(names=NAMES, votes=None, **changes):
 def voted(kind, answers, process, votes, *, agreed=True):
     told = {"votes": votes, "final_answer": "", "most_voted": 0, "agreed": agreed}
     return {
-        "1": {
-            "type": kind,
-            "answers": answers,
-            "voting_process_string": process,
-            "alterations": {"anonymous": told},
-        }
-    }
+        "1": {"type": kind, "answers": answers, "voting_process_string": process,
+              "alterations": {"anonymous": told}},
+    }  # fmt: skip
 
 
 def read(tmp_path, value, name="log.json"):

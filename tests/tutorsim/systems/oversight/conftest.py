@@ -70,13 +70,9 @@ def bench(tmp_path):
 def study(items=(), seed=7, models=None, conditions=CONDITIONS, **settings):
     """Build a study of the built-in items, or of given ones."""
     chosen = Study(
-        name="small",
-        seed=seed,
-        conditions=conditions,
-        benchmarks={"mrbench": {}},
-        oversight=settings,
-        models=models or {},
-    )
+        name="small", seed=seed, conditions=conditions, benchmarks={"mrbench": {}},
+        oversight=settings, models=models or {},
+    )  # fmt: skip
     tasks = {"mrbench": tuple(items) or builtin_items()}
     return OversightStudy(chosen, OVERSIGHT.catalog(), tasks, OVERSIGHT)
 

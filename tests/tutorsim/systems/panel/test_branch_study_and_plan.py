@@ -631,13 +631,9 @@ def test_continuations_see_the_same_labels_up_to_the_cursor(branch, make_scene, 
     assert found.record.branch.continuation == 1
     scene = make_scene(max_turns=2)
     value = Branch(
-        parent="p",
-        parent_study="0",
-        parent_recording="0",
-        fallback_order=SWAPPED,
-        continuations=3,
+        parent="p", parent_study="0", parent_recording="0", fallback_order=SWAPPED, continuations=3,
         episodes={scene.spec.episode_id: BranchedEpisode(turn=1, winners=(S, S))},
-    )
+    )  # fmt: skip
     loaded = replace(scene.loaded, study=scene.study.model_copy(update={"branch": value}))
     drawn = [script(FALLBACK).play(Scene(loaded, spec)) for spec in loaded.grid()]
     assert [one.episode_id.rpartition(".")[2] for one in drawn] == ["c01", "c02", "c03"]

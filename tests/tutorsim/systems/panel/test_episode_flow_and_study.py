@@ -399,13 +399,9 @@ def test_a_branch_uses_the_ballots_the_tie_round_and_the_roles_of_its_alternativ
     loaded = make_study(conditions=["simple"], tie_policy="no_tie_round")
     roles = ("scaffolding", "motivation", "baseline")
     branch = Branch(
-        parent="p",
-        parent_study="s",
-        parent_recording="r",
-        rule="ranked",
-        tie_policy="tie_round",
+        parent="p", parent_study="s", parent_recording="r", rule="ranked", tie_policy="tie_round",
         roles=roles,
-    )
+    )  # fmt: skip
     study = loaded.study.model_copy(update={"branch": branch})
     more = replace(loaded, study=study).used()
     added = {part: set(names) - set(loaded.used()[part]) for part, names in more.items()}

@@ -192,7 +192,7 @@ def section(
         lead: What it asks, and what it can and cannot say; a text, or a function.
         parts: Its tables and charts in order, each declared, or a function that gives a table,
             several, or `None`.
-        when: Whether `sections_there` has it, beside that it has a table or a chart.
+        when: Whether a page has it.
     """
     return DeclaredSection(id_, title, lead, parts, when)
 
@@ -212,7 +212,7 @@ def chart(module: str, name: str) -> Callable[[Any], Any]:
 
 def sections_of(of: E, declared: Iterable[DeclaredSection[E]]) -> Sections:
     """Declared sections of something, each made when somebody looks at it."""
-    return Sections({one.id: partial(one, of) for one in declared})
+    return Sections({one.id: partial(one, of) for one in declared if one.when(of)})
 
 
 def table(

@@ -55,7 +55,7 @@ from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
 )
 from tutorsim.analysis.systems.panel.student_outcomes import OUTCOME_NAMES, Outcome, outcome_of
 from tutorsim.analysis.systems.system_view import Prices, SystemRun, framed, usage
-from tutorsim.records import Branch, CallRecord, EpisodeRecord, TieRound
+from tutorsim.records import Branch, CallRecord, EpisodeRecord, Turn
 
 # --- Extra calls ---------------------------------------------------------------------------------
 
@@ -103,15 +103,13 @@ def _taken_over(
     is_past = left is not None and (turn > left or (turn == left and call.stage in _AFTER_DELIVERY))
     if is_past or call.key not in answered:
         return False
-    if call.stage not in _TIE:
-        return True
-    return _tie_round(parent, turn) == _tie_round(continuation, turn)
+    held = [t and t.tie_round for t in (_turn(parent, turn), _turn(continuation, turn))]
+    return call.stage not in _TIE or held[0] == held[1]
 
 
-def _tie_round(episode: EpisodeRecord, turn: int) -> TieRound | None:
-    """The tie round of a turn; `None` where none was held or the turn was not finished."""
-    found = [t.tie_round for t in episode.turns if t.turn == turn]
-    return found[0] if found else None
+def _turn(episode: EpisodeRecord, turn: int) -> Turn | None:
+    """A turn; `None` where the episode had ended before."""
+    return next((t for t in episode.turns if t.turn == turn), None)
 
 
 # --- Result --------------------------------------------------------------------------------------
@@ -304,18 +302,18 @@ def path_of(pair: Pair, branch: Branch, outcomes: Sequence[Outcome]) -> Branched
         left=pair.left,
         logged={name: outcome_of(e, name) for name in outcomes},
         draws={name: tuple(outcome_of(d, name) for d in pair.draws) for name in outcomes},
-        resimulated={name: _mean_draw(pair.known(name)) for name in outcomes},
+        resimulated={
+            name: _SINGLE if len(known) == 1 else mean_of(known, "no draw with this outcome")
+            for name in outcomes
+            for known in [pair.known(name)]
+        },
     )
-
-
-def _mean_draw(known: Sequence[float]) -> float | NotEstimable:
-    return _SINGLE if len(known) == 1 else mean_of(known, "no draw with this outcome")
 
 
 def _winner(episode: EpisodeRecord, turn: int) -> str:
     """Whom a turn delivered; empty where the episode had ended before."""
-    found = [t.decision.winner for t in episode.turns if t.turn == turn and t.decision]
-    return found[0] if found else ""
+    found = _turn(episode, turn)
+    return found.decision.winner if found and found.decision else ""
 
 
 # --- Comparison ----------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Charts of what became of the students."""
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -56,8 +55,7 @@ def _benchmarks(data: pl.DataFrame) -> list[str]:
 
 def _tasks(data: pl.DataFrame, of: Evidence) -> str:
     """Tasks behind the intervals, of the benchmark with fewest."""
-    tasks = Counter(b for b, _ in {(e.benchmark, e.task_id) for e in of.source.episodes})
-    fewest = min(tasks.values(), default=0)
+    fewest = min(of.grid["tasks"].values(), default=0)
     few = ": too few tasks, so that there are none" if fewest < FEWEST_TASKS else ""
     return f"{counted(fewest, 'task')}{few}"
 

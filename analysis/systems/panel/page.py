@@ -384,11 +384,11 @@ def _mixed_words(evidence: Evidence) -> str:
 
 def _policies(evidence: Evidence) -> Table | None:
     """Other ways to break ties that the votes had; a lot alone says no more than any order does."""
-    if evidence.tie_rounds:
-        return policies_table(evidence.recount.policies)
-    if evidence.unordered:
+    held = evidence.tie_rounds
+    if evidence.unordered and not held:
         return None
-    return policies_table([r for r in evidence.recount.policies if r.policy not in _OF_TIE_ROUNDS])
+    rows = evidence.recount.policies
+    return policies_table([row for row in rows if held or row.policy not in _OF_TIE_ROUNDS])
 
 
 _OF_TIE_ROUNDS: Final = ("no_tie_round", "random_no_tie_round")
@@ -513,12 +513,11 @@ def _of_votes(one: DeclaredSection[Evidence]) -> DeclaredSection[Evidence]:
         made = part(of)
         if made is None or (not isinstance(made, Table) and made.chart is None):
             return None
-        heads = {name: head for name, head in _CALLED.items() if name in made.data.columns}
-        data = made.data.rename(heads)
+        data = made.data.rename(_CALLED, strict=False)
         if not isinstance(made, Table):
             return replace(made, data=data, heads=_CALLED)
-        written = {heads.get(name, name): cells for name, cells in made.written.items()}
-        secondary = tuple(heads.get(name, name) for name in made.secondary)
+        written = {_CALLED.get(name, name): cells for name, cells in made.written.items()}
+        secondary = tuple(_CALLED.get(name, name) for name in made.secondary)
         return replace(made, data=data, written=written, secondary=secondary)
 
     return replace(one, parts=tuple(partial(called, part) for part in one.parts))
@@ -690,7 +689,6 @@ def document(opened: Opened, brief: bool) -> Document:
     evidence = Evidence(opened.source, opened.asked, brief)
     source, run = evidence.source, evidence.source.run
     whole = OF_BALLOTS if run is None else WHOLE
-    declared = [one for one in (BRIEF if brief else whole) if one.when(evidence)]
     tables = (success_table, winners_table) if brief else ()
     return Document(
         title=f"Report of {run.study.name if run else source.name}",
@@ -699,7 +697,7 @@ def document(opened: Opened, brief: bool) -> Document:
         warning=_warning(source),
         told_of="What answered the calls" if run else "Where the ballots are from",
         answers=answers(evidence),
-        sections=sections_of(evidence, declared),
+        sections=sections_of(evidence, BRIEF if brief else whole),
         episodes=NO_EPISODES if brief else _episodes(evidence),
         without_episodes="The run holds no episode." if run else "",
         lead="kept" if run or evidence.turns.get_column("winner").count() else "identification",

@@ -224,7 +224,7 @@ def _called(value: Any, heads: Mapping[str, str]) -> Any:
     return made | {"title": heads[title]} if isinstance(title, str) and title in heads else made
 
 
-def absent(name: str, why: str) -> Figure:
+def without_chart(name: str, why: str) -> Figure:
     """A chart that these data do not allow."""
     return Figure(name, why, "", "", pl.DataFrame(), None)
 

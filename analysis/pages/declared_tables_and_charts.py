@@ -2,8 +2,8 @@
 
 A declared part is a generator of rows with a name and a title. Its docstring is the caption that
 the page prints, with `{places}` for what is computed: by the declaration, or an attribute of what
-the page is of. Without rows there is no part. Terminal,
-HTML, Markdown, JSON and claims all draw the value that it gives:
+the page is of; a table's `{absent}` is why cells are not estimable, if some are not. Without rows
+there is no part. Terminal, HTML, Markdown, JSON and claims all draw the value that it gives:
 
     @table("cost", "Calls", seconds=lambda of: of.seconds)
     def cost(of: Evidence) -> Iterator[Row]:
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 import polars as pl
 
-from tutorsim.analysis.pages.cells_and_tables import Table, Written, of_rows
+from tutorsim.analysis.pages.cells_and_tables import Table, Written, absent, of_rows
 from tutorsim.analysis.pages.document import Section, Sections
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.errors import TutorsimError, UsageError
@@ -65,10 +65,10 @@ class _Declared(Generic[E]):
     words: Mapping[str, Any]
     """Place of the caption → what stands there, or a function that gives it."""
 
-    def _caption(self, *known: object) -> str:
+    def _caption(self, *known: object, **always: str) -> str:
         """The docstring on one line, its places filled."""
         text = " ".join((self.rows.__doc__ or "").split())
-        words = {
+        words = always | {
             name: self._said(f"caption's {{{name}}}", say, *known)
             for name, say in self.words.items()
         }
@@ -106,9 +106,15 @@ class DeclaredTable(_Declared[E]):
         rows = self._said("rows", lambda: list(self.rows(of)))
         if not rows:
             return None
-        make = partial(of_rows, self.name, self.title, self._caption(of), rows)
+        why = self._said("rows", lambda: absent(_values(rows)))
+        make = partial(of_rows, self.name, self.title, self._caption(of, absent=why), rows)
         made: Table | None = self._said("rows", partial(make, secondary=self.secondary))
         return made
+
+
+def _values(rows: Iterable[Row]) -> Iterator[Any]:
+    cells = (cell for row in rows for cell in row.values())
+    return (cell.value for cell in cells if isinstance(cell, Written))
 
 
 @dataclass(frozen=True)
@@ -127,13 +133,13 @@ class DeclaredFigure(_Declared[E]):
     def __call__(self, of: E) -> "Figure | None":
         from tutorsim.analysis.charts.chart_forms_and_look import (  # the library loads slowly
             Figure,
-            absent,
+            without_chart,
         )
 
         data = self._said("rows", self._frame, of)
         if data.is_empty():
             why = self._said("reason without rows", self.without, of)
-            return None if why is None else absent(self.name, why)
+            return None if why is None else without_chart(self.name, why)
         return Figure(
             name=self.name,
             finding=self._said("finding", self.finding, data, of),

@@ -16,7 +16,6 @@ from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.pages.cells_and_tables import (
     DASH,
     Written,
-    absent,
     bounds,
     estimate,
     number,
@@ -410,20 +409,11 @@ def _ends(found: Interval | NotEstimable, n: int) -> Written:
     return Written(text, Bounds(found.low, found.high, n))
 
 
-def _why_no_alpha(of: Ratings) -> str:
-    alphas = [getattr(one, metric) for one in of.agreement for metric in METRICS]
-    return absent(
-        part
-        for one in alphas
-        for part in ((one.over_tasks, one.over_items) if isinstance(one, Alpha) else (one,))
-    )
-
-
-@table("rater-agreement", "How far raters agree", why=_why_no_alpha)
+@table("rater-agreement", "How far raters agree")
 def rater_agreement(of: Ratings) -> Rows:
     """Krippendorff's alpha over items that two or more rated (shared): 1 is agreement, 0 what
     chance would give. 95 % intervals are over tasks with all their items, and over items one by one
-    as if independent.{why}"""
+    as if independent.{absent}"""
     for one in of.agreement:
         for metric in METRICS:
             yield {
@@ -436,18 +426,12 @@ def rater_agreement(of: Ratings) -> Rows:
             }
 
 
-@table(
-    "judge-beside-people",
-    "The model judge beside people",
-    why=lambda of: absent(
-        f for one in of.judge for f in (one.bias, one.distance, one.pearson, one.spearman)
-    ),
-)
+@table("judge-beside-people", "The model judge beside people")
 def judge_beside_people(of: Ratings) -> Rows:
     """The judge scored the student's answers; beside people's scores of replies stands its score of
     the answer that followed or, in a run that labels replies, the label of guidance (mean over
     conditions). Bias: mean of judge − people; distance: of its size. 95 % intervals are over
-    tasks.{why}"""
+    tasks.{absent}"""
     for one in of.judge:
         yield {
             **_of_texts(one),
@@ -475,14 +459,10 @@ def judge_calibration(of: Ratings) -> Rows:
             }
 
 
-@table(
-    "people-by-condition",
-    "People's scores by condition",
-    why=lambda of: absent(f for one in of.delivered for f in (one.score, one.good)),
-)
+@table("people-by-condition", "People's scores by condition")
 def people_by_condition(of: Ratings) -> Rows:
     """Delivered replies, and answers of students. Good: at least the rubric's threshold. 95 %
-    intervals are over tasks.{why}"""
+    intervals are over tasks.{absent}"""
     for one in of.delivered:
         yield {
             "condition": one.condition,

@@ -452,7 +452,6 @@ def _draws(of: BranchBeside) -> str:
     "What the branch takes up",
     secondary=("draws failed",),
     draws=_draws,
-    absent=lambda of: absent(cell.left for cell in of.found.cells),
 )
 def episodes_table(of: BranchBeside) -> Iterator[Row]:
     """{draws} of each episode taken up. Episodes: with a panel, complete in the parent. Taken up:

@@ -17,7 +17,6 @@ from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import (
 from tutorsim.analysis.pages.cells_and_tables import (
     Table,
     Written,
-    absent,
     estimate,
     number,
     of_rows,
@@ -307,11 +306,7 @@ def _first_winners(source: Source) -> pl.DataFrame:
 # --- Document of two runs ------------------------------------------------------------------------
 
 
-@table(
-    "differences",
-    "Second run − first run",
-    absent=lambda of: absent(row.difference for row in of.outcomes),
-)
+@table("differences", "Second run − first run")
 def differences_table(of: Comparison) -> Iterator[Row]:
     """Means over the pairs that both runs share; difference [95 % interval over tasks]. p: signs
     flipped by task, exact unless marked ~, with Holm's correction over all rows. Gains are of
@@ -325,12 +320,7 @@ def differences_table(of: Comparison) -> Iterator[Row]:
         }
 
 
-@table(
-    "same-winner",
-    "Same winner in the first turn",
-    of=lambda of: of.caption,
-    absent=lambda of: absent(of.same_winner.values()),
-)
+@table("same-winner", "Same winner in the first turn", of=lambda of: of.caption)
 def same_winner_table(of: Comparison) -> Iterator[Row]:
     """Share of shared episodes [95 % interval over tasks]. {of}{absent}"""
     for protocol, share in of.same_winner.items():

@@ -19,7 +19,6 @@ from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import (
 from tutorsim.analysis.pages.cells_and_tables import (
     Table,
     Written,
-    absent,
     estimate,
     part_of,
     plain,
@@ -424,30 +423,21 @@ def diagnostics_table(of: Any) -> Table | None:
     return (_unordered_table if of.unordered else _ordered_table)(of)
 
 
-def _chances(found: ChanceBaseline) -> dict[str, float | NotEstimable]:
-    return {
-        "flip": found.flip,
-        "flip by chance": found.flip_expected,
-        "κ": found.kappa,
-        "vote shift": found.shift,
-        "shift by chance": found.shift_expected,
-    }
-
-
-@table(
-    "chance",
-    "Flip and shift beside chance",
-    absent=lambda of: absent(
-        figure for one in of.chance if one.turns for figure in _chances(one).values()
-    ),
-)
+@table("chance", "Flip and shift beside chance")
 def chance_table(of: Any) -> Iterator[Row]:
     """By chance: first and final votes drawn independently from those of the protocol's turns. κ is
     1 where the first leader always wins, 0 where it wins as often as by chance.{absent}"""
     for one in of.chance:
         if one.turns:
-            cells = {name: plain(figure) for name, figure in _chances(one).items()}
-            yield {"protocol": one.protocol, "turns": one.turns, **cells}
+            yield {
+                "protocol": one.protocol,
+                "turns": one.turns,
+                "flip": plain(one.flip),
+                "flip by chance": plain(one.flip_expected),
+                "κ": plain(one.kappa),
+                "vote shift": plain(one.shift),
+                "shift by chance": plain(one.shift_expected),
+            }
 
 
 @table(

@@ -15,7 +15,6 @@ from tutorsim.analysis.pages.cells_and_tables import (
     Share,
     Table,
     Written,
-    absent,
     bar,
     estimate,
     of_rows,
@@ -296,7 +295,6 @@ def few_tasks_words(episodes: Iterable[EpisodeRecord]) -> str:
     "Success by condition",
     secondary=("unscored", "tutored"),
     few=lambda of: few_tasks_words(of.source.episodes),
-    absent=lambda of: absent(row.rate for row in of.success),
 )
 def success_table(of: Any) -> Iterator[Row]:
     """Share of complete episodes with a last score [95 % interval]. Tutored: episodes whose first

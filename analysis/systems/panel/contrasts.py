@@ -17,6 +17,7 @@ from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import (
 from tutorsim.analysis.pages.cells_and_tables import (
     Table,
     Written,
+    absent,
     estimate,
     number,
     of_rows,
@@ -306,7 +307,11 @@ def _first_winners(source: Source) -> pl.DataFrame:
 # --- Document of two runs ------------------------------------------------------------------------
 
 
-@table("differences", "Second run − first run")
+@table(
+    "differences",
+    "Second run − first run",
+    absent=lambda of: absent(row.difference for row in of.outcomes),
+)
 def differences_table(of: Comparison) -> Iterator[Row]:
     """Means over the pairs that both runs share; difference [95 % interval over tasks]. p: signs
     flipped by task, exact unless marked ~, with Holm's correction over all rows. Gains are of

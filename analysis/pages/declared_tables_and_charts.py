@@ -2,8 +2,9 @@
 
 A declared part is a generator of rows with a name and a title. Its docstring is the caption that
 the page prints, with `{places}` for what is computed: by the declaration, or an attribute of what
-the page is of; a table's `{absent}` is why cells are not estimable, if some are not. Without rows
-there is no part. Terminal, HTML, Markdown, JSON and claims all draw the value that it gives:
+the page is of; a table's `{absent}` is why cells are not estimable, if some are not, and a chart's
+`{cascade}` that it is of single votes. Without rows there is no part. Terminal, HTML, Markdown,
+JSON and claims all draw the value that it gives:
 
     @table("cost", "Calls", seconds=lambda of: of.seconds)
     def cost(of: Evidence) -> Iterator[Row]:
@@ -132,6 +133,7 @@ class DeclaredFigure(_Declared[E]):
 
     def __call__(self, of: E) -> "Figure | None":
         from tutorsim.analysis.charts.chart_forms_and_look import (  # the library loads slowly
+            CASCADE,
             Figure,
             without_chart,
         )
@@ -143,7 +145,7 @@ class DeclaredFigure(_Declared[E]):
         return Figure(
             name=self.name,
             finding=self._said("finding", self.finding, data, of),
-            caption=self._caption(data, of),
+            caption=self._caption(data, of, cascade=CASCADE),
             method=self._said("method", self.method, data, of),
             data=data,
             chart=self._said("drawing", self.draw, data, of),

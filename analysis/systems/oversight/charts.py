@@ -8,7 +8,6 @@ import polars as pl
 
 from tutorsim.analysis.charts.chart_forms_and_look import (
     ACCENT,
-    CASCADE,
     GRID,
     INK,
     LOSS,
@@ -313,7 +312,6 @@ def _ranges(data: pl.DataFrame, of: Evidence) -> Drawing:
     "those of this audit.",
     alternative="{format}, {rule}, {outcome}: {least:.2f} to {most:.2f}",
     draw=_ranges,
-    cascade=CASCADE,
 )
 def rules(of: Evidence) -> Iterator[Row]:
     """Shares of turns whose reply gives no guidance (none, or the answer itself), or guides. A bar

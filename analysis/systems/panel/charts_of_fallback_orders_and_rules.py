@@ -10,7 +10,6 @@ import polars as pl
 
 from tutorsim.analysis.charts.chart_forms_and_look import (
     ACCENT,
-    CASCADE,
     DEEPEST,
     INK,
     LOSS,
@@ -176,7 +175,6 @@ def _heat(data: pl.DataFrame, of: Evidence) -> Drawing:
     draw=_heat,
     n=lambda data, of: counted(of.orders.turns, of.unit),
     reading=_reading,
-    cascade=CASCADE,
 )
 def orders_figure(of: Evidence) -> Iterator[Row]:
     """Wins of each candidate under every fallback order; n = {n}. Blue cells are more wins than
@@ -278,7 +276,6 @@ def _dumbbells(data: pl.DataFrame, of: Evidence) -> Drawing:
     n=lambda data, of: counted(of.orders.turns, of.unit),
     orders=lambda data, of: f"{of.orders.orders:,}",
     dot=lambda data, of: "the filled dot is the logged order, " if of.orders.logged_order else "",
-    cascade=CASCADE,
 )
 def wins_figure(of: Evidence) -> Iterator[Row]:
     """Wins per candidate; n = {n}, {orders} orders. The bar runs from the fewest to the
@@ -337,7 +334,6 @@ def _kept_finding(data: pl.DataFrame, of: Evidence) -> str:
     ),
     cases=lambda data, of: counted(int(data.get_column("turns").sum()), "case"),
     units=lambda data, of: f"{of.unit}s".capitalize(),
-    cascade=CASCADE,
 )
 def kept_figure(of: Evidence) -> Iterator[Row]:
     """{units} in another format than the rule's own, {cases} in all, by whether the rule surely
@@ -459,7 +455,6 @@ _PAIR_TIPS: Final = ("logged:N=logged", "row:N=counted as", "turns:Q")
     ),
     line=_open_line,
     conventions=_conventions,
-    cascade=CASCADE,
 )
 def agreement_figure(of: Evidence) -> Iterator[Row]:
     """Share of the {unit}s logged under one protocol in which the other rule has the same winner.
@@ -543,7 +538,6 @@ def _widths(data: pl.DataFrame, of: Evidence) -> Drawing:
         "A tie stays a tie" if of.unordered else "A tie goes to the fallback order"
     ),
     conventions=_conventions,
-    cascade=CASCADE,
 )
 def identification_figure(of: Evidence) -> Iterator[Row]:
     """How many candidates may have won under the other rule, per {unit}; the strongest shade

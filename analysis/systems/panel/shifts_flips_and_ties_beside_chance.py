@@ -427,7 +427,7 @@ def diagnostics_table(of: Any) -> Table | None:
 def chance_table(of: Any) -> Iterator[Row]:
     """By chance: first and final votes drawn independently from those of the protocol's turns. κ is
     1 where the first leader always wins, 0 where it wins as often as by chance.{absent}"""
-    for one in of.chance:
+    for one in () if of.unordered else of.chance:
         if one.turns:
             yield {
                 "protocol": one.protocol,

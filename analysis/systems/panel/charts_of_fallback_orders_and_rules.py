@@ -274,11 +274,10 @@ def _dumbbells(data: pl.DataFrame, of: Evidence) -> Drawing:
     draw=_dumbbells,
     kinds={"logged": pl.Int64},
     n=lambda data, of: counted(of.orders.turns, of.unit),
-    orders=lambda data, of: f"{of.orders.orders:,}",
     dot=lambda data, of: "the filled dot is the logged order, " if of.orders.logged_order else "",
 )
 def wins_figure(of: Evidence) -> Iterator[Row]:
-    """Wins per candidate; n = {n}, {orders} orders. The bar runs from the fewest to the
+    """Wins per candidate; n = {n}, {orders.orders:,} orders. The bar runs from the fewest to the
     most wins that an order gives, {dot}the tick a random order's expectation. {cascade}"""
     for one in of.orders.candidates if of.orders.turns else ():
         yield {

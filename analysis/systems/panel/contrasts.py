@@ -325,9 +325,9 @@ def differences_table(of: Comparison) -> Iterator[Row]:
         }
 
 
-@table("same-winner", "Same winner in the first turn", of=lambda of: of.caption)
+@table("same-winner", "Same winner in the first turn")
 def same_winner_table(of: Comparison) -> Iterator[Row]:
-    """Share of shared episodes [95 % interval over tasks]. {of}{absent}"""
+    """Share of shared episodes [95 % interval over tasks]. {caption}{absent}"""
     for protocol, share in of.same_winner.items():
         yield {"protocol": protocol, "same winner": estimate(share)}
 

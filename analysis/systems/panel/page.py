@@ -615,7 +615,6 @@ def failures_table(of: Evidence) -> Iterator[Row]:
 @table(
     "cost",
     "Calls, tokens and cost",
-    day=lambda of: of.usage["prices_as_of"],
     paid=lambda of: (
         ""
         if of.source.run.provenance.kind == "api"
@@ -623,7 +622,7 @@ def failures_table(of: Evidence) -> Iterator[Row]:
     ),
 )
 def cost_table(of: Evidence) -> Iterator[Row]:
-    """At list prices of {day}.{paid}"""
+    """At list prices of {usage[prices_as_of]}.{paid}"""
     models = of.usage["models"]
     for name, row in {**models, **({"all": of.usage} if len(models) > 1 else {})}.items():
         yield {

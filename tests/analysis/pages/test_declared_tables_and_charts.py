@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from tutorsim.analysis.pages.cells_and_tables import plain
 from tutorsim.analysis.pages.declared_tables_and_charts import figure, table
+from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.errors import UsageError
 
 
@@ -17,6 +19,31 @@ def uneven(of):
     "Greetings."
     yield {"greeter": "anna", "chosen": of}
     yield {"greeter": "ben"}
+
+
+def counts(of):
+    "Greetings.{absent}"
+    for name, found in of.items():
+        yield {"greeter": name, "chosen": plain(found)}
+
+
+def single(of):
+    "Greetings. {cascade}"
+    yield {"greeter": "anna"}
+
+
+def test_a_caption_says_why_cells_are_not_estimable():
+    """Each reason once, and nothing where there is none."""
+    declared, nobody = table("won", "Won")(counts), NotEstimable("nobody came")
+    assert declared({"anna": nobody, "ben": 0.5, "cy": nobody}).caption == (
+        "Greetings. Not estimable: nobody came."
+    )
+    assert declared({"ben": 0.5}).caption == "Greetings."
+
+
+def test_a_chart_of_single_votes_warns_of_it():
+    given = {"draw": lambda rows, of: None, "finding": lambda rows, of: "", "alternative": ""}
+    assert "nobody recorded" in figure("chosen", **given)(single)(None).caption
 
 
 def drawn(**more):

@@ -110,6 +110,14 @@ def test_a_turn_with_a_tied_final_vote_hangs_on_one_ballot(one_turn):
     assert row["margin"] == 1
 
 
+@pytest.mark.parametrize(("leader", "other", "ballots"), [(MI, S, 1), (S, MI, 2)])
+def test_a_tie_changes_the_winner_where_the_other_stands_first(one_turn, leader, other, ballots):
+    """Three to one, of which one ballot makes a tie."""
+    final = dict(zip(ROLES, (leader, leader, leader, other), strict=True))
+    [row] = margins(one_turn("simple", final)).rows(named=True)
+    assert row["margin"] == ballots
+
+
 def test_without_ballots_there_is_no_margin(one_turn):
     [row] = margins(one_turn("simple", dict.fromkeys(ROLES))).rows(named=True)
     assert row["margin"] is None

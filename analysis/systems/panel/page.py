@@ -262,8 +262,6 @@ def _decided(evidence: Evidence) -> Answer:
             "winner in this report. An order would give it one.",
             section,
         )
-    spans = [(c.most - c.least, c) for c in found.candidates]
-    _, widest = max(spans, key=lambda pair: pair[0])
     if not found.decided_by_order:
         ordered = "did the fallback order" if found.logged_order else "would an order"
         return Answer(
@@ -272,6 +270,7 @@ def _decided(evidence: Evidence) -> Answer:
             f"Counting left a single winner in every {unit}: every fallback order elects the same.",
             section,
         )
+    widest = max(found.candidates, key=lambda one: one.most - one.least)
     drawn = 0.0 if found.changed_expected is None else found.changed_expected.value
     return Answer(
         "What did the fallback order decide?",

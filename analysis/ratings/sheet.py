@@ -324,18 +324,14 @@ def sheet_csv(sheet: Sheet) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(_WRITTEN)
-    asked = _asked(sheet.survey.rubric)
+    rubric = sheet.survey.rubric
+    values = f"One of {', '.join(map(value_text, rubric.scale))}."
+    anchors = [f"{value}: {text}" for value, text in rubric.anchors.items()]
+    asked = "\n".join((rubric.question, values, *anchors))
     told = (sheet.rater, sheet.digest, sheet.survey.text())
     for number, item in enumerate(sheet.items, start=1):
         writer.writerow((number, item.text, asked, "", "", item.id, *told))
     return text.getvalue()
-
-
-def _asked(rubric: Rubric) -> str:
-    """The question, the values that can be given, and what they mean."""
-    values = map(value_text, rubric.scale)
-    anchors = [f"{value}: {text}" for value, text in rubric.anchors.items()]
-    return "\n".join((rubric.question, f"One of {', '.join(values)}.", *anchors))
 
 
 def read_sheet(path: Path) -> Filled:
@@ -347,32 +343,31 @@ def read_sheet(path: Path) -> Filled:
     one = {name: {row[name] for row in rows} for name in ("rater", "sheet", "survey")}
     for name, values in one.items():
         if len(values) > 1:
-            raise RatingFileError(
+            raise _edited(
                 f"{path}: its rows have {len(values)} different values of `{name}`.",
-                why="A file holds the sheet of one rater; this one was put together or edited.",
-                hint=_KEPT,
+                "A file holds the sheet of one rater; this one was put together or edited.",
             )
     [rater], [sheet], [survey] = one.values()
     try:
-        read = [_row(line, row) for line, row in enumerate(rows, start=2)]
-        return Filled(
-            str(path),
-            Survey.model_validate(json.loads(survey)),
-            int(rater),
-            sheet,
-            tuple(sorted(read, key=lambda row: row.number)),
-        )
+        read = [
+            Row(
+                *(line, int(row["number"]), row["shown"]),
+                *(row["score"].strip(), row["note"].strip(), row["item"]),
+            )
+            for line, row in enumerate(rows, start=2)
+        ]
+        of = Survey.model_validate(json.loads(survey))
+        rows_in_order = tuple(sorted(read, key=lambda row: row.number))
+        return Filled(str(path), of, int(rater), sheet, rows_in_order)
     except (ValueError, ValidationError) as error:
-        raise RatingFileError(
+        raise _edited(
             f"{path}: `number`, `rater` or `survey` is not as it was written.",
-            why=str(error).partition("\n")[0],
-            hint=_KEPT,
+            str(error).partition("\n")[0],
         ) from error
 
 
-def _row(line: int, row: dict[str, str]) -> Row:
-    number = int(row["number"])
-    return Row(line, number, row["shown"], row["score"].strip(), row["note"].strip(), row["item"])
+def _edited(what: str, why: str) -> RatingFileError:
+    return RatingFileError(what, why=why, hint=_KEPT)
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
@@ -390,17 +385,13 @@ def _rows(path: Path) -> list[dict[str, str]]:
         ) from error
     missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
     if missing:
-        raise RatingFileError(
+        raise _edited(
             f"{path} is no rating sheet: it has no column {missing[0]!r}.",
-            why=f"A sheet has {', '.join(COLUMNS)}.",
-            hint=_KEPT,
+            f"A sheet has {', '.join(COLUMNS)}.",
         )
     if not rows or any(row.get(name) is None for row in rows for name in COLUMNS):
-        raise RatingFileError(
-            f"{path} has no row." if not rows else f"{path} has a row that is cut short.",
-            why="The file was cut or edited.",
-            hint=_KEPT,
-        )
+        what = "no row" if not rows else "a row that is cut short"
+        raise _edited(f"{path} has {what}.", "The file was cut or edited.")
     return rows
 
 
@@ -411,30 +402,25 @@ _PACKAGE: Final = "tutorsim.analysis.ratings"
 
 def sheet_page(sheet: Sheet) -> str:
     """The page of a sheet. The same sheet gives the same text."""
+    rubric = sheet.survey.rubric
     return page_of(
         _PACKAGE,
         "sheet.html.j2",
         style=text_of(_PACKAGE, "sheet.css"),
         script=text_of(_PACKAGE, "sheet.js"),
         rater=sheet.rater,
-        question=sheet.survey.rubric.question,
-        sheet=_data(sheet),
+        question=rubric.question,
+        sheet={  # for the script: nothing of roles, rules or conditions
+            "file": f"ratings-{sheet.rater}-{sheet.digest[:8]}.csv",
+            "columns": COLUMNS,
+            "rater": sheet.rater,
+            "sheet": sheet.digest,
+            "survey": sheet.survey.text(),
+            "values": [value_text(value) for value in rubric.scale],
+            "anchors": rubric.anchors,
+            "items": [{"item": item.id, "blocks": item.blocks} for item in sheet.items],
+        },
     )
-
-
-def _data(sheet: Sheet) -> dict[str, Any]:
-    """What the page's script reads: nothing of roles, rules or conditions is in it."""
-    rubric = sheet.survey.rubric
-    return {
-        "file": f"ratings-{sheet.rater}-{sheet.digest[:8]}.csv",
-        "columns": COLUMNS,
-        "rater": sheet.rater,
-        "sheet": sheet.digest,
-        "survey": sheet.survey.text(),
-        "values": [value_text(value) for value in rubric.scale],
-        "anchors": rubric.anchors,
-        "items": [{"item": item.id, "blocks": item.blocks} for item in sheet.items],
-    }
 
 
 # --- Filled-in sheets joined to a run ------------------------------------------------------------
@@ -461,7 +447,11 @@ def joined(
         _check_run(filled, run)
         _check_items(filled, items.get(filled.survey.subject, {}))
         _check_sheet(filled)
-        ratings = tuple(_ratings(filled))
+        ratings = tuple(
+            Rating(item=row.item, value=_value(filled, row), note=row.note)
+            for row in filled.rows
+            if row.score
+        )
         if not ratings:
             raise RatingFileError(
                 f"{filled.file} holds no rating.",
@@ -522,25 +512,19 @@ def _check_sheet(filled: Filled) -> None:
         )
 
 
-def _ratings(filled: Filled) -> Iterator[Rating]:
-    """A rating for each row with a score; `RatingFileError` if a score is not on the scale."""
-    rubric = filled.survey.rubric
-    for row in filled.rows:
-        if row.score:
-            yield Rating(item=row.item, value=_value(filled, row, rubric), note=row.note)
-
-
-def _value(filled: Filled, row: Row, rubric: Rubric) -> float:
+def _value(filled: Filled, row: Row) -> float:
+    """The value of the scale that a row's score is."""
+    scale = filled.survey.rubric.scale
     try:
         given = float(row.score.replace(",", "."))
     except ValueError:
         given = float("nan")
-    for value in rubric.scale:
+    for value in scale:
         if abs(value - given) < 1e-9:
             return value
     raise RatingFileError(
         f"{filled.file}, row {row.line}: the score {row.score!r} is not on the scale.",
-        why=f"It takes one of {', '.join(map(value_text, rubric.scale))}, or nothing.",
+        why=f"It takes one of {', '.join(map(value_text, scale))}, or nothing.",
         hint="Correct the score with its rater. Nothing joined.",
     )
 

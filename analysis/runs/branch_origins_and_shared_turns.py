@@ -66,7 +66,12 @@ def without_shared_turns(episodes: Iterable[EpisodeRecord]) -> tuple[EpisodeReco
     whole = tuple(episodes)
     shared = shared_turns(whole)
     with_shared = {name for name, _ in shared}
-    return tuple(_own_turns(e, shared) if e.episode_id in with_shared else e for e in whole)
+
+    def own(episode: EpisodeRecord) -> EpisodeRecord:
+        turns = tuple(t for t in episode.turns if (episode.episode_id, t.turn) not in shared)
+        return episode.model_copy(update={"turns": turns})
+
+    return tuple(own(one) if one.episode_id in with_shared else one for one in whole)
 
 
 def deciding_order(study: StudySettings) -> tuple[str, ...]:
@@ -119,8 +124,3 @@ def branch_words(branch: Branch) -> str:
 def _kept(episode: EpisodeRecord) -> int | None:
     """How many turns lie on the logged path, the one where it was left among them."""
     return episode.branch.left if episode.branch else None
-
-
-def _own_turns(episode: EpisodeRecord, shared: Mapping[tuple[str, int], str]) -> EpisodeRecord:
-    own = tuple(t for t in episode.turns if (episode.episode_id, t.turn) not in shared)
-    return episode.model_copy(update={"turns": own})

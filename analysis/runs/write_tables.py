@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import chain, islice
@@ -54,7 +54,10 @@ def export(source: Source, folder: Path, format: ExportFormat = "parquet") -> li
         UsageError: If the format is unknown.
         FolderError: If the folder cannot be written.
     """
-    return _export([dict(_tables(source))], folder, format, "; ".join(source.answered_by))
+    tables = {"ballots": source.ballots}
+    if source.run is not None:
+        tables = {name: one.frame(source.episodes, source.run) for name, one in TABLES.items()}
+    return _export([tables], folder, format, "; ".join(source.answered_by))
 
 
 def export_run(run: Path, folder: Path, format: ExportFormat = "parquet") -> list[Path]:  # noqa: A002 - as in `export`
@@ -217,25 +220,20 @@ def export_preflib(ballots: pl.DataFrame, folder: Path, *, provenance: str = "")
     return written
 
 
-def _tables(source: Source) -> Iterator[tuple[str, pl.DataFrame]]:
-    if source.run is None:
-        yield "ballots", source.ballots
-        return
-    for name, table in TABLES.items():
-        yield name, table.frame(source.episodes, source.run)
-
-
 def _lists_as_json(frame: pl.DataFrame) -> pl.DataFrame:
     lists = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.List)]
     as_json = [
-        pl.Series(name, [_json(cell) for cell in frame[name].to_list()], dtype=pl.String)
+        pl.Series(
+            name,
+            [
+                None if cell is None else json.dumps(cell, ensure_ascii=False)
+                for cell in frame[name].to_list()
+            ],
+            dtype=pl.String,
+        )
         for name in lists
     ]
     return frame.with_columns(as_json)
-
-
-def _json(cell: Sequence[object] | None) -> str | None:
-    return None if cell is None else json.dumps(cell, ensure_ascii=False)
 
 
 def _preflib(

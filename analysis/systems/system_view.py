@@ -38,7 +38,6 @@ from tutorsim.errors import UsageError
 from tutorsim.records import (
     RUN_FILE,
     CallRecord,
-    EpisodeLine,
     Retest,
     RunRecord,
     read_lines,
@@ -222,16 +221,12 @@ class Left(NamedTuple):
 
 
 def _listing(run: SystemRun) -> list[dict[str, Any]]:
-    return [
-        {"episode_id": record.episode_id, "special": tuple(_special(record))}
-        for record in run.episodes
-    ]
-
-
-def _special(episode: EpisodeLine) -> Iterator[str]:
-    if episode.failure is not None:
-        yield f"failed at {episode.failure.key}"
-    yield from odd_replies([episode])
+    rows = []
+    for record in run.episodes:
+        failed = [] if record.failure is None else [f"failed at {record.failure.key}"]
+        special = (*failed, *odd_replies([record]))
+        rows.append({"episode_id": record.episode_id, "special": special})
+    return rows
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """What the debate did, and other ways to put the logged opinions together."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby
+from itertools import chain, groupby
 from math import fsum
 from typing import Final, NamedTuple
 
@@ -12,7 +12,6 @@ import numpy as np
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.systems.oversight.label_accuracy import Pair, cells_of, headline, pair_of
 from tutorsim.analysis.systems.system_view import Spent, spent_by
-from tutorsim.records import CallRecord
 from tutorsim.records.oversight import LABELS, Labels, OversightRecord
 
 # --- Debate diagnostics --------------------------------------------------------------------------
@@ -30,67 +29,63 @@ class Share(NamedTuple):
 
 
 def debate_shares(records: Sequence[OversightRecord]) -> list[Share]:
-    """Shares over a condition's debated items; what the condition does not have is left out."""
-    found = [*_moved(records), *_pressed(records), *_judged(records)]
-    return [share for share in found if share.of]
+    """Shares over a condition's items; what the condition does not have is left out."""
+    said = (sorted(_moved(records)), _pressed(records), _judged(records), _wrong(records))
+    return [Share(name, sum(all_), len(all_)) for name, all_ in by_key(chain(*said)).items()]
 
 
-def _moved(records: Sequence[OversightRecord]) -> list[Share]:
+Hits = Iterator[tuple[str, bool]]
+"""What may be said of an item, and whether it holds."""
+
+
+def _moved(records: Sequence[OversightRecord]) -> Hits:
     """Labels that an agent changed between its first and its last message."""
-    moved = by_key(
-        (f"{agent}: {label} moved from first to last message", first != last)
-        for record in records
-        for agent, said in by_key((one.agent, one.labels) for one in record.messages).items()
-        if len(said) > 1 and None not in (said[0], said[-1])
-        for label in LABELS
-        for first, last in [(getattr(said[0], label), getattr(said[-1], label))]
-    )
-    return [Share(name, sum(some), len(some)) for name, some in sorted(moved.items())]
+    for record in records:
+        messages = by_key((one.agent, one.labels) for one in record.messages)
+        for agent, (first, *later) in messages.items():
+            last = later[-1] if later else None
+            for label in LABELS if first and last else ():
+                changed = getattr(first, label) != getattr(last, label)
+                yield f"{agent}: {label} moved from first to last message", changed
 
 
-def _pressed(records: Sequence[OversightRecord]) -> list[Share]:
-    verdicts = [r.press.verdicts for r in records if r.press is not None]
-    said = [(critic, verdict) for one in verdicts for critic, verdict in one.items() if verdict]
-    return [
-        Share(
-            f"{critic}: defence unmet, and pressed",
-            sum(verdict == "unmet" for who, verdict in said if who == critic),
-            sum(who == critic for who, _ in said),
-        )
-        for critic in ("permissive", "strict")
-    ]
+def _pressed(records: Sequence[OversightRecord]) -> Hits:
+    for critic in ("permissive", "strict"):
+        for record in records:
+            verdict = record.press and record.press.verdicts.get(critic)
+            if verdict:
+                yield f"{critic}: defence unmet, and pressed", verdict == "unmet"
 
 
-def _judged(records: Sequence[OversightRecord]) -> list[Share]:
+def _judged(records: Sequence[OversightRecord]) -> Hits:
     judges = [r.judge for r in records if r.judge is not None and r.judge.winner is not None]
-    winners = Counter(judge.winner for judge in judges)
-    shares = [
-        Share(f"judge: {winner} wins", count, len(judges))
-        for winner, count in sorted(winners.items(), key=lambda pair: str(pair[0]))
+    for winner in sorted({str(judge.winner) for judge in judges}):
+        yield from ((f"judge: {winner} wins", judge.winner == winner) for judge in judges)
+    for side in sorted({judge.first_shown for judge in judges}):
+        yield from ((f"judge: {side} shown first", judge.first_shown == side) for judge in judges)
+    for judge in judges:
+        yield "judge: the side shown first wins", judge.winner == judge.first_shown
+    for one, other in ((r.judge, r.judge_swapped) for r in records):
+        if one and other and one.winner and other.winner:
+            yield "judge: another winner in the other order", one.winner != other.winner
+    for pair in map(judge_and_lead, records):
+        if pair is not None:
+            yield "judge and lead state other labels", pair[0] != pair[1]
+
+
+def _wrong(records: Sequence[OversightRecord]) -> Hits:
+    """Wrong labels by the severity of the stress test; and mistakes that a label alone sees."""
+    golds = [record for record in records if record.gold is not None]
+    severe = [
+        (f"severity {record.stress.severity}: a label is wrong", not all(record.scores.values()))
+        for record in golds
+        if record.stress is not None and record.stress.severity is not None
     ]
-    first = sum(judge.winner == judge.first_shown for judge in judges)
-    both = [
-        (r.judge.winner, r.judge_swapped.winner)
-        for r in records
-        if r.judge and r.judge_swapped and r.judge.winner and r.judge_swapped.winner
-    ]
-    apart = sum(one != other for one, other in both)
-    stated = [pair for pair in map(judge_and_lead, records) if pair is not None]
-    drawn = Counter(judge.first_shown for judge in judges)
-    return [
-        *shares,
-        *(
-            Share(f"judge: {side} shown first", count, len(judges))
-            for side, count in sorted(drawn.items())
-        ),
-        Share("judge: the side shown first wins", first, len(judges)),
-        Share("judge: another winner in the other order", apart, len(both)),
-        Share(
-            "judge and lead state other labels",
-            sum(judge != lead for judge, lead in stated),
-            len(stated),
-        ),
-    ]
+    yield from sorted(severe)
+    for record in golds:
+        if record.gold and record.gold.mistake == 0:
+            seen = record.label is not None and record.label.mistake == 1
+            yield "label sees a mistake identified that was not", seen
 
 
 def judge_and_lead(record: OversightRecord) -> tuple[Labels, Labels] | None:
@@ -98,23 +93,6 @@ def judge_and_lead(record: OversightRecord) -> tuple[Labels, Labels] | None:
     judge = record.judge.labels if record.judge else None
     lead = record.lead.labels if record.lead else None
     return None if judge is None or lead is None else (judge, lead)
-
-
-def sycophancy(records: Sequence[OversightRecord]) -> Share:
-    """Items whose reply did not identify the mistake, and whose label says that it did."""
-    blind = [r for r in records if r.gold is not None and r.gold.mistake == 0]
-    said = sum(r.label is not None and r.label.mistake == 1 for r in blind)
-    return Share("label sees a mistake identified that was not", said, len(blind))
-
-
-def severity_errors(records: Sequence[OversightRecord]) -> list[Share]:
-    """Severity of the stress test → share of items with a wrong label; only items with gold."""
-    wrong = by_key(
-        (f"severity {r.stress.severity}: a label is wrong", not all(r.scores.values()))
-        for r in records
-        if r.gold is not None and r.stress is not None and r.stress.severity is not None
-    )
-    return [Share(name, sum(some), len(some)) for name, some in sorted(wrong.items())]
 
 
 class Calibration(NamedTuple):
@@ -161,19 +139,19 @@ def brier(records: Sequence[OversightRecord]) -> float | None:
 
 def phases(records: Sequence[OversightRecord]) -> dict[str, Spent]:
     """Phase → calls and tokens, in order; second askings are in their phase."""
-    spent = spent_by((_phase(call), call) for record in records for call in record.calls)
+    calls = (call for record in records for call in record.calls)
+    spent = spent_by((_PHASE_OF.get(call.stage, "debate"), call) for call in calls)
     return {name: spent[name] for name in _PHASES if name in spent}
 
 
-_PHASES: Final = ("briefing", "quick", "debate", "judgment", "alone")
-
-
-def _phase(call: CallRecord) -> str:
-    if call.stage in ("brief", "quick"):
-        return {"brief": "briefing", "quick": "quick"}[call.stage]
-    if call.stage in ("judge", "judge_swapped", "stress", "lead"):
-        return "judgment"
-    return "alone" if call.stage in ("sample", "member") else "debate"
+_PHASES: Final[Mapping[str, tuple[str, ...]]] = {
+    "briefing": ("brief",),
+    "quick": ("quick",),
+    "debate": (),  # and every other stage
+    "judgment": ("judge", "judge_swapped", "stress", "lead"),
+    "alone": ("sample", "member"),
+}
+_PHASE_OF: Final = {stage: phase for phase, stages in _PHASES.items() for stage in stages}
 
 
 # --- Other aggregations --------------------------------------------------------------------------

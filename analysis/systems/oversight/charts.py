@@ -34,6 +34,7 @@ from tutorsim.analysis.systems.oversight.calibration_and_other_aggregations impo
     AdaptiveCurve,
     AdaptivePoint,
 )
+from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import DELIVERED
 from tutorsim.analysis.systems.oversight.label_accuracy import BASELINES, HEADLINE
 from tutorsim.analysis.systems.oversight.page_data_and_replies_read_again import Evidence
 from tutorsim.analysis.systems.paired_comparison import contrast_headline, rows_about_zero
@@ -273,11 +274,10 @@ def calibration(of: Evidence) -> Iterator[Row]:
 
 
 _OUTCOMES: Final = {"no_guidance": ("no guidance", LOSS), "guides": ("guides", ACCENT)}
-_DELIVERED: Final = "(delivered)"
 
 
 def _exact(data: pl.DataFrame, of: Evidence) -> str:
-    others = data.filter(pl.col("rule") != _DELIVERED)
+    others = data.filter(pl.col("rule") != DELIVERED)
     exact = others.filter(pl.col("least") == pl.col("most")).height
     turns = sum({one.logged: one.turns for _, one in of.predicted}.values())
     return (
@@ -318,18 +318,16 @@ def rules(of: Evidence) -> Iterator[Row]:
     holds every value that the ballots allow; a dot is a share without a range. {cascade}"""
     several = len({by for by, _ in of.predicted}) > 1
     for by, one in of.predicted:
-        logged = [(_DELIVERED, one.delivered)] * (one.rule == one.first_rule)
-        for rule, shares in (*logged, (one.rule.replace("_", " "), one.shares)):
-            for name, (outcome, _) in _OUTCOMES.items():
-                least, most = shares[name]
-                yield {
-                    "format": f"voted {one.logged}" + (f", by {by}" if several else ""),
-                    "rule": rule,
-                    "outcome": outcome,
-                    "least": least,
-                    "most": most,
-                    "turns": one.turns,
-                }
+        for name, (outcome, _) in _OUTCOMES.items():
+            least, most = one.shares[name]
+            yield {
+                "format": f"voted {one.logged}" + (f", by {by}" if several else ""),
+                "rule": one.rule.replace("_", " "),
+                "outcome": outcome,
+                "least": least,
+                "most": most,
+                "turns": one.turns,
+            }
 
 
 _DOES: Final = {"guides": ACCENT, "hints": PLAIN, "no guidance": LOSS, "no label": GRID}

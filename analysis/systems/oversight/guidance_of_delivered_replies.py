@@ -59,12 +59,15 @@ class AuditedTurn:
     possible: Mapping[str, tuple[str, ...]]
     """Rule → possible winners; a rule that is not in it is not settled."""
 
-    def may_be(self, rule: str, outcome: str) -> tuple[bool, bool]:
-        """Whether the reply under a rule must, and whether it may, have an outcome."""
-        winners = self.possible.get(rule, tuple(self.labels))
+    def may_be(self, outcome: str, winners: Sequence[str]) -> tuple[bool, bool]:
+        """Whether the reply of any of these roles must, and whether it may, have an outcome."""
         found = [self.labels.get(role) for role in winners]
         said = [None if labels is None else OUTCOMES[outcome](labels) for labels in found]
         return all(one is True for one in said), any(one is not False for one in said)
+
+
+DELIVERED: Final = "(delivered)"
+"""In place of a rule: what was delivered."""
 
 
 class Predicted(NamedTuple):
@@ -73,15 +76,12 @@ class Predicted(NamedTuple):
     logged: str
     """The condition that was run."""
     rule: str
-    first_rule: str
-    """The first of the rules that the format is counted under."""
+    """`DELIVERED` for what was delivered."""
     turns: int
-    identified: int
-    """Turns with one possible winner."""
+    identified: int | None
+    """Turns with one possible winner; `None` for what was delivered."""
     shares: Mapping[str, tuple[float, float]]
-    """Outcome → least and greatest share of the turns."""
-    delivered: Mapping[str, tuple[float, float]]
-    """Outcome → the share among the replies that were delivered; two ends if some are unjudged."""
+    """Outcome → least and greatest share of the turns; two ends also if some are unjudged."""
 
 
 def _of_audit(records: Sequence[OversightRecord]) -> list[tuple[OversightRecord, AuditedReply]]:
@@ -97,18 +97,15 @@ def delivered_shares(records: Sequence[OversightRecord]) -> list[Delivered]:
     found = []
     for grouping, key in GROUPINGS.items():
         groups = by_key((key(audited), record) for record, audited in pairs)
-        found += [_delivered(grouping, group, items) for group, items in sorted(groups.items())]
+        for group, items in sorted(groups.items()):
+            said = [(one.label, one.conversation) for one in items if one.label is not None]
+            tasks = [task for _, task in said]
+            shares = {
+                name: share_over_tasks([float(holds(labels)) for labels, _ in said], tasks)
+                for name, holds in OUTCOMES.items()
+            }
+            found.append(Delivered(grouping, group, len(items), len(items) - len(said), shares))
     return found
-
-
-def _delivered(grouping: str, group: str, records: Sequence[OversightRecord]) -> Delivered:
-    said = [(record.label, record.conversation) for record in records if record.label is not None]
-    tasks = [task for _, task in said]
-    shares = {
-        name: share_over_tasks([float(holds(labels)) for labels, _ in said], tasks)
-        for name, holds in OUTCOMES.items()
-    }
-    return Delivered(grouping, group, len(records), len(records) - len(said), shares)
 
 
 def score_changes(records: Sequence[OversightRecord]) -> dict[int, Estimate | NotEstimable]:
@@ -148,31 +145,30 @@ def audited_turns(records: Sequence[OversightRecord]) -> list[AuditedTurn]:
 
 
 def predicted(turns: Sequence[AuditedTurn], rules: Sequence[str]) -> list[Predicted]:
-    """What each rule would have delivered, by the format that was voted in."""
-    groups = by_key((turn.condition, turn) for turn in turns)
-    return [
-        Predicted(
-            logged=logged,
-            rule=rule,
-            first_rule=rules[0],
-            turns=len(group),
-            identified=sum(len(turn.possible.get(rule, ())) == 1 for turn in group),
-            shares={name: _share([t.may_be(rule, name) for t in group]) for name in OUTCOMES},
-            delivered={name: _share([_known(t, name) for t in group]) for name in OUTCOMES},
+    """What was delivered, and what each rule would have, by the format that was voted in."""
+    found = []
+    for logged, group in by_key((turn.condition, turn) for turn in turns).items():
+        shares = _shares(group, [(turn.winner,) for turn in group])
+        found.append(Predicted(logged, DELIVERED, len(group), None, shares))
+        for rule in rules:
+            held = [turn.possible.get(rule, tuple(turn.labels)) for turn in group]
+            one = sum(len(turn.possible.get(rule, ())) == 1 for turn in group)
+            found.append(Predicted(logged, rule, len(group), one, _shares(group, held)))
+    return found
+
+
+def _shares(
+    turns: Sequence[AuditedTurn], winners: Sequence[tuple[str, ...]]
+) -> dict[str, tuple[float, float]]:
+    """Outcome → least and greatest share of turns, each with its possible winners."""
+    shares = {}
+    for name in OUTCOMES:
+        ends = [turn.may_be(name, own) for turn, own in zip(turns, winners, strict=True)]
+        shares[name] = (
+            sum(must for must, _ in ends) / len(ends),
+            sum(may for _, may in ends) / len(ends),
         )
-        for logged, group in groups.items()
-        for rule in rules
-    ]
-
-
-def _known(turn: AuditedTurn, outcome: str) -> tuple[bool, bool]:
-    labels = turn.labels[turn.winner]
-    return (False, True) if labels is None else (OUTCOMES[outcome](labels),) * 2
-
-
-def _share(ends: Sequence[tuple[bool, bool]]) -> tuple[float, float]:
-    n = len(ends)
-    return sum(must for must, _ in ends) / n, sum(may for _, may in ends) / n
+    return shares
 
 
 # --- Rateable replies ----------------------------------------------------------------------------

@@ -38,8 +38,6 @@ from tutorsim.analysis.systems.oversight.calibration_and_other_aggregations impo
     brier,
     debate_shares,
     phases,
-    severity_errors,
-    sycophancy,
 )
 from tutorsim.analysis.systems.oversight.episode_messages import TELLING
 from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import (
@@ -227,8 +225,10 @@ def paired(of: Evidence) -> Rows:
             }
 
 
-_ABLATION: Final = {name: name for name in ("no_briefing", "no_advocate", "no_debate")}
-_ABLATED: Final = {**_ABLATION, "hpo": "no_tuning"}
+_ABLATED: Final = {
+    **{name: name for name in ("no_briefing", "no_advocate", "no_debate")},
+    "hpo": "no_tuning",
+}
 """Condition → its name in the printed table of parts taken away."""
 
 
@@ -245,14 +245,13 @@ _ABLATED: Final = {**_ABLATION, "hpo": "no_tuning"}
 @printed_in("printed")
 def ablation(of: Evidence) -> Rows:
     """The whole debate without one part.{printed}"""
-    if "hpo" in of.scores and _ABLATION.keys() & of.scores.keys():
-        for condition, name in _ABLATED.items():
-            if condition in of.scores:
-                yield {
-                    "condition": condition,
-                    "headline": number(of.scores[condition].metrics["headline"]),
-                    "printed": of.printed("macro_f1", "Table 2", label="both", system=name),
-                }
+    there = {condition: name for condition, name in _ABLATED.items() if condition in of.scores}
+    for condition, name in there.items() if "hpo" in there and len(there) > 1 else ():
+        yield {
+            "condition": condition,
+            "headline": number(of.scores[condition].metrics["headline"]),
+            "printed": of.printed("macro_f1", "Table 2", label="both", system=name),
+        }
 
 
 _PRINTED: Final = (
@@ -379,13 +378,12 @@ def _shown(curve: AdaptiveCurve) -> list[Any]:
 @table(
     "adaptive",
     "What an adaptive debate would have been",
-    curve=lambda of: of.adaptive,
     points=lambda of: len(of.adaptive.points),
     shown=lambda of: len(_shown(of.adaptive)),
 )
 def adaptive(of: Evidence) -> Rows:
     """Exact for every threshold: the debate is skipped if the quick confidence is above it.
-    {curve.items} items, {points} different outcomes, {shown} of them shown. Above 1 nothing is
+    {adaptive.items} items, {points} different outcomes, {shown} of them shown. Above 1 nothing is
     skipped; below every stated confidence the quick labels stand."""
     curve = of.adaptive
     if curve is None:
@@ -408,9 +406,7 @@ def adaptive(of: Evidence) -> Rows:
 def diagnostics(of: Evidence) -> Rows:
     """Each share with its count and what it is of. Sides are shown in an order drawn by hash."""
     for condition, records in of.conditions.items():
-        blind = sycophancy(records)
-        shares = [*debate_shares(records), *severity_errors(records), *([blind] * bool(blind.of))]
-        for name, hits, n in shares:
+        for name, hits, n in debate_shares(records):
             yield {"condition": condition, "what": name, "share": hits / n, "count": hits, "of": n}
 
 
@@ -475,16 +471,14 @@ def other_rules(of: Evidence) -> Rows:
     intervals of chance; `one_winner` counts turns with one possible winner. The logged dialogue is
     held fixed, ties stay open, and a proposal without a label could have any. {conventions}"""
     for condition, found in of.predicted:
-        logged = [("(delivered)", None, found.delivered)] * (found.rule == found.first_rule)
-        for rule, one_winner, shares in (*logged, (found.rule, found.identified, found.shares)):
-            yield {
-                "labelled_by": condition,
-                "voted_in": found.logged,
-                "rule": rule,
-                "turns": found.turns,
-                "one_winner": one_winner,
-                **{name: bounds(Bounds(*ends, 1)) for name, ends in shares.items()},
-            }
+        yield {
+            "labelled_by": condition,
+            "voted_in": found.logged,
+            "rule": found.rule,
+            "turns": found.turns,
+            "one_winner": found.identified,
+            **{name: bounds(Bounds(*ends, 1)) for name, ends in found.shares.items()},
+        }
 
 
 @table("after", "What followed the delivered replies")

@@ -11,8 +11,6 @@ from tutorsim.analysis.systems.oversight.calibration_and_other_aggregations impo
     calibration,
     debate_shares,
     phases,
-    severity_errors,
-    sycophancy,
 )
 from tutorsim.analysis.systems.oversight.label_accuracy import Judged, evaluate, pair_of
 from tutorsim.records import CallRecord
@@ -43,8 +41,8 @@ def test_sycophancy_is_a_seen_mistake_that_was_not_identified():
         debated(*((1, 2),) * 5, gold=(1, 2)),
         debated(*((1, 2),) * 4, None, gold=(0, 2)),
     ]
-    assert sycophancy(records)[1:] == (1, 3)
-    assert sycophancy([])[1:] == (0, 0)
+    found = {name: counts for name, *counts in debate_shares(records)}
+    assert found["label sees a mistake identified that was not"] == [1, 3]
 
 
 def test_shares_of_a_played_debate_are_of_its_items(played):
@@ -62,8 +60,8 @@ def test_shares_of_a_played_debate_are_of_its_items(played):
 def test_severity_stands_beside_errors():
     wrong = debated(*((1, 1),) * 5)
     right = debated(*((1, 2),) * 5)
-    [share] = severity_errors([wrong, right, right])
-    assert (share.name, share.hits, share.of) == ("severity 1: a label is wrong", 1, 3)
+    found = {name: counts for name, *counts in debate_shares([wrong, right, right])}
+    assert found["severity 1: a label is wrong"] == [1, 3]
 
 
 def test_calls_are_counted_by_phase():

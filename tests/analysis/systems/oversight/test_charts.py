@@ -7,14 +7,14 @@ import pytest
 
 from tutorsim.analysis.charts.chart_forms_and_look import spec
 from tutorsim.analysis.systems.oversight import charts
-from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import Predicted
+from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import DELIVERED, Predicted
 from tutorsim.analysis.systems.oversight.page import document
 from tutorsim.analysis.systems.oversight.page_data_and_replies_read_again import Evidence
 
 SHARES = {"guides": (0.25, 0.25), "no_guidance": (0.0, 0.5), "hints": (0, 0)}
 PREDICTED = [
-    Predicted("simple", rule, "ranked", 4, 1, SHARES, {**SHARES, "no_guidance": (0.5, 0.5)})
-    for rule in ("ranked", "instant_runoff")
+    Predicted("simple", DELIVERED, 4, None, {**SHARES, "no_guidance": (0.5, 0.5)}),
+    *(Predicted("simple", rule, 4, 1, SHARES) for rule in ("ranked", "instant_runoff")),
 ]
 
 

@@ -277,9 +277,7 @@ def _order(run: RunRecord) -> tuple[str, ...]:
 def _rounds(turn: VotingTurn) -> Iterator[Round]:
     if turn.decision is not None:
         yield "vote_initial", turn.decision.tallies, turn.ballots_initial
-        yield "vote_final", turn.decision.tallies, turn.ballots_final
-    elif turn.ballots_final:  # of another program's log, which names no winner
-        yield "vote_final", _on_ballots(turn.ballots_final), turn.ballots_final
+    yield "vote_final", _candidates(turn, turn.ballots_final), turn.ballots_final
     if turn.tie_round is not None:
         yield "tie_vote", turn.tie_round.candidates, turn.tie_round.ballots
 
@@ -297,7 +295,8 @@ def _protocol(turn: Turn) -> str | None:
 
 
 def _candidates(turn: VotingTurn, ballots: Iterable[BallotRecord]) -> Iterable[str]:
-    """Those that the turn's vote counted; where it held none, those on the ballots."""
+    """Those that the turn's vote counted; those on the ballots where it held none, or where they
+    are of another program's log, which names no winner."""
     return turn.decision.tallies if turn.decision is not None else _on_ballots(ballots)
 
 
@@ -320,13 +319,10 @@ def _candidate_cells(ballot: BallotRecord, standing: Sequence[str]) -> Iterator[
         label, position = shown.get(role, (None, None))
         left_out = None if protocol in MAY_LEAVE_OUT else 0
         own = mass.get(role, left_out) if mass else None
-        rich = _rich_cells(choice, role) if isinstance(choice, RichBallot) else (None, None, None)
+        rich: Row = (None, None, None)
+        if isinstance(choice, RichBallot):
+            rich = (choice.points[role], choice.order.index(role) + 1, role in choice.approved)
         yield (voter, role, label, own, status, protocol, position, attempts, *rich)
-
-
-def _rich_cells(choice: RichBallot, role: str) -> Row:
-    """Points, rank and approval of a candidate."""
-    return (choice.points[role], choice.order.index(role) + 1, role in choice.approved)
 
 
 def _counted(ballot: BallotRecord) -> str:

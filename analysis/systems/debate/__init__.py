@@ -1,11 +1,9 @@
 """Debates: tables for `export`, and what is shown of a run."""
 
-from collections.abc import Iterator
 from typing import Final
 
 from tutorsim.analysis.runs.run_tables import (
     SHARED_TABLES,
-    Parts,
     Table,
     real,
     several,
@@ -31,20 +29,6 @@ def _turns(record: DebateRecord) -> tuple[DebateTurn, ...]:
     return record.turns if record.status == "complete" else ()
 
 
-def _messages(record: DebateRecord) -> Iterator[Parts]:
-    for turn in _turns(record):
-        yield from ((record, turn, message) for message in turn.messages)
-
-
-def _answers(record: DebateRecord) -> Iterator[Parts]:
-    for turn in _turns(record):
-        yield from ((record, turn, agent, answer) for agent, answer in turn.answers.items())
-
-
-def _challenges(record: DebateRecord) -> Iterator[Parts]:
-    return ((record, one) for one in record.challenges if record.status == "complete")
-
-
 TABLES: Final[dict[str, Table]] = {
     "episodes": table_of(
         repeat=whole(),
@@ -62,7 +46,7 @@ TABLES: Final[dict[str, Table]] = {
         failure=text(lambda one: one.failure and f"{one.failure.key}: {one.failure.error}"),
     ),
     "messages": table_of(
-        _messages,
+        lambda record: ((record, turn, one) for turn in _turns(record) for one in turn.messages),
         ("record", "turn", "message"),
         repeat=whole("record.repeat"),
         turn=whole("turn.turn"),
@@ -78,7 +62,9 @@ TABLES: Final[dict[str, Table]] = {
         solution_status=text(),
     ),
     "answers": table_of(
-        _answers,
+        lambda record: (
+            (record, turn, *said) for turn in _turns(record) for said in turn.answers.items()
+        ),
         ("record", "turn", "agent", "answer"),
         repeat=whole("record.repeat"),
         turn=whole("turn.turn"),
@@ -90,7 +76,7 @@ TABLES: Final[dict[str, Table]] = {
         score=real(lambda record, _, __, answer: record.worth(answer.text).value),
     ),
     "challenges": table_of(
-        _challenges,
+        lambda record: ((record, one) for one in record.challenges if record.status == "complete"),
         ("record", "challenge"),
         repeat=whole("record.repeat"),
         setting=text(),

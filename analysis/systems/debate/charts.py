@@ -31,7 +31,7 @@ _PERCENT: Final = alt.Scale(domain=[0, 100])
 
 
 def _exact(of: Evidence) -> bool:
-    return all(row.exact == row.debates for rows in of.protocols.values() for row in rows)
+    return all(row.exact == row.debates for one in of.variants for row in one.rows)
 
 
 def _bars(frame: pl.DataFrame, of: Evidence) -> str:
@@ -52,7 +52,7 @@ def _bars(frame: pl.DataFrame, of: Evidence) -> str:
 
 
 def _protocols_finding(frame: pl.DataFrame, of: Evidence) -> str:
-    rows = next(iter(of.protocols.values()))
+    rows = of.variants[0].rows
     of_all = [row for row in rows if row.debates == max(row.debates for row in rows)]
     debates = counted(of_all[0].debates, "debate")
     if not _exact(of):
@@ -99,11 +99,11 @@ def _draw_protocols(frame: pl.DataFrame, of: Evidence) -> Drawing:
 def protocols(of: Evidence) -> Iterator[Row]:
     """Share of the same debates that every protocol decides right, in percent; a protocol that does
     not apply to all of them has its smaller n beside it. {bars}"""
-    for variant, rows in of.protocols.items():
-        for row in rows:
+    for variant in of.variants:
+        for row in variant.rows:
             if row.debates:
                 yield {
-                    "variant": variant,
+                    "variant": variant.name,
                     "protocol": row.rule.replace("_", " "),
                     "kind": family(row.rule),
                     "least": row.low or 0.0,

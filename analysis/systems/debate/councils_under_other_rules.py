@@ -84,20 +84,12 @@ class Kept(NamedTuple):
     """Where the ballots do not say."""
 
 
-class Candidates(NamedTuple):
-    """What the candidates of a vote are, and what follows of that."""
-
-    rule: str
-    """That councils go by."""
-    form: str
-    """Format of the ballots, and its own rule."""
-    words: str
-
-
 _CANDIDATES: Final = {
-    "members": Candidates("mean_position", "ranked", "rankings of answers"),
-    "answers": Candidates("simple", "simple", "votes over answers"),
+    "members": ("mean_position", "ranked", "rankings of answers"),
+    "answers": ("simple", "simple", "votes over answers"),
 }
+"""What the candidates are → the rule that councils go by, the format of the ballots, which is also
+its own rule, and words for the votes."""
 
 
 class VotesOver:
@@ -227,8 +219,8 @@ class Councils:
             if record.council is not None and record.turns and record.turns[0].ballots_final
         )
         self.kinds = [
-            VotesOver(over, votes[over], run, {"ballots": one.words} if len(votes) > 1 else {})
-            for over, one in _CANDIDATES.items()
+            VotesOver(over, votes[over], run, {"ballots": words} if len(votes) > 1 else {})
+            for over, (_, _, words) in _CANDIDATES.items()
             if over in votes
         ]
         """Its votes by what candidates are: members first, where there are such votes."""
@@ -554,21 +546,16 @@ def _summary(of: Councils) -> str:
     ]
     tasks = {_task(record) for record in of.records}
     votes = f"Votes: {listed(kinds)}." if kinds else "No vote."
-    return (
-        f"{counted(len(of.records), 'council')} on {counted(len(tasks), 'question')}. "
-        f"{counted(len(_members(of)), 'member')}. {votes}{_left_open(of)}"
-    )
-
-
-def _left_open(of: Councils) -> str:
-    """What logs leave open, in a sentence; empty where they leave nothing open."""
-    if not of.told:
-        return ""
     notes = [
         f"{counted(len(places), 'vote')}: {note.replace('; ', ', so ')}."
         for note, places in of.told.items()
     ]
-    return f" Left open, told and not guessed (“What was read” names the files): {' '.join(notes)}"
+    left = " Left open, told and not guessed (“What was read” names the files): "
+    return (
+        f"{counted(len(of.records), 'council')} on {counted(len(tasks), 'question')}. "
+        f"{counted(len(_members(of)), 'member')}. {votes}"
+        f"{left if notes else ''}{' '.join(notes)}"
+    )
 
 
 def _answers(of: Councils) -> Iterator[Answer]:

@@ -140,11 +140,6 @@ class Evidence:
             for name, group in groups.items()
         ]
 
-    @cached_property
-    def protocols(self) -> dict[str, list[ProtocolRow]]:
-        """Variant → what every protocol makes of its debates."""
-        return {one.name: one.rows for one in self.variants}
-
 
 # --- Cells ------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """How well and how fast debates answer: by condition, by the turn of votes, by number of agents."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
@@ -14,7 +14,6 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     percent_over_tasks,
     score_bounds,
 )
-from tutorsim.records import BallotRecord
 from tutorsim.records.debate import DebateRecord
 
 Key = tuple[str, str, str]
@@ -59,7 +58,8 @@ def _cell(key: Key, group: Sequence[DebateRecord]) -> Cell:
     complete = [record for record in group if record.status == "complete"]
     scored = [record for record in complete if record.score is not None]
     decided = [record.decided for record in complete if record.decided is not None]
-    messages = [one for record in complete for turn in record.turns for one in turn.messages]
+    turns = [turn for record in complete for turn in record.turns]
+    votes = [ballots for turn in turns for ballots in (turn.cast, *turn.ballots_as.values())]
     return Cell(
         *key,
         episodes=len(complete),
@@ -71,10 +71,8 @@ def _cell(key: Key, group: Sequence[DebateRecord]) -> Cell:
         sd=_deviation(scored),
         decided=mean(decided) if decided else None,
         turns=mean(r.turns_taken for r in complete) if any(r.turns for r in complete) else None,
-        unclear=sum(one.agreement == "unclear" for one in messages),
-        abstentions=sum(
-            ballot.ballot_status == "abstained" for record in complete for ballot in _cast(record)
-        ),
+        unclear=sum(one.agreement == "unclear" for turn in turns for one in turn.messages),
+        abstentions=sum(one.ballot_status == "abstained" for cast in votes for one in cast),
         unreadable=sum(record.readable is False for record in complete),
     )
 
@@ -84,12 +82,6 @@ def trivial_baselines(records: Sequence[DebateRecord]) -> list[tuple[str, float]
     letter, times = Counter(gold for record in records for gold in record.gold).most_common(1)[0]
     lot = mean(len(record.gold) / len(record.options) for record in records)
     return [(f"always {letter}", 100 * times / len(records)), ("a lot", 100 * lot)]
-
-
-def _cast(record: DebateRecord) -> Iterator[BallotRecord]:
-    for turn in record.turns:
-        for ballots in (turn.cast, *turn.ballots_as.values()):
-            yield from ballots
 
 
 def _deviation(scored: Sequence[DebateRecord]) -> float | None:

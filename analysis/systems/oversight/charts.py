@@ -76,7 +76,9 @@ def _beside_trivial(data: pl.DataFrame, of: Evidence) -> Drawing:
 def accuracy(of: Evidence) -> Iterator[Row]:
     """Share of replies that each condition labels right, with its 95 % interval over dialogues. The
     dashed line is a trivial baseline, which gives every reply one label: {trivial}."""
-    of_label = {BASELINES[name][0]: one.accuracy for name, one in of.trivial.items()}
+    trivial = {
+        metric: one.value for each in of.trivial.values() for metric, one in each.metrics.items()
+    }
     for label in LABELS:
         for condition, one in of.scores.items():
             found = one.metrics[f"{label}_accuracy"]
@@ -86,7 +88,7 @@ def accuracy(of: Evidence) -> Iterator[Row]:
                 "accuracy": found.value,
                 "lower": found.low,
                 "upper": found.high,
-                "trivial": of_label[label],
+                "trivial": trivial[f"{label}_accuracy"],
                 "items": one.items,
             }
 

@@ -1,7 +1,7 @@
 """Audits of recorded runs: which replies guide, what other rules delivered, what to rate."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from tutorsim.analysis.ratings.texts_to_rate_with_context import Block, Passage, Place
@@ -184,20 +184,18 @@ def proposal_passages(run: SystemRun) -> Iterator[Passage]:
     labelled = by_key(((one.benchmark, one.task_id), one) for one in complete(run.episodes))
     for records in labelled.values():
         first = records[0]
-        before = tuple(Block(speaker, text) for speaker, text in first.dialogue)
         said = [record.label.guidance for record in records if record.label]
-        mean = sum(said) / len(said) if said else None
-        yield Passage(
-            (*before, Block("The tutor's reply to rate", first.reply)), _place(first, mean)
-        )
+        blocks = [Block(speaker, text) for speaker, text in first.dialogue]
+        reply = Block("The tutor's reply to rate", first.reply)
+        # judged by its labels of guidance, the mean over conditions
+        place = replace(_place(first), judged=sum(said) / len(said) if said else None)
+        yield Passage((*blocks, reply), place)
 
 
-def _place(record: OversightRecord, guidance: float | None) -> Place:
-    """Where a reply stands; it was judged by its labels of guidance, the mean over conditions."""
+def _place(record: OversightRecord) -> Place:
     audited = record.audited
     if audited is None:
-        named = (record.task_id, 1, record.tutor, record.tutor, record.conversation)
-        return Place(*named, judged=guidance)
+        return Place(record.task_id, 1, record.tutor, record.tutor, record.conversation)
     return Place(
         episode=audited.episode,
         turn=audited.turn,
@@ -205,5 +203,4 @@ def _place(record: OversightRecord, guidance: float | None) -> Place:
         condition=audited.condition,
         task=f"{audited.benchmark}.{audited.task}",
         delivered=audited.delivered,
-        judged=guidance,
     )

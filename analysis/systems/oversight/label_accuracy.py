@@ -87,11 +87,6 @@ def pair_of(labels: Labels | None) -> Pair:
     return (None, None) if labels is None else (labels.mistake, labels.guidance)
 
 
-def logged_pair(record: OversightRecord) -> Pair:
-    """The logged outcome."""
-    return pair_of(record.label)
-
-
 def changed_labels(before: Sequence[Pair], after: Sequence[Pair]) -> int:
     """How many labels differ, two an item."""
     pairs = Counter(zip(before, after, strict=True)).items()
@@ -108,7 +103,7 @@ def judged(
             f"{record.benchmark}.{record.task_id}.{record.repeat}",
             record.conversation,
             (actual.mistake, actual.guidance),
-            logged_pair(record),
+            pair_of(record.label),
         )
         for record in records
         if (actual := gold(record)) is not None
@@ -184,20 +179,6 @@ METRICS: Final[Mapping[str, Callable[[npt.NDArray[np.number]], Floats]]] = {
 """Score → from cells of shape (…, 18) to shape (…)."""
 
 
-class Scores(NamedTuple):
-    """Scores of one label."""
-
-    n: int
-    unjudged: int
-    accuracy: float
-    macro_f1: float
-
-
-def _scores(confusion: Floats) -> Scores:
-    n, unjudged = int(confusion.sum()), int(confusion[:, -1].sum())
-    return Scores(n, unjudged, float(_accuracy(confusion)), float(_macro_f1(confusion)))
-
-
 # --- Groups of items ------------------------------------------------------------------------------
 
 
@@ -208,7 +189,6 @@ class Evaluation(NamedTuple):
     dialogues: int
     confusion: Mapping[str, Ints]
     """Label → matrix of shape (k, k + 1), the unjudged last."""
-    labels: Mapping[str, Scores]
     metrics: Mapping[str, Estimate]
     """Scores of `METRICS` with their intervals."""
 
@@ -220,12 +200,13 @@ BASELINES: Final[Mapping[str, tuple[str, int]]] = {
 """Trivial baseline → label and the class that it always gives."""
 
 
-def baselines(items: Sequence[Judged]) -> dict[str, Scores]:
-    """Trivial baselines on the items' gold: name → scores of the label that it is of."""
-    found = {}
+def baselines(items: Sequence[Judged]) -> dict[str, Evaluation]:
+    """Trivial baselines on the items' gold: name → scores, of the label that it is of alone."""
+    found: dict[str, Evaluation] = {}
     for name, (label, value) in BASELINES.items():
-        cells = _counted([one._replace(predicted=(value, value)) for one in items], "dialogues")
-        found[name] = _scores(_confusion(cells.sum(axis=0), label))
+        labelled = [one._replace(predicted=(value, value)) for one in items]
+        metrics = [f"{label}_accuracy", f"{label}_macro_f1"]
+        found |= evaluate({name: labelled}, metrics=metrics)
     return found
 
 
@@ -258,7 +239,6 @@ def evaluate(
                 items=len(items),
                 dialogues=len({one.conversation for one in items}),
                 confusion={label: matrix.astype(np.int64) for label, matrix in confusion.items()},
-                labels={label: _scores(matrix) for label, matrix in confusion.items()},
                 metrics={metric: _estimate(metric, cells, over) for metric in metrics},
             )
     return found

@@ -56,7 +56,6 @@ from tutorsim.analysis.systems.oversight.label_accuracy import (
     evaluate,
     headline_of,
     judged,
-    logged_pair,
     pair_of,
     relabelled,
 )
@@ -139,20 +138,17 @@ def scores(of: Evidence) -> Rows:
             **{metric: number(found.metrics[metric]) for metric in _SHOWN},
             "items": found.items,
             "dialogues": found.dialogues,
-            "unjudged": found.labels["guidance"].unjudged,
+            "unjudged": int(found.confusion["guidance"][:, -1].sum()),
         }
-    every = max(of.judged.values(), key=len, default=[])
-    for name, trivial in of.trivial.items():
+    none = plain_number(None, digits=4)
+    for name, found in of.trivial.items():
         label, value = BASELINES[name]
-        said = {
-            f"{label}_{s}": plain_number(getattr(trivial, s), digits=4)
-            for s in ("accuracy", "macro_f1")
-        }
+        said = {metric: plain_number(one.value, digits=4) for metric, one in found.metrics.items()}
         yield {
             "condition": f"{name} ({label} = {value})",
-            **{metric: said.get(metric, plain_number(None, digits=4)) for metric in _SHOWN},
-            "items": trivial.n,
-            "dialogues": len({item.conversation for item in every}),
+            **{metric: said.get(metric, none) for metric in _SHOWN},
+            "items": found.items,
+            "dialogues": found.dialogues,
             "unjudged": 0,
         }
 
@@ -255,13 +251,13 @@ def ablation(of: Evidence) -> Rows:
 
 
 _PRINTED: Final = (
-    ("mistake", "accuracy", "accuracy"),
-    ("mistake", "f1", "macro_f1"),
-    ("guidance", "accuracy", "accuracy"),
-    ("guidance", "f1", "macro_f1"),
-    ("both", "macro_f1", "value"),
+    ("mistake", "accuracy", "mistake_accuracy"),
+    ("mistake", "f1", "mistake_macro_f1"),
+    ("guidance", "accuracy", "guidance_accuracy"),
+    ("guidance", "f1", "guidance_macro_f1"),
+    ("both", "macro_f1", "headline"),
 )
-"""Label and quantity as printed, and what we call it."""
+"""Label and quantity as printed, and our score."""
 
 
 @table("printed", "Beside the oversight study's figures")
@@ -273,11 +269,10 @@ def printed(of: Evidence) -> Rows:
         for label, quantity, ours in _PRINTED:
             value = of.printed(quantity, "Table 1", "Table 4", label=label, system=condition)
             if value is not None:
-                scored = found.metrics["headline"] if label == "both" else found.labels[label]
                 yield {
                     "condition": condition,
                     "score": f"{label} {quantity}",
-                    "here": getattr(scored, ours, None),
+                    "here": found.metrics[ours].value,
                     "printed": value,
                 }
 
@@ -293,7 +288,7 @@ def readings(of: Evidence) -> Rows:
     asked for again, which nobody recorded: the item has no label."""
     for condition, logged in by_condition(complete(of.run.episodes)).items():
         pairs = {name: [pair_of(reread_label(r, name)) for r in logged] for name in READINGS}
-        gold, standard = judged(logged), list(map(logged_pair, logged))
+        gold, standard = judged(logged), [pair_of(record.label) for record in logged]
         for name, said in (pairs | {"standard": standard}).items():
             known = [pair for pair, record in zip(said, logged, strict=True) if record.gold]
             yield {
@@ -339,7 +334,7 @@ def aggregation(of: Evidence) -> Rows:
             family[condition, row.second] = row
     tests = dict(zip(family, corrected(list(family.values())), strict=True))
     for condition, records in _debated(of).items():
-        logged = list(map(logged_pair, records))
+        logged = [pair_of(record.label) for record in records]
         for rule in RULES:
             pairs = [row[rule][:2] for row in labels[condition]]
             yield {
@@ -691,13 +686,13 @@ def below_trivial(of: Evidence) -> str:
     """Accuracies that are below those of giving every item one class; empty where none is."""
     told = []
     for name, trivial in of.trivial.items():
-        label, _ = BASELINES[name]
-        found = {c: one.metrics[f"{label}_accuracy"] for c, one in of.scores.items()}
-        below = [condition for condition, one in found.items() if one.value < trivial.accuracy]
+        metric = f"{BASELINES[name][0]}_accuracy"
+        least = trivial.metrics[metric].value
+        below = [c for c, one in of.scores.items() if one.metrics[metric].value < least]
         if below:
             told.append(
-                f" Labels of {label} are right less often than “{name}”, {trivial.accuracy:.3f}, "
-                f"under {listed(below)}."
+                f" Labels of {BASELINES[name][0]} are right less often than “{name}”, "
+                f"{least:.3f}, under {listed(below)}."
             )
     return "".join(told)
 

@@ -24,7 +24,6 @@ from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import (
 from tutorsim.analysis.systems.oversight.label_accuracy import (
     Evaluation,
     Over,
-    Scores,
     baselines,
     by_condition,
     by_text,
@@ -100,10 +99,9 @@ class Evidence:
         return evaluate(self.judged, over=self.over)
 
     @cached_property
-    def trivial(self) -> dict[str, Scores]:
+    def trivial(self) -> dict[str, Evaluation]:
         """Trivial baseline → its scores on the gold of the condition with most items."""
-        every = max(self.judged.values(), key=len, default=[])
-        return baselines(every) if every else {}
+        return baselines(max(self.judged.values(), key=len, default=[]))
 
     @cached_property
     def differences(self) -> list[Contrast]:

@@ -53,7 +53,8 @@ def test_accuracies_stand_beside_what_one_label_for_every_reply_would_have(evide
     for row in figure.data.iter_rows(named=True):
         found = evidence.scores[row["condition"]].metrics[f"{row['label']}_accuracy"]
         assert (row["accuracy"], row["lower"]) == (found.value, found.low)
-        assert row["trivial"] == evidence.trivial[trivial[row["label"]]].accuracy
+        alone = evidence.trivial[trivial[row["label"]]].metrics[f"{row['label']}_accuracy"]
+        assert row["trivial"] == alone.value
     below = sum(row["accuracy"] < row["trivial"] for row in figure.data.iter_rows(named=True))
     assert figure.finding.startswith(f"{below} of {figure.data.height} accuracies ")
 

@@ -77,7 +77,8 @@ def test_an_accuracy_below_a_trivial_baseline_is_said_where_it_stands(played):
     """Of the better and the worse of two conditions, the worse alone is below."""
     of = Evidence(played)
     trivial = baselines(max(of.judged.values(), key=len))["always effective"]
-    ends = {"good": trivial.accuracy, "bad": trivial.accuracy - 0.01}
+    accuracy = trivial.metrics["guidance_accuracy"].value
+    ends = {"good": accuracy, "bad": accuracy - 0.01}
     scores = {
         name: SimpleNamespace(
             metrics={

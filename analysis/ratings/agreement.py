@@ -1,6 +1,6 @@
 """How far raters agree with one another and with the model judge, over gathered ratings."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import fsum, lcm
@@ -85,17 +85,17 @@ def gathered(run: SystemRun, sheets: Sequence[RatedSheet]) -> tuple[Gathered, ..
         for one in sheets
     )
     items = {kind: _items(run, kind) for kind, _, _ in cells}
-    return tuple(
-        Gathered(
-            kind,
-            of[0].survey.rubric,
-            by,
-            items[kind],
-            _scores(of, items[kind]),
-            kind in view_of(run.head.system).judged,
-        )
-        for (kind, _, by), of in sorted(cells.items(), key=lambda cell: cell[0][0] == "answers")
-    )
+    found = []
+    for (kind, _, by), of in sorted(cells.items(), key=lambda cell: cell[0][0] == "answers"):
+        scores: dict[str, dict[Rater, float]] = {}
+        for one in of:
+            rater = Rater(one.survey.text(), one.rater)
+            for rating in one.ratings:
+                if rating.item in items[kind]:
+                    scores.setdefault(rating.item, {})[rater] = rating.value
+        judged = kind in view_of(run.head.system).judged
+        found.append(Gathered(kind, of[0].survey.rubric, by, items[kind], scores, judged))
+    return tuple(found)
 
 
 def _items(run: SystemRun, kind: Kind) -> dict[str, Item]:
@@ -104,18 +104,6 @@ def _items(run: SystemRun, kind: Kind) -> dict[str, Item]:
     subjects: tuple[Subject, ...] = ("proposals", "replies") if kind == "replies" else ("answers",)
     subject = next(one for one in subjects if one in passages)
     return items_of(passages[subject](whole))
-
-
-def _scores(
-    sheets: Iterable[RatedSheet], items: Mapping[str, Item]
-) -> dict[str, dict[Rater, float]]:
-    found: dict[str, dict[Rater, float]] = {}
-    for one in sheets:
-        rater = Rater(one.survey.text(), one.rater)
-        for rating in one.ratings:
-            if rating.item in items:
-                found.setdefault(rating.item, {})[rater] = rating.value
-    return found
 
 
 _RATED: Final = ("run", "sheet", "rating", "item", "place")

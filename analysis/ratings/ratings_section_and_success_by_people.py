@@ -21,12 +21,7 @@ from tutorsim.analysis.pages.cells_and_tables import (
     number,
     part_of,
 )
-from tutorsim.analysis.pages.declared_tables_and_charts import (
-    DeclaredSection,
-    Row,
-    section,
-    table,
-)
+from tutorsim.analysis.pages.declared_tables_and_charts import DeclaredSection, Row, section, table
 from tutorsim.analysis.pages.document import Answer, Document, with_section
 from tutorsim.analysis.ratings.agreement import (
     METRICS,
@@ -278,35 +273,31 @@ def ratings_of(run: SystemRun) -> Ratings | None:
         return None
     every = gathered(run, run.ratings)
     judged = (beside_judge(one) for one in every)
-    source = run.source if isinstance(run.head.study, StudySettings) else None
+    success: list[PeoplesSuccess] = []
+    rules: list[OtherRule] = []
+    if isinstance(run.head.study, StudySettings):
+        source, most = run.source, run.head.panel.max_turns
+        for one in every:
+            if one.kind == "answers":
+                success += peoples_success(one, source.episodes, max_turns=most)
+            else:
+                rules += other_rules(one, _possible(source, whole_turns(one)))
     return Ratings(
         by=tuple(dict.fromkeys(one.by for one in every)),
         agreement=tuple(agreement(one) for one in every),
         judge=tuple(one for one in judged if one is not None),
         delivered=tuple(row for one in every for row in delivered_scores(one)),
-        success=() if source is None else tuple(_success_by_people(every, source)),
-        other_rules=() if source is None else tuple(_other_rules(every, source)),
+        success=tuple(success),
+        other_rules=tuple(rules),
     )
 
 
-def _success_by_people(every: Iterable[Gathered], source: Source) -> Iterator[PeoplesSuccess]:
-    assert source.run is not None
-    most = source.run.panel.max_turns
-    for one in every:
-        if one.kind == "answers":
-            yield from peoples_success(one, source.episodes, max_turns=most)
-
-
-def _other_rules(every: Iterable[Gathered], source: Source) -> Iterator[OtherRule]:
-    """Only turns that were rated as a whole are recounted."""
+def _possible(source: Source, turns: Iterable[tuple[str, int]]) -> Possible:
+    """Who could have won these turns: no others are recounted."""
     key = {name: source.ballots.schema[name] for name in ("episode_id", "turn")}
-    for one in every:
-        turns = whole_turns(one) if one.kind == "replies" else {}
-        wanted = pl.DataFrame(list(turns), schema=key, orient="row")
-        ballots = source.ballots.join(wanted, on=list(key), how="semi", maintain_order="left")
-        if ballots.height:
-            asked = replace(source, rows=ballots, episodes=())
-            yield from other_rules(one, possible_winners(asked))
+    wanted = pl.DataFrame(list(turns), schema=key, orient="row")
+    ballots = source.ballots.join(wanted, on=list(key), how="semi", maintain_order="left")
+    return possible_winners(replace(source, rows=ballots, episodes=())) if ballots.height else {}
 
 
 # --- For readers ----------------------------------------------------------------------------------

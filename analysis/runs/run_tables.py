@@ -95,27 +95,14 @@ class Column(NamedTuple):
     """A column: its type, and how a cell is read."""
 
     kind: pl.DataType
-    read: Read
+    read: Read = None
 
 
-def text(read: Read = None) -> Column:
-    """A column of texts."""
-    return Column(pl.String(), read)
-
-
-def whole(read: Read = None) -> Column:
-    """A column of whole numbers."""
-    return Column(pl.Int64(), read)
-
-
-def real(read: Read = None) -> Column:
-    """A column of numbers."""
-    return Column(pl.Float64(), read)
-
-
-def yes(read: Read = None) -> Column:
-    """A column of yes or no."""
-    return Column(pl.Boolean(), read)
+text: Final = partial(Column, pl.String())
+"""A column of texts; called with how a cell is read, as the next three."""
+whole: Final = partial(Column, pl.Int64())
+real: Final = partial(Column, pl.Float64())
+yes: Final = partial(Column, pl.Boolean())
 
 
 def several(of: Column) -> Column:

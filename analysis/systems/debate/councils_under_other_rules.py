@@ -235,7 +235,8 @@ class Councils:
             for record, _, ballots in self.rankings
             for ballot in ballots
             for labels in [{member: label for label, member in ballot.labels.items()}]
-            for place, name in enumerate(_order(ballot), start=1)
+            if isinstance(ballot.parsed, tuple)
+            for place, name in enumerate(ballot.parsed, start=1)
         ]
         names = ("episode_id", "task", "voter", "candidate", "label", "place")
         return pl.DataFrame(rows, schema=list(names), orient="row")
@@ -259,10 +260,6 @@ def is_council(episodes: Sequence[DebateRecord]) -> bool:
 def _task(record: DebateRecord) -> str:
     """The question of a vote: as it reads, else its number; votes on one question share it."""
     return f"{record.benchmark}/{' '.join(record.question.split()) or record.task_id}"
-
-
-def _order(ballot: BallotRecord) -> tuple[str, ...]:
-    return ballot.parsed if isinstance(ballot.parsed, tuple) else ()
 
 
 # --- Other rules ----------------------------------------------------------------------------------
@@ -369,13 +366,9 @@ def electorates(of: Councils) -> Rows:
             yield {
                 **one.named,
                 "without": row.voter or "votes for oneself",
-                "votes": _compared(row),
+                "votes": row.turns if row.compared is None else row.compared,
                 "changes": bounds_of(row.changed.lower, row.changed.upper),
             }
-
-
-def _compared(row: ElectorateRow) -> int:
-    return row.turns if row.compared is None else row.compared
 
 
 # --- How sure, and whether right ------------------------------------------------------------------
@@ -622,19 +615,18 @@ def _own(of: Councils) -> Answer:
 def _one_member(of: VotesOver) -> Answer:
     rows = [row for row in of.electorates if row.voter is not None]
     most = max(rows, key=lambda row: row.changed.upper, default=None)
-    if most is None or not most.changed.upper:
-        words = "Leaving out one member changes no winner" if rows else "Not known"
-        return Answer(
-            "Does one member decide?", words, "Counted by Borda points of rankings.", "own"
-        )
-    changed = bounds_of(most.changed.lower, most.changed.upper)
-    return Answer(
-        "Does one member decide?",
-        f"{most.voter}: {changed} of {most.compared or most.turns}",
-        "So many winners change without that member's vote, the most of all members; a range "
-        "where a tie would follow.",
-        "own",
+    told = (
+        "Leaving out one member changes no winner" if rows else "Not known",
+        "Counted by Borda points of rankings.",
     )
+    if most is not None and most.changed.upper:
+        changed = bounds_of(most.changed.lower, most.changed.upper)
+        told = (
+            f"{most.voter}: {changed} of {most.compared or most.turns}",
+            "So many winners change without that member's vote, the most of all members; a range "
+            "where a tie would follow.",
+        )
+    return Answer("Does one member decide?", *told, "own")
 
 
 def _sure(of: VotesOver) -> Answer:

@@ -66,10 +66,8 @@ def _duels(record: GroupRecord) -> list[Parts]:
 def _ratings(record: GroupRecord) -> Iterator[Parts]:
     """Nameless and null where nothing could be read."""
     for rating in record.ratings if isinstance(record, DuelRecord) else ():
-        for criterion, score in (rating.scores or {}).items():
-            yield record, rating, criterion, score
-        if not rating.scores:
-            yield record, rating, "", None
+        scores = rating.scores.items() if rating.scores else [("", None)]
+        yield from ((record, rating, *one) for one in scores)
 
 
 _BID: Final = {

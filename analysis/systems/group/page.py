@@ -58,6 +58,7 @@ from tutorsim.analysis.systems.group.speakers_under_other_settings import (
     logged_rule,
     recounted,
     rules_under,
+    share_of,
     speaking_answer,
     speaking_floor,
     speaking_section,
@@ -67,10 +68,6 @@ from tutorsim.records.group import CycleRecord, DuelRecord, LessonRecord
 
 Rows = Iterator[Row]
 Lessons = Sequence[LessonRecord]
-
-
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -139,7 +136,7 @@ def participation(of: Evidence) -> Rows:
                 "condition": condition,
                 "participant": who,
                 "messages": len(words),
-                "share": _share(len(words), len(said)),
+                "share": share_of(len(words), len(said)),
                 "words_each": _tenths(words),
             }
 
@@ -160,7 +157,7 @@ def reasons(of: Evidence) -> Rows:
         yield {
             "condition": condition,
             "cycles": len(cycles),
-            "nobody_spoke": _share(sum(c.chosen is None for c in cycles), len(cycles)),
+            "nobody_spoke": share_of(sum(c.chosen is None for c in cycles), len(cycles)),
             "floor": rules["floor"],
             "address": rules["address"],
             "interruptions": sum(map(_interrupted, cycles)),
@@ -233,7 +230,7 @@ def categories(of: Evidence) -> Rows:
                 for own in acts
             ]
             for category, name in enumerate(CATEGORIES, start=1):
-                shares = [_share(codes.count(category), len(codes)) for codes in by_coder]
+                shares = [share_of(codes.count(category), len(codes)) for codes in by_coder]
                 known = [share for share in shares if share is not None]
                 beside = _beside(of, condition, "ipa_share", participant=who, category=name)
                 if known and (max(known) > 0 or beside is not None):

@@ -371,9 +371,9 @@ def curve(cycles: Cycles, found: Mapping[str, Recounted]) -> pl.DataFrame:
             "diverged": lessons["event"].is_not_null().mean(),
             "coverage": lessons["coverage"].mean(),
         }
-        rows.append(shared | {"agent": "", "share": _share(len(spoke), places)})
+        rows.append(shared | {"agent": "", "share": share_of(len(spoke), len(places))})
         rows += [
-            shared | {"agent": name, "share": _share(count, places)}
+            shared | {"agent": name, "share": share_of(count, len(places))}
             for name, count in zip(everybody, said, strict=True)
         ]
     schema: dict[str, pl.DataType] = {
@@ -387,8 +387,9 @@ def curve(cycles: Cycles, found: Mapping[str, Recounted]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema)
 
 
-def _share(count: int, places: Ints) -> float | None:
-    return count / len(places) if len(places) else None
+def share_of(part: int, whole: int) -> float | None:
+    """A part of a whole; `None` of nothing."""
+    return part / whole if whole else None
 
 
 # --- Under other settings -------------------------------------------------------------------------

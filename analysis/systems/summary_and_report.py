@@ -8,7 +8,7 @@ and how far the winners hang on the answers that voters happened to give.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tutorsim.analysis.pages.cells_and_tables import estimate, plain, sum_of
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
@@ -108,19 +108,15 @@ def noise(of: Again) -> Iterator[Row]:
         }
 
 
-def noise_section(
-    run: SystemRun,
-    kind: Callable[[AskedVote], str],
-    *,
-    cluster: Callable[[Any], str] = lambda record: str(record.task_id),
-) -> tuple[Section, ...]:
+def noise_section(run: SystemRun, kind: Callable[[AskedVote], str]) -> tuple[Section, ...]:
     """How steady a run's votes are; no section for a run whose votes were not asked again.
 
-    `kind`: what a vote is of; each kind is a row. `cluster`: what a record is taken together with.
-    Raises `LogError` if the retest is of votes that the log does not hold.
+    `kind`: what a vote is of; each kind is a row. Raises `LogError` if the retest is of votes that
+    the log does not hold.
     """
     if run.retest is None or run.head.voting is None:
         return ()
+    cluster = view_for(run).cluster_of(run)
     clusters = {record.episode_id: cluster(record) for record in run.episodes}
 
     def together(vote: AskedVote) -> AskedVote:

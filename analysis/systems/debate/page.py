@@ -8,6 +8,7 @@ from typing import Any, Final
 from tutorsim.analysis.pages.cells_and_tables import Written, estimate
 from tutorsim.analysis.pages.declared_tables_and_charts import (
     DeclaredSection,
+    DeclaredTable,
     Row,
     chart,
     section,
@@ -228,29 +229,27 @@ def cost(of: Evidence) -> Rows:
 # --- Experiments of the study -----------------------------------------------------------------
 
 
-def _slope_rows(slopes: Sequence[Slope]) -> Rows:
-    places = sorted({place for one in slopes for place in one.points})
-    for one in slopes:
-        yield {
-            "condition": one.name,
-            "slope": estimate(one.slope, signed=True),
-            **{str(place): number(one.points.get(place)) for place in places},
-            "tasks": one.tasks,
-        }
+def _slopes(
+    name: str, title: str, found: Callable[[Evidence], Sequence[Slope]]
+) -> DeclaredTable[Evidence]:
+    @table(name, title)
+    def rows(of: Evidence) -> Rows:
+        """Mean scores in percent; slope by least squares in points for each further one, with its
+        95 % interval over tasks."""
+        places = sorted({place for one in found(of) for place in one.points})
+        for one in found(of):
+            yield {
+                "condition": one.name,
+                "slope": estimate(one.slope, signed=True),
+                **{str(place): number(one.points.get(place)) for place in places},
+                "tasks": one.tasks,
+            }
+
+    return rows
 
 
-@table("rounds", "Score by first turn of a vote")
-def rounds(of: Evidence) -> Rows:
-    """Mean scores in percent; slope by least squares in points for each further one, with its 95 %
-    interval over tasks."""
-    yield from _slope_rows(of.rounds)
-
-
-@table("agents", "Score by number of agents")
-def agents(of: Evidence) -> Rows:
-    """Mean scores in percent; slope by least squares in points for each further one, with its 95 %
-    interval over tasks."""
-    yield from _slope_rows(of.agents)
+rounds = _slopes("rounds", "Score by first turn of a vote", lambda of: of.rounds)
+agents = _slopes("agents", "Score by number of agents", lambda of: of.agents)
 
 
 @table(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from statistics import stdev
@@ -500,7 +501,7 @@ def document(run: SystemRun, brief: bool) -> Document:
         summary=_summary(of),
         answers=(*_answers(of), *map(speaking_answer, floors)),
         sections=(
-            *sections_there(of, _BRIEF if brief else _WHOLE),
+            *sections_there(of, (_LESSONS, _DUELS) if brief else _WHOLE),
             *(speaking_section(run, one) for one in floors),
             Section("calls", "Calls", "", tables=present(calls(of))),
         ),
@@ -545,22 +546,22 @@ def _answers(of: Evidence) -> Iterator[Answer]:
 _chart = partial(chart, "tutorsim.analysis.systems.group.charts_of_speakers_thresholds_and_acts")
 
 
-_LESSONS: Final = ("lessons", "Lessons", "As logged; the lesson is the unit.")
-_DUELS: Final = (
+_LESSONS: Final[DeclaredSection[Evidence]] = section(
+    "lessons",
+    "Lessons",
+    "As logged; the lesson is the unit.",
+    *(lessons, participation, reasons),
+    when=lambda of: of.lessons,
+)
+_DUELS: Final[DeclaredSection[Evidence]] = section(
     "duels",
     "Duels on nine-message scenarios",
     "Both systems continue the same nine messages; a judge reads both orders.",
-)
-_BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
-    section(*_LESSONS, lessons, participation, reasons, when=lambda of: of.lessons),
-    section(*_DUELS, duels, hits, when=lambda of: of.duels),
+    *(duels, hits),
+    when=lambda of: of.duels,
 )
 _WHOLE: Final[tuple[DeclaredSection[Evidence], ...]] = (
-    section(
-        *_LESSONS,
-        *(_chart("speakers"), lessons, participation, reasons),
-        when=lambda of: of.lessons,
-    ),
+    replace(_LESSONS, parts=(_chart("speakers"), *_LESSONS.parts)),
     section(
         "interaction",
         "How the talk went",
@@ -573,11 +574,10 @@ _WHOLE: Final[tuple[DeclaredSection[Evidence], ...]] = (
         "Other thresholds",
         "At every logged event the speaker under another threshold is exact, with what was said "
         "before held fixed. Nothing is said of what would have followed.",
-        _chart("thresholds"),
-        thresholds,
+        *(_chart("thresholds"), thresholds),
         when=lambda of: of.lessons and len(of.cycles.event),
     ),
-    section(*_DUELS, duels, hits, quality, when=lambda of: of.duels),
+    replace(_DUELS, parts=(*_DUELS.parts, quality)),
 )
 
 

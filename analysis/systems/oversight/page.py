@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, get_args
 
@@ -492,49 +493,48 @@ def followed(of: Evidence) -> Rows:
 
 # --- Pages ----------------------------------------------------------------------------------------
 
-_NO_GOLD: Final = (
-    "No item has gold labels: files of replies to be judged, and audits, come without annotations. "
-    "They can be labelled, but not scored."
-)
-_SCORED: Final = (
-    "Labels against the published annotations. Intervals and tests take replies to one dialogue "
-    "together."
-)
-_AUDIT: Final = (
-    "Labels of the replies of a recorded run. They are the labels of this study's agents, not of "
-    "people."
-)
-_AGGREGATION: Final = (
-    "aggregation",
-    "What other aggregations would have labelled",
-    "Exact: the opinions are logged, and the debate is held fixed.",
-)
-
-
 _chart = partial(chart, "tutorsim.analysis.systems.oversight.charts")
 
 
 def _scores_lead(of: Evidence) -> str:
-    return _SCORED if of.has_gold else _NO_GOLD
+    if of.has_gold:
+        return (
+            "Labels against the published annotations. Intervals and tests take replies to one "
+            "dialogue together."
+        )
+    return (
+        "No item has gold labels: files of replies to be judged, and audits, come without "
+        "annotations. They can be labelled, but not scored."
+    )
 
 
+_AUDIT: Final[DeclaredSection[Evidence]] = section(
+    "audit",
+    "What the audited run delivered",
+    "Labels of the replies of a recorded run. They are the labels of this study's agents, not of "
+    "people.",
+    *(delivered, other_rules, followed),
+)
+_AGGREGATION: Final[DeclaredSection[Evidence]] = section(
+    "aggregation",
+    "What other aggregations would have labelled",
+    "Exact: the opinions are logged, and the debate is held fixed.",
+    *(aggregation, adaptive),
+)
 _BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
     section("scores", "Scores", _scores_lead, items, scores),
-    section("audit", "What the audited run delivered", _AUDIT, delivered, other_rules, followed),
+    _AUDIT,
     section("cost", "Calls", "", cost),
 )
 """Sections of the summary."""
 _WHOLE: Final[tuple[DeclaredSection[Evidence], ...]] = (
-    section(
-        *("audit", "What the audited run delivered", _AUDIT),
-        *(_chart("delivered"), _chart("rules"), delivered, other_rules, followed),
-    ),
+    replace(_AUDIT, parts=(_chart("delivered"), _chart("rules"), *_AUDIT.parts)),
     section(
         *("scores", "Scores", _scores_lead),
         *(_chart(name) for name in ("accuracy", "scores", "differences")),
         *(paired, scores, official, printed, ablation, confusion, items),
     ),
-    section(*_AGGREGATION, _chart("adaptive"), aggregation, adaptive),
+    replace(_AGGREGATION, parts=(_chart("adaptive"), *_AGGREGATION.parts)),
     section(
         "debates",
         "What the debates did",
@@ -545,7 +545,7 @@ _WHOLE: Final[tuple[DeclaredSection[Evidence], ...]] = (
     section("cost", "What it cost", "Calls and tokens as logged.", cost),
 )
 _RECOUNT: Final[tuple[DeclaredSection[Evidence], ...]] = (
-    section(*_AGGREGATION, aggregation, adaptive),
+    _AGGREGATION,
     section(
         "readings",
         "What other readings of the replies would have labelled",
@@ -563,8 +563,7 @@ def document(run: SystemRun, brief: bool) -> Document:
         for one in (_BRIEF if brief else _WHOLE)
         for made in ((one(of),) if one.id == "scores" else sections_there(of, (one,)))
     ]
-    clusters = {record.episode_id: record.conversation for record in of.records}
-    noise = noise_section(run, _vote_of, cluster=lambda record: clusters[record.episode_id])
+    noise = noise_section(run, _vote_of)
     return framed(
         run,
         summary=_summary(of),

@@ -40,7 +40,7 @@ def run_of(logged, *repeats, failures=()):
         turns=(records.VotedTurn(turn=1, ballots_final=cast, decision=decision),),
     )
     head = records.RunRecord(
-        study=records.SystemSettings(name="made", system="greeting", conditions=("simple",),
+        study=records.SystemSettings(name="made", system="debate", conditions=("simple",),
                              voting=records.VotingSettings(fallback_order=GREETERS)),
         provenance=STATED, episodes=1,
     )  # fmt: skip

@@ -142,28 +142,24 @@ def speakers(cycles: Cycles, rule: Rule) -> Ints:
     if rule.selection == "inner_thoughts":
         candidates, value = _framework(cycles, adjusted, rule), adjusted
     else:  # of equal scores the longest silent, then the first in catalog order
+        candidates = _study(cycles, adjusted, rule)
         value = adjusted * (int(cycles.silent.max(initial=0)) + 1) + cycles.silent
-        candidates = _study(cycles, adjusted, value, rule)
-    return np.where(candidates.any(axis=1), _best(candidates, value), NOBODY)
+    best = np.where(candidates, value, -1).argmax(axis=1)
+    return np.where(candidates.any(axis=1), best, NOBODY)
 
 
-def _best(among: Bools, value: Ints) -> Ints:
-    """C: the first place with the largest value."""
-    best: Ints = np.where(among, value, -1).argmax(axis=1)
-    return best
+def _study(cycles: Cycles, adjusted: Ints, rule: Rule) -> Bools:
+    """C × A: who is left for rule 4, the threshold applied where nobody is favoured.
 
-
-def _study(cycles: Cycles, adjusted: Ints, value: Ints, rule: Rule) -> Bools:
-    """C × A: who is left for rule 4, the threshold applied where nobody is favoured."""
+    All that are addressed are left, though the study favours their best alone: who is worse does
+    not win beside it.
+    """
     floor, bids = cycles.floor[:, None], cycles.bids
     by_address = cycles.allocated[:, None] & ~floor
-    holds = bids & cycles.last & floor
-    named = bids & cycles.addressed & ~cycles.last & by_address
-    first = np.arange(named.shape[1]) == _best(named, value)[:, None]
-    favoured = holds | (named & first)
-    others = bids & ~favoured & ~cycles.last
+    named = cycles.addressed & ~cycles.last & by_address
+    favoured = bids & (named | (cycles.last & floor))
     interrupts = cycles.corrects & (adjusted >= ceil(100 * rule.interrupt_threshold))
-    others &= interrupts | ~(floor | by_address)
+    others = bids & ~cycles.last & (interrupts | ~(floor | by_address))
     left: Bools = favoured | (others & (adjusted > floor_of(100 * rule.threshold)))
     return left
 

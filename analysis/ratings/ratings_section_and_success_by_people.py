@@ -185,17 +185,18 @@ def _success(
 
     `passes`: episode and turn → whether people let the answer pass; answers that were rated.
     """
-    ends = []
-    for unrated in (False, True):
+
+    def scored(unrated: bool) -> Bounds:
         attempts = tuple(
             answer.model_copy(
                 update={"score": float(passes.get((episode.episode_id, answer.turn), unrated))}
             )
             for answer in episode.attempts
         )
-        scored = episode.model_copy(update={"attempts": attempts})
-        ends.append(episode_at_threshold(scored, 0.5, max_turns=max_turns).success)
-    return ends[0].low, max(end.high for end in ends)
+        changed = episode.model_copy(update={"attempts": attempts})
+        return episode_at_threshold(changed, 0.5, max_turns=max_turns).success
+
+    return scored(False).low, scored(True).high
 
 
 def other_rules(found: Gathered, possible: Possible) -> Iterator[OtherRule]:

@@ -35,42 +35,34 @@ projection of the ballots, and is left out where no ballots that agree with them
 The same questions are asked in plain loops by `tests/reference`, which is the specification.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import Final
+from typing import Final, cast
 from weakref import WeakKeyDictionary
 
-import numpy as np
 import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import notes_together
 from tutorsim.analysis.ballots.parquet_batches import ParquetBatches, Part, Runner
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores
+from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores, Target
 from tutorsim.analysis.identify.search_for_votes_whose_sum_fits import WORK_LIMIT
 from tutorsim.analysis.recount.orders_tie_policies_electorates_and_readings import (
     Sweep,
-    Weighted,
-    any_voter_counts,
     electorate_counts,
     electorate_rows,
+    ended_counts,
     order_table,
-    policy_counts,
     policy_rows,
     read_again,
     reading_rows,
     sweep_orders,
+    tied_sets,
     weighted_counts,
 )
-from tutorsim.analysis.recount.possible_winners_by_rule_and_approvals import (
-    approval_rows,
-    numbers_approved,
-    rule_counts,
-    rule_rows,
-)
+from tutorsim.analysis.recount.possible_winners_by_rule_and_approvals import rule_counts, rule_rows
 from tutorsim.analysis.recount.possible_winners_per_turn_table import (
     PER_TURN_SCHEMA,
     per_turn_frames,
@@ -88,7 +80,6 @@ from tutorsim.analysis.recount.recount_plan_and_own_rules import (
 )
 from tutorsim.analysis.recount.result_models import (
     HELD_FIXED,
-    SCHEMA_VERSION,
     ElectorateRow,
     Exact,
     Interval,
@@ -97,24 +88,15 @@ from tutorsim.analysis.recount.result_models import (
     PolicyRow,
     ReadingRow,
     RecountResult,
-    RoleWins,
     RuleRow,
 )
-from tutorsim.analysis.recount.turn_groups import (
-    Electorate,
-    RecountCounts,
-    TurnGroup,
-    all_votes,
-    few,
-    turn_groups,
-)
+from tutorsim.analysis.recount.turn_groups import RecountCounts, TurnGroup, turn_groups
 
 __all__ = [
     "HELD_FIXED",
     "NOBODY_NAME",
     "NO_ORDER",
     "PER_TURN_SCHEMA",
-    "SCHEMA_VERSION",
     "TABLES",
     "CastBallots",
     "ElectorateRow",
@@ -122,25 +104,21 @@ __all__ = [
     "Interval",
     "OrderRow",
     "OrderTable",
-    "Plan",
     "PolicyRow",
-    "Progress",
     "ReadingRow",
-    "RecountCounts",
     "RecountResult",
     "RecountTable",
-    "RoleWins",
     "RuleRow",
     "ScoreFunction",
     "Sweep",
     "count_parts",
-    "groups_of",
     "make_plan",
     "order_table",
     "possible_winners",
     "read_again",
     "recount",
     "sweep_orders",
+    "tied_sets",
 ]
 
 NO_ORDER: Final = (
@@ -208,21 +186,42 @@ def recount(
         counts = count_parts(source.parts(), plan, tick)
     else:
         counts = _elsewhere(source, plan, run, tick)
-    weighted = Counter[Electorate]()
-    for part in source.parts() if source.episodes and "electorates" in plan.tables else ():
-        for group in groups_of(part, plan):
-            weighted.update(weighted_counts(group, part.votes.turns, source.episodes))
-    result = _result_of(
-        counts,
-        plan,
-        name=source.name,
+    asked, logged = plan.tables, plan.own_order is not None
+    if source.episodes and "electorates" in asked:
+        groups = (group for part in source.parts() for group in groups_of(part, plan))
+        counts += RecountCounts(electorates=weighted_counts(groups, source.episodes))
+    protocols = (None, *sorted({turn.protocol for turn in counts.ended}))
+
+    def of_each(table: RecountTable) -> tuple[str | None, ...]:
+        """The protocols that a table is made of; `None` is all together."""
+        return protocols if table in asked else ()
+
+    under_rules, approvals = rule_rows(counts, plan)
+    notes = notes_together(counts.notes)
+    return RecountResult(
+        source=source.name,
         provenance=source.provenance,
-        readings=lambda protocols: reading_rows(
-            source.episodes, order=plan.order, budget=source.budget, protocols=protocols
+        fallback_order=plan.order if logged else (),
+        budget=plan.budget,
+        exempt=plan.exempt,
+        turns=counts.turns,
+        orders=tuple(
+            order_table(
+                tied_sets(counts.ended, protocol),
+                order=plan.own_order or plan.order,
+                protocol=protocol,
+                logged=logged,
+            )
+            for protocol in of_each("orders")
         ),
-        weighted=weighted,
-    )
-    return result.keep(each_turn=partial(_each_turn, source, plan))
+        policies=policy_rows(counts.ended, plan, of_each("policies")),
+        electorates=electorate_rows(counts, plan, of_each("electorates")),
+        readings=reading_rows(source.episodes, plan, of_each("readings")),
+        rules=under_rules,
+        approvals=approvals,
+        approved=dict(sorted(counts.approved.items())),
+        notes=notes if logged else (*notes, NO_ORDER),
+    ).keep(each_turn=partial(_each_turn, source, plan), agreed=counts.agreed)
 
 
 def possible_winners(source: Source) -> dict[tuple[str, int], dict[str, tuple[str, ...]]]:
@@ -250,8 +249,8 @@ def groups_of(part: Part, plan: Plan) -> tuple[TurnGroup, ...]:
     held = _GROUPS.setdefault(part, {})
     key = plan.order, plan.own_order
     if key not in held:
-        every = all_votes(part.votes, part.rich, plan.order)
-        held[key] = tuple(turn_groups(every, plan.own_order))
+        found = turn_groups(part.votes, part.rich, order=plan.order, own_order=plan.own_order)
+        held[key] = tuple(found)
     return held[key]
 
 
@@ -262,9 +261,18 @@ def count_parts(
 
     `tick`: is told how many turns are counted, those under each rule again.
     """
-    total = RecountCounts.empty()
+    total = RecountCounts()
     for part in parts:
-        total += _of_groups(groups_of(part, plan), plan, tick) + RecountCounts.empty(part.notes)
+        counts, groups = RecountCounts(notes=tuple(part.notes)), groups_of(part, plan)
+        check_sizes(groups, plan.rank_scores)
+        for group in groups:
+            counts += RecountCounts(ended=ended_counts(group))
+            if "electorates" in plan.tables:
+                counts += electorate_counts(group)
+            tick(len(group.logged))
+            if not {"rules", "kept"}.isdisjoint(plan.tables):
+                counts += rule_counts(group, plan, tick)
+        total += counts
     return total
 
 
@@ -272,7 +280,7 @@ def _elsewhere(
     source: Source, plan: Plan, run: Runner, tick: Callable[[int], None]
 ) -> RecountCounts:
     """The same, each file counted where the runner does; notes in an order of their own."""
-    total = RecountCounts.empty()
+    total = RecountCounts()
     for counts in run(partial(_count_files, plan=plan), source.by_file()):
         total += counts
         tick(plan.units * counts.turns)
@@ -300,7 +308,9 @@ def _each_turn(source: Source, plan: Plan, only: str | None) -> Iterator[pl.Data
     points."""
     some = replace(plan, tables=("rules",))
     if only is not None:
-        some = replace(plan, targets=(only,), exempt=(0,), tables=())
+        some = replace(
+            plan, rules={only: plan.rules.get(only, cast("Target", only))}, exempt=(0,), tables=()
+        )
     yield PER_TURN_SCHEMA.to_frame()
     for part in source.parts(together=_TOLD_TOGETHER):
         yield from per_turn_frames(groups_of(part, plan), part.votes.turns, some)
@@ -308,69 +318,3 @@ def _each_turn(source: Source, plan: Plan, only: str | None) -> Iterator[pl.Data
 
 _TOLD_TOGETHER: Final = 25_000
 """Turns of a part where every turn is told: what is said of different turns is held until it is."""
-
-
-def _of_groups(
-    groups: Sequence[TurnGroup], plan: Plan, tick: Callable[[int], None]
-) -> RecountCounts:
-    total = RecountCounts.empty()
-    check_sizes(groups, plan.rank_scores)
-    for group in groups:
-        policies, tied = policy_counts(group)
-        counts = replace(RecountCounts.empty(), tied=tied, policies=policies)
-        if "electorates" in plan.tables:
-            named = {group.voters[v] for v in np.unique(group.decided.final.voters).tolist()}
-            counts = replace(
-                counts,
-                electorates=electorate_counts(group),
-                any_voter=any_voter_counts(group),
-                voters={group.protocol: few(named)},
-            )
-        tick(len(group.logged))
-        if not {"rules", "kept"}.isdisjoint(plan.tables):
-            rules, flips, agreed = rule_counts(group, plan, tick)
-            approved = numbers_approved(group) if plan.dial else {}
-            counts = replace(counts, rules=rules, flips=flips, agreed=agreed, approved=approved)
-        total += counts
-    return total
-
-
-def _result_of(
-    counts: RecountCounts,
-    plan: Plan,
-    *,
-    name: str,
-    provenance: str,
-    readings: Callable[[Sequence[str | None]], tuple[ReadingRow, ...]],
-    weighted: Weighted,
-) -> RecountResult:
-    """The tables of a recount.
-
-    `readings`: other readings of raw replies, for some protocols. `weighted`: turns by how they end
-    with votes weighted by confidence.
-    """
-    protocols = (None, *sorted({policy.protocol for policy in counts.policies}))
-    logged, asked = plan.own_order is not None, plan.tables
-    notes = notes_together(counts.notes)
-    return RecountResult(
-        source=name,
-        provenance=provenance,
-        fallback_order=plan.order if logged else (),
-        budget=plan.budget,
-        exempt=plan.exempt,
-        turns=counts.turns,
-        orders=tuple(
-            order_table(counts.tied, order=plan.own_order or plan.order, protocol=p, logged=logged)
-            for p in protocols
-            if "orders" in asked
-        ),
-        policies=policy_rows(counts.policies, plan, protocols if "policies" in asked else ()),
-        electorates=electorate_rows(
-            counts, plan, protocols=protocols if "electorates" in asked else (), weighted=weighted
-        ),
-        readings=readings(protocols) if "readings" in asked else (),
-        rules=rule_rows(counts, plan),
-        approvals=approval_rows(counts, plan),
-        approved=dict(sorted(counts.approved.items())),
-        notes=notes if logged else (*notes, NO_ORDER),
-    ).keep(agreed=counts.agreed)

@@ -7,26 +7,25 @@ number of turns.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import permutations
 from math import factorial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from tutorsim.analysis.ballots.vote_arrays import (
     count,
+    count_rows,
     distinct_rows,
     fold,
     own_candidates,
     set_columns,
 )
-from tutorsim.analysis.counting.turn_winners_in_arrays import Outcomes, leaders_of
+from tutorsim.analysis.counting.turn_winners_in_arrays import leaders_of
 from tutorsim.analysis.recount.recount_plan_and_own_rules import Plan
 from tutorsim.analysis.recount.result_models import (
     ElectorateRow,
@@ -42,12 +41,12 @@ from tutorsim.analysis.recount.turn_groups import (
     LISTED_VOTERS,
     AnyVoter,
     Electorate,
-    Outcome,
-    Policy,
+    Ended,
+    OutcomeTables,
     RecountCounts,
-    TiedSet,
-    TiedSets,
+    StageVotes,
     TurnGroup,
+    few,
     outcome_tables,
 )
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import without_shared_turns
@@ -67,6 +66,10 @@ from tutorsim.ballots_and_decisions import (
 from tutorsim.records import BallotRecord, EpisodeRecord, Turn
 from tutorsim.vocabularies import MAX_ROLES, READINGS, Reading
 
+TiedSets = Mapping[tuple[str, ...], int]
+"""Turns by what counting left, which is one candidate unless an order decides: all that a sweep
+over orders needs."""
+
 LISTED_ORDERS: Final = 720
 """Orders that a table lists one by one: all of six candidates."""
 
@@ -76,11 +79,19 @@ class Sweep(NamedTuple):
 
     orders: tuple[tuple[str, ...], ...]
     """Lexicographic in the logged order, which comes first."""
-    candidates: tuple[str, ...]
     wins: Ints
-    """Shape (orders, candidates): turns won."""
+    """Shape (orders, candidates): turns won, candidates as in the logged order."""
     changed: Ints
     """Shape (orders,): turns with another winner than under the first order."""
+
+
+def tied_sets(ended: Mapping[Ended, int], protocol: str | None = None) -> TiedSets:
+    """The tied sets of one protocol's turns, or of all with `None`."""
+    sets = Counter[tuple[str, ...]]()
+    for turn, n in ended.items():
+        if protocol in (None, turn.protocol):
+            sets[turn.undecided] += n
+    return sets
 
 
 def sweep_orders(tied: TiedSets, *, order: Sequence[str]) -> Sweep:
@@ -92,20 +103,12 @@ def sweep_orders(tied: TiedSets, *, order: Sequence[str]) -> Sweep:
     places = _places(len(order))
     wins = np.zeros(places.shape, dtype=np.int64)
     changed = np.zeros(len(places), dtype=np.int64)
-    for undecided, n in _by_set(tied).items():
+    for undecided, n in tied.items():
         members = np.array([place[c] for c in undecided])
         first = members[places[:, members].argmin(axis=1)]
         wins[np.arange(len(places)), first] += n
         changed += n * (first != first[0])
-    return Sweep(tuple(permutations(order)), tuple(order), wins, changed)
-
-
-def _by_set(tied: TiedSets) -> Counter[tuple[str, ...]]:
-    """Turns by what is undecided, whatever the protocol."""
-    counts = Counter[tuple[str, ...]]()
-    for turns, n in tied:
-        counts[turns.undecided] += n
-    return counts
+    return Sweep(tuple(permutations(order)), wins, changed)
 
 
 @cache
@@ -122,40 +125,37 @@ def order_table(
 
     `logged`: whether the order decided any turn: what another one changes is counted against it.
     """
-    turns = tied if protocol is None else tied.of(protocol)
-    sets = _by_set(turns)
-    sizes = _by_size(sets)
-    swept = sweep_orders(turns, order=order) if 0 < len(order) <= MAX_ROLES else None
-    listed = swept is not None and len(swept.orders) <= LISTED_ORDERS
+    sizes = _by_size(tied)
+    turns = sizes.total()
+    swept = sweep_orders(tied, order=order) if 0 < len(order) <= MAX_ROLES else None
+    listed: tuple[OrderRow, ...] = ()
+    if swept is not None and len(swept.orders) <= LISTED_ORDERS:
+        listed = tuple(
+            OrderRow(
+                order=one,
+                wins=dict(zip(order, wins, strict=True)),
+                changed=changed if logged else None,
+            )
+            for one, wins, changed in zip(
+                swept.orders, swept.wins.tolist(), swept.changed.tolist(), strict=True
+            )
+        )
     return OrderTable(
         protocol=protocol,
         logged_order=tuple(order) if logged else (),
-        turns=turns.turns,
-        decided_by_order=turns.turns - sizes[1],
-        candidates=tuple(_role_wins(sets, c, order if logged else None) for c in order),
-        changed_expected=Exact.of(turns.turns - _by_lot(sizes)) if logged else None,
+        turns=turns,
+        decided_by_order=turns - sizes[1],
+        candidates=tuple(_role_wins(tied, c, order if logged else None) for c in order),
+        changed_expected=Exact.of(turns - _by_lot(sizes)) if logged else None,
         changed_most=int(swept.changed.max()) if swept is not None and logged else None,
         orders=factorial(len(order)),
-        listed=_rows(swept, logged=logged) if swept is not None and listed else (),
+        listed=listed,
     )
 
 
-def _rows(swept: Sweep, *, logged: bool) -> tuple[OrderRow, ...]:
-    return tuple(
-        OrderRow(
-            order=order,
-            wins=dict(zip(swept.candidates, wins, strict=True)),
-            changed=changed if logged else None,
-        )
-        for order, wins, changed in zip(
-            swept.orders, swept.wins.tolist(), swept.changed.tolist(), strict=True
-        )
-    )
-
-
-def _by_size(sets: Mapping[tuple[str, ...], int]) -> Counter[int]:
+def _by_size(tied: TiedSets) -> Counter[int]:
     sizes = Counter[int]()
-    for members, n in sets.items():
+    for members, n in tied.items():
         sizes[len(members)] += n
     return sizes
 
@@ -165,16 +165,14 @@ def _by_lot(sizes: Mapping[int, int]) -> Fraction:
     return sum((Fraction(n, size) for size, n in sizes.items()), Fraction(0))
 
 
-def _role_wins(
-    sets: Mapping[tuple[str, ...], int], candidate: str, order: Sequence[str] | None
-) -> RoleWins:
+def _role_wins(tied: TiedSets, candidate: str, order: Sequence[str] | None) -> RoleWins:
     """Extremes without a sweep: an order that puts the candidate first, or last."""
-    within = {members: n for members, n in sets.items() if candidate in members}
+    within = {members: n for members, n in tied.items() if candidate in members}
     sizes = _by_size(within)
     alone = sizes[1]
     logged = None
     if order is not None:
-        logged = sum(n for tied, n in within.items() if first_in_order(tied, order) == candidate)
+        logged = sum(n for set_, n in within.items() if first_in_order(set_, order) == candidate)
     return RoleWins(
         candidate=candidate,
         logged=logged,
@@ -189,204 +187,166 @@ def _role_wins(
 
 # --- Questions 2 and 4: tie policies and electorates ---------------------------------------------
 
-_POLICIES: Final[Mapping[str, Callable[[Outcome, Sequence[str]], tuple[str, ...]]]] = {
-    "tie_round": lambda outcome, _: (outcome.winner,),
-    "no_tie_round": lambda outcome, order: (first_in_order(outcome.led, order),),
-    "random": lambda outcome, _: outcome.undecided,
-    "random_no_tie_round": lambda outcome, _: outcome.led,
+_POLICIES: Final[Mapping[str, Callable[[Ended], tuple[str, ...]]]] = {
+    "logged": lambda ended: (str(ended.logged),),
+    "tie_round": lambda ended: ended.undecided[:1],
+    "no_tie_round": lambda ended: ended.led[:1],
+    "random": lambda ended: ended.undecided,
+    "random_no_tie_round": lambda ended: ended.led,
 }
 """Policy → those among whom a lot is drawn."""
 _LOTS: Final = ("random", "random_no_tie_round")
 
-Found = list[tuple[Outcome, str | None, int]]
-Weighted = Mapping[Electorate, int]
-"""Turns by how they end with votes weighted by confidence."""
+
+def ended_counts(group: TurnGroup) -> Counter[Ended]:
+    """How turns end under the order recounted under."""
+    final, decided = group.final, group.decided
+    members = [*set_columns(decided.led), *set_columns(decided.undecided)]
+    found = Counter[Ended]()
+    for row, n in _alike([*members, final.candidates[1], group.logged]):
+        led, undecided = (final.names(who, row) for who in (decided.led, decided.undecided))
+        found[Ended(final.protocol, led, undecided, group.logged_name(row))] += n
+    return found
 
 
-def policy_counts(group: TurnGroup) -> tuple[Counter[Policy], TiedSets]:
-    """How turns end under the order recounted under, and the sets that an order decides."""
-    decided = group.decided
-    ended = decided.outcomes()
-    several = count(ended.led, 1) > 1
-    policies, tied = Counter[Policy](), Counter[TiedSet]()
-    columns = [*set_columns(ended.led), *set_columns(ended.undecided), decided.held]
-    for row, logged, n in _alike(group, columns):
-        outcome = _outcome(group, ended, row, ties=True)
-        policies[Policy(group.protocol, outcome, logged)] += n
-        left = tuple(sorted(outcome.undecided))
-        by_round = bool(decided.held[row] and several[row])
-        by = "fallback" if len(left) > 1 else "tie_round" if by_round else "vote"
-        tied[TiedSet(group.protocol, by, left)] += n
-    return policies, TiedSets(dict(sorted(tied.items())))
-
-
-def _alike(
-    group: TurnGroup, columns: Sequence[NDArray[Any]], rows: Ints | None = None
-) -> Iterator[tuple[int, str | None, int]]:
-    """Turns that are alike in some columns, candidates and logged winner: one, who, how many."""
-    every = [*columns, group.candidates[1], group.logged]
-    if rows is not None:
-        every = [column[rows] for column in every]
-    first, number = distinct_rows(every)
-    counts = np.bincount(number, minlength=len(first)).tolist()
-    if rows is not None:
-        first = rows[first]
-    for row, n in zip(first.tolist(), counts, strict=True):
-        yield row, group.logged_name(row), n
-
-
-def _outcome(group: TurnGroup, ended: Outcomes, row: int, *, ties: bool = False) -> Outcome:
-    names, of_names = group.candidates
-    candidates = names[of_names[row]]
-
-    def of(members: Bools) -> tuple[str, ...]:
-        return tuple(candidates[c] for c in np.flatnonzero(members[row]).tolist())
-
-    winner = candidates[int(ended.undecided[row].argmax())]
-    if not ties:
-        return Outcome(of(ended.standing), winner)
-    return Outcome(of(ended.standing), winner, of(ended.led), of(ended.undecided))
+def _alike(columns: Sequence[Ints]) -> Iterator[tuple[int, int]]:
+    """Of the rows that are alike in all columns: one of them, and how many there are."""
+    first, number = distinct_rows(columns)
+    yield from zip(first.tolist(), np.bincount(number).tolist(), strict=True)
 
 
 def policy_rows(
-    policies: Mapping[Policy, int], plan: Plan, protocols: Sequence[str | None]
+    ended: Mapping[Ended, int], plan: Plan, protocols: Sequence[str | None]
 ) -> tuple[PolicyRow, ...]:
     """Every policy for every protocol; `None` among the protocols means all turns.
 
     Without a logged order only lots break ties.
     """
+    policies = _LOTS if plan.own_order is None else _POLICIES
     return tuple(
-        _policy_row(
-            policy,
-            protocol,
-            [(p, n) for p, n in policies.items() if protocol in (None, p.protocol)],
-            plan,
-        )
-        for policy in (_LOTS if plan.own_order is None else ("logged", *_POLICIES))
-        for protocol in protocols
+        _policy_row(policy, protocol, ended, plan) for policy in policies for protocol in protocols
     )
 
 
 def _policy_row(
-    policy: str, protocol: str | None, turns: Sequence[tuple[Policy, int]], plan: Plan
+    policy: str, protocol: str | None, ended: Mapping[Ended, int], plan: Plan
 ) -> PolicyRow:
     wins = dict.fromkeys(plan.order, Fraction(0))
-    changed, compared = Fraction(0), 0
-    for ended, n in turns:
-        draw = _POLICIES.get(policy)
-        lot = draw(ended.outcome, plan.order) if draw else (str(ended.logged),)
+    changed, turns, compared = Fraction(0), 0, 0
+    for turn, n in ended.items():
+        if protocol not in (None, turn.protocol):
+            continue
+        lot = _POLICIES[policy](turn)
+        turns += n
         for candidate in lot:
             wins[candidate] += Fraction(n, len(lot))
-        if ended.logged is not None:
+        if turn.logged is not None:
             compared += n
-            changed += n * (1 - Fraction(lot.count(ended.logged), len(lot)))
-    exact = {candidate: Exact.of(won) for candidate, won in wins.items()}
+            changed += n * (1 - Fraction(lot.count(turn.logged), len(lot)))
     return PolicyRow(
         policy=policy,
         protocol=protocol,
-        turns=sum(n for _, n in turns),
-        wins=exact,
+        turns=turns,
+        wins={candidate: Exact.of(won) for candidate, won in wins.items()},
         changed=Exact.of(changed),
         compared=compared if plan.own_order is None else None,
     )
 
 
-def electorate_counts(group: TurnGroup) -> Counter[Electorate]:
+def electorate_counts(group: TurnGroup) -> RecountCounts:
     """How turns end under each electorate that their ballots alone can show.
 
     Without own votes a voter's mass on its own candidate is not counted; its other masses stay as
     they are. So a ranking still gives m - 1 to its first place, and a simple vote for oneself is
-    lost.
+    lost. Ties of first votes were never put to a round.
     """
+    final, decided = group.final, group.decided
     found = Counter[Electorate]()
     for first in group.firsts:
-        led = leaders_of(first.rounds)
-        found += _first_votes(group, first.rows, first.candidates, led)
-    voters = group.decided.final.voters
+        found += _standing(group, first, "without_deliberation", leaders_of(first.rounds))
+    voters = final.rounds.voters
     if voters.shape[1] <= LISTED_VOTERS:
-        for seat in range(voters.shape[1]):
-            found += _ended(group, "leave_one_out", group.decided.without(seat), voters[:, seat])
-    same = own_candidates(group.decided.final, group.order, group.voters, group.turns, group.own)
+        for seat, out in enumerate(voters.T):
+            left = decided.without(seat).standing
+            found += _standing(group, final, "leave_one_out", left, voters=out)
+    same = own_candidates(final.rounds, final.order, group.voters, group.turns, group.own)
     own = np.flatnonzero(fold(np.logical_or, fold(np.logical_or, same, 2), 1))
     if len(own):
-        found += _ended(group, "no_own_votes", group.decided.without_own(same), rows=own)
-    return found
-
-
-def _first_votes(
-    group: TurnGroup, rows: Ints, candidates: tuple[list[tuple[str, ...]], Ints], led: Bools
-) -> Counter[Electorate]:
-    """The winners of first votes. Their ties were never put to a round."""
-    lists, of_lists = candidates
-    found = Counter[Electorate]()
-    columns = [*set_columns(led), of_lists, group.candidates[1][rows], group.logged[rows]]
-    first, number = distinct_rows(columns)
-    counts = np.bincount(number, minlength=len(first)).tolist()
-    for one, n in zip(first.tolist(), counts, strict=True):
-        tied = tuple(lists[of_lists[one]][c] for c in np.flatnonzero(led[one]).tolist())
-        outcome, logged = Outcome(tied, tied[0]), group.logged_name(rows[one])
-        found[Electorate(group.protocol, "without_deliberation", None, outcome, logged)] += n
-    return found
-
-
-def _ended(
-    group: TurnGroup,
-    scenario: str,
-    ended: Outcomes,
-    voters: Ints | None = None,
-    rows: Ints | None = None,
-) -> Counter[Electorate]:
-    """How turns end under one electorate; with the voter that each is counted for."""
-    found = Counter[Electorate]()
-    columns = [*set_columns(ended.standing), ended.winner, *([] if voters is None else [voters])]
-    for row, logged, n in _alike(group, columns, rows):
-        voter = None if voters is None else group.voters[voters[row]]
-        outcome = _outcome(group, ended, row)
-        found[Electorate(group.protocol, scenario, voter, outcome, logged)] += n
-    return found
-
-
-def any_voter_counts(group: TurnGroup) -> Counter[AnyVoter]:
-    """What the absence of some one voter does to turns."""
-    turns = len(group.logged)
-    rows, known = np.arange(turns), group.logged >= 0
-    flags = np.zeros((5, turns), dtype=np.bool_)
-    flags[0] = known
-    for seat in range(group.decided.final.voters.shape[1]):
-        ended = group.decided.without(seat)
-        several = count(ended.standing, 1) > 1
-        lost = known & ~ended.standing[rows, group.logged]
-        point = known & (ended.winner != group.logged)
-        flags[1:] |= np.stack([several, lost, point, known & several | lost])
-    first, number = distinct_rows(list(flags))
-    counts = np.bincount(number, minlength=len(first)).tolist()
-    return Counter(
-        {
-            AnyVoter(group.protocol, *flags[:, row].tolist()): n
-            for row, n in zip(first.tolist(), counts, strict=True)
-        }
+        standing = decided.without_own(same).standing
+        found += _standing(group, final, "no_own_votes", standing, some=own)
+    named = few({group.voters[v] for v in np.unique(voters).tolist()})
+    return RecountCounts(
+        electorates=found, any_voter=_any_voter(group), voters={final.protocol: named}
     )
 
 
+def _standing(
+    group: TurnGroup,
+    votes: StageVotes,
+    scenario: str,
+    standing: Bools,
+    *,
+    voters: Ints | None = None,
+    some: Ints | None = None,
+) -> Counter[Electorate]:
+    """Votes by who may have won under one electorate.
+
+    `standing`: shape (votes, candidates). `voters`: whom each vote is counted for. `some`: which of
+    the votes are counted, by default all.
+    """
+    turn_of, lists = votes.rows, group.final.candidates[1]
+    columns = [*set_columns(standing), votes.candidates[1], lists[turn_of], group.logged[turn_of]]
+    columns += [] if voters is None else [voters]
+    some = np.arange(len(turn_of)) if some is None else some
+    found = Counter[Electorate]()
+    for one, n in _alike([column[some] for column in columns]):
+        row = some[one]
+        voter = None if voters is None else group.voters[voters[row]]
+        names, logged = votes.names(standing, row), group.logged_name(turn_of[row])
+        found[Electorate(votes.protocol, scenario, voter, names, logged)] += n
+    return found
+
+
+def _any_voter(group: TurnGroup) -> Counter[AnyVoter]:
+    """What the absence of some one voter does to turns."""
+    turns = len(group.logged)
+    rows, compared = np.arange(turns), group.logged >= 0
+    flags = np.zeros((4, turns), dtype=np.bool_)
+    for seat in range(group.final.rounds.voters.shape[1]):
+        ended = group.decided.without(seat)
+        several = count(ended.standing, 1) > 1
+        lost = compared & ~ended.standing[rows, group.logged]
+        point = compared & (ended.winner != group.logged)
+        flags |= np.stack([several, lost, point, compared & several | lost])
+    found = Counter[AnyVoter]()
+    for row, n in count_rows([compared, *flags]):
+        known, open_, lower, point, upper = map(bool, row)
+        found[AnyVoter(group.final.protocol, known, open_, (lower, point, upper))] = n
+    return found
+
+
 def electorate_rows(
-    counts: RecountCounts, plan: Plan, *, protocols: Sequence[str | None], weighted: Weighted
+    counts: RecountCounts, plan: Plan, protocols: Sequence[str | None]
 ) -> tuple[ElectorateRow, ...]:
-    """Every scenario for every protocol; turns weighted by confidence come from a run's logs."""
+    """Every scenario for every protocol."""
     rows: list[ElectorateRow] = []
     for protocol in protocols:
-        turns = sum(n for p, n in counts.policies.items() if protocol in (None, p.protocol))
-        found: dict[tuple[str, str | None], Found] = {("without_deliberation", None): []}
-        found |= {("leave_one_out", voter): [] for voter in _listed(counts, protocol)}
-        found |= {("no_own_votes", None): [], ("confidence_weighted", None): []}
-        for ended, n in (*counts.electorates.items(), *weighted.items()):
-            group = found.get((ended.scenario, ended.voter))
-            if group is not None and protocol in (None, ended.protocol):
-                group.append((ended.outcome, ended.logged, n))
+        scenarios: list[tuple[str, str | None]] = [("without_deliberation", None)]
+        scenarios += [("leave_one_out", voter) for voter in _listed(counts, protocol)]
+        scenarios += [("no_own_votes", None), ("confidence_weighted", None)]
+        found = {
+            scenario: list[tuple[tuple[str, ...], str | None, int]]() for scenario in scenarios
+        }
+        for one, n in counts.electorates.items():
+            turns = found.get((one.scenario, one.voter))
+            if turns is not None and protocol in (None, one.protocol):
+                turns.append((one.standing, one.logged, n))
+        any_voter = _without_any_voter(counts, protocol)
         rows += [
-            _row(scenario, voter, protocol, turns, group, plan)
-            for (scenario, voter), group in found.items()
+            _row(scenario, protocol, outcome_tables(turns, plan.order), any_voter.turns, plan)
+            for scenario, turns in found.items()
         ]
-        rows.append(_any_left_out(counts.any_voter, protocol, plan))
+        rows.append(_row(("leave_one_out", None), protocol, any_voter, any_voter.turns, plan))
     return tuple(rows)
 
 
@@ -397,13 +357,30 @@ def _listed(counts: RecountCounts, protocol: str | None) -> list[str]:
     return voters if len(voters) <= LISTED_VOTERS else []
 
 
+def _without_any_voter(counts: RecountCounts, protocol: str | None) -> OutcomeTables:
+    """Turns that the absence of some one voter changes."""
+    of = [(one, n) for one, n in counts.any_voter.items() if protocol in (None, one.protocol)]
+    return OutcomeTables(
+        turns=sum(n for _, n in of),
+        compared=sum(n for one, n in of if one.compared),
+        open_ties=sum(n for one, n in of if one.open),
+        wins={},
+        changed=Interval.of((one.changed, n) for one, n in of),
+    )
+
+
 def _row(
-    scenario: str, voter: str | None, protocol: str | None, turns: int, found: Found, plan: Plan
+    scenario: tuple[str, str | None],
+    protocol: str | None,
+    counted: OutcomeTables,
+    turns: int,
+    plan: Plan,
 ) -> ElectorateRow:
-    counted, ordered = outcome_tables(found, plan.order), plan.own_order is not None
+    """`turns`: all turns of the protocol."""
+    ordered = plan.own_order is not None
     return ElectorateRow(
-        scenario=scenario,
-        voter=voter,
+        scenario=scenario[0],
+        voter=scenario[1],
         protocol=protocol,
         turns=counted.turns,
         not_computable=turns - counted.turns,
@@ -419,82 +396,42 @@ def _open(found: Interval) -> Interval:
     return found.model_copy(update={"point": found.lower if found.lower == found.upper else None})
 
 
-def _any_left_out(found: Mapping[AnyVoter, int], protocol: str | None, plan: Plan) -> ElectorateRow:
-    """Turns that the absence of some one voter changes."""
-    of = [(one, n) for one, n in found.items() if protocol in (None, one.protocol)]
-    ordered = plan.own_order is not None
-    changed = Interval(
-        lower=sum(n for one, n in of if one.lower),
-        point=sum(n for one, n in of if one.point),
-        upper=sum(n for one, n in of if one.upper),
-    )
-    return ElectorateRow(
-        scenario="leave_one_out",
-        voter=None,
-        protocol=protocol,
-        turns=sum(n for _, n in of),
-        not_computable=0,
-        open_ties=sum(n for one, n in of if one.open),
-        wins={},
-        changed=changed if ordered else _open(changed),
-        compared=None if ordered else sum(n for one, n in of if one.compared),
-    )
-
-
-Stated = Mapping[tuple[str, int], Mapping[str, int | None]]
-
-
 def weighted_counts(
-    group: TurnGroup, turns: pl.DataFrame, episodes: Sequence[EpisodeRecord]
-) -> Weighted:
+    groups: Iterable[TurnGroup], episodes: Sequence[EpisodeRecord]
+) -> Counter[Electorate]:
     """Every mass times the confidence, 0 to 100, that the voter stated for its revised proposal.
 
     Only turns in which everybody who cast a ballot stated one.
     """
-    stated = _stated(episodes)
-    final = group.decided.final
-    weights = np.zeros(final.cast.shape, dtype=np.int64)
-    known = np.zeros(len(final.turn), dtype=np.bool_)
-    keys = turns.select("episode_id", "turn").rows() if stated else []
-    again = group.decided.again_by.sum(axis=2) > 0
-    for row, turn in enumerate(final.turn.tolist() if stated else ()):
-        said = stated.get(keys[turn], {})
-        names = [group.voters[voter] for voter in final.voters[row].tolist()]
-        given = [said.get(name) for name in names]
-        weights[row] = [weight or 0 for weight in given]
-        silent = np.array([weight is None for weight in given])
-        known[row] = not (silent & (final.cast[row] | again[row])).any()
-    rows = np.flatnonzero(known)
-    ended = group.decided.weighted(weights)
-    return _ended(group, "confidence_weighted", ended, rows=rows) if len(rows) else {}
-
-
-def _stated(episodes: Sequence[EpisodeRecord]) -> Stated:
-    """Episode and turn → role → confidence in its revised proposal."""
-    return {
+    found = Counter[Electorate]()
+    stated = {
         (episode.episode_id, turn.turn): {
             role: proposal.confidence for role, proposal in turn.proposals_final.items()
         }
         for episode in episodes
         for turn in episode.turns
     }
+    for group in groups:
+        final = group.final.rounds
+        keys = group.turns.select("episode_id", "turn").rows()
+        voted = final.cast | (group.decided.again_by.sum(axis=2) > 0)
+        weights = np.zeros(voted.shape, dtype=np.int64)
+        known = np.zeros(len(voted), dtype=np.bool_)
+        for row, turn in enumerate(final.turn.tolist()):
+            said = stated.get(keys[turn], {})
+            given = [said.get(group.voters[voter]) for voter in final.voters[row].tolist()]
+            weights[row] = [weight or 0 for weight in given]
+            silent = np.array([weight is None for weight in given])
+            known[row] = not (silent & voted[row]).any()
+        if known.any():
+            standing, some = group.decided.weighted(weights).standing, np.flatnonzero(known)
+            found += _standing(group, group.final, "confidence_weighted", standing, some=some)
+    return found
 
 
 # --- Question 7: replies read again --------------------------------------------------------------
 
 Masses = dict[str, int]
-
-
-@dataclass(frozen=True)
-class _Reread:
-    """One turn under one reading."""
-
-    protocol: str
-    logged: str
-    outcome: Outcome
-    ballots: int
-    changed: int
-    abstained: int
 
 
 def read_again(
@@ -523,110 +460,78 @@ def read_again(
 
 
 def reading_rows(
-    episodes: Sequence[EpisodeRecord],
-    *,
-    order: Sequence[str],
-    budget: int,
-    protocols: Sequence[str | None],
+    episodes: Sequence[EpisodeRecord], plan: Plan, protocols: Sequence[str | None]
 ) -> tuple[ReadingRow, ...]:
     """Every reading for every protocol; nothing where there are no episodes."""
     if not episodes:
         return ()
     complete = [e for e in without_shared_turns(episodes) if e.status == "complete"]
     panel = [(turn, turn.decision) for e in complete for turn in e.turns if turn.decision]
-    readable = [(turn, decision) for turn, decision in panel if _has_raw(turn)]
     rows = []
     for reading in READINGS:
-        reread = [
-            _reread(turn, decision, reading=reading, order=order, budget=budget)
-            for turn, decision in readable
-        ]
+        reread = [_reread(turn, decision, reading, plan) for turn, decision in panel]
         for protocol in protocols:
-            found = [r for r in reread if protocol in (None, r.protocol)]
-            turns = [t for t, _ in panel if protocol in (None, _protocol(t))]
-            rows.append(_readings_row(reading, protocol, found, len(turns) - len(found), order))
+            of = [one for one in reread if protocol in (None, one.protocol)]
+            found = [one for one in of if one.standing]
+            turns = [(one.standing, one.logged, 1) for one in found]
+            counted = outcome_tables(turns, plan.order)
+            rows.append(
+                ReadingRow(
+                    reading=reading,
+                    protocol=protocol,
+                    turns=counted.turns,
+                    not_computable=len(of) - len(found),
+                    ballots=sum(one.ballots for one in found),
+                    ballots_changed=sum(one.changed for one in found),
+                    abstained=sum(one.abstained for one in found),
+                    open_ties=counted.open_ties,
+                    wins=counted.wins,
+                    changed=counted.changed,
+                )
+            )
     return tuple(rows)
 
 
-def _readings_row(
-    reading: Reading,
-    protocol: str | None,
-    found: Sequence[_Reread],
-    not_computable: int,
-    order: Sequence[str],
-) -> ReadingRow:
-    counted = outcome_tables([(r.outcome, r.logged, 1) for r in found], order)
-    return ReadingRow(
-        reading=reading,
-        protocol=protocol,
-        turns=counted.turns,
-        not_computable=not_computable,
-        ballots=sum(r.ballots for r in found),
-        ballots_changed=sum(r.changed for r in found),
-        abstained=sum(r.abstained for r in found),
-        open_ties=counted.open_ties,
-        wins=counted.wins,
-        changed=counted.changed,
-    )
+class _Reread(NamedTuple):
+    """One turn under one reading."""
+
+    protocol: str
+    """That of the deciding ballots, as tables name it."""
+    logged: str
+    standing: tuple[str, ...] = ()
+    """Who may have won, the first under the order; empty where no replies were kept."""
+    ballots: int = 0
+    changed: int = 0
+    abstained: int = 0
 
 
-def _reread(
-    turn: Turn, decision: Decision, *, reading: Reading, order: Sequence[str], budget: int
-) -> _Reread:
-    def again(ballots: Sequence[BallotRecord], among: Sequence[str]) -> list[Masses]:
-        return [
-            read_again(ballot, candidates=among, reading=reading, budget=budget)
-            for ballot in ballots
-        ]
-
-    held = () if turn.tie_round is None else turn.tie_round.ballots
-    candidates = tuple(decision.tallies)
-    final, tie = again(turn.ballots_final, candidates), again(held, decision.tied_in_vote)
-    outcome = _decided(final, candidates, order=order, logged=decision, tie=tie if held else None)
-    read, logged = [*final, *tie], [ballot.mass for ballot in _counted(turn)]
-    return _Reread(
-        protocol=_protocol(turn),
-        logged=decision.winner,
-        outcome=outcome,
-        ballots=len(read),
-        changed=sum(now != then for now, then in zip(read, logged, strict=True)),
-        abstained=sum(not masses for masses in read),
-    )
-
-
-def _decided(
-    final: Sequence[Masses],
-    candidates: Sequence[str],
-    *,
-    order: Sequence[str],
-    logged: Decision,
-    tie: Sequence[Masses] | None,
-) -> Outcome:
-    """Decide from ballots read again.
+def _reread(turn: Turn, logged: Decision, reading: Reading, plan: Plan) -> _Reread:
+    """A turn from its ballots read again.
 
     A tied set that the log put to a tie round is decided by that round, read likewise; one that
     the log itself left to the order goes to the order. Any other tie stays open.
     """
+    ballots, candidates = turn.ballots_final, tuple(logged.tallies)
+    protocol = "rich" if ballots[0].protocol == "rich" else ballots[0].rule
+    held = () if turn.tie_round is None else turn.tie_round.ballots
+    counted = (*ballots, *held)
+    kept = any(b.raw for b in counted) and all(b.raw or not b.mass for b in counted)
+    if not kept:
+        return _Reread(protocol, logged.winner)
+    read = partial(read_again, reading=reading, budget=plan.budget)
+    final = [read(ballot, candidates=candidates) for ballot in ballots]
+    tie = [read(ballot, candidates=logged.tied_in_vote) for ballot in held]
     led = leaders(tally(final, candidates))
-    as_logged = set(led) == set(leaders(logged.tallies))
-    decided = decide(final, candidates, order=order, tie_round=tie if as_logged else None)
-    return Outcome((decided.winner,) if as_logged else led, decided.winner)
-
-
-def _counted(turn: Turn) -> Iterator[BallotRecord]:
-    """The ballots that decide: final and tie round."""
-    yield from turn.ballots_final
-    if turn.tie_round is not None:
-        yield from turn.tie_round.ballots
-
-
-def _protocol(turn: Turn) -> str:
-    """The protocol of the deciding ballots as tables name it."""
-    ballot = turn.ballots_final[0]
-    return "rich" if ballot.protocol == "rich" else ballot.rule
-
-
-def _has_raw(turn: Turn) -> bool:
-    """Whether replies were kept: a ballot that counted has text behind it."""
-    ballots = list(_counted(turn))
-    return any(b.raw for b in ballots) and all(b.raw or not b.mass for b in ballots)
+    standing = tuple(sorted(led, key=plan.order.index))
+    if set(led) == set(leaders(logged.tallies)):
+        decided = decide(final, candidates, order=plan.order, tie_round=tie if held else None)
+        standing = (decided.winner,)
+    now, then = [*final, *tie], [ballot.mass for ballot in counted]
+    return _Reread(
+        protocol,
+        logged.winner,
+        standing,
+        ballots=len(now),
+        changed=sum(one != other for one, other in zip(now, then, strict=True)),
+        abstained=sum(not masses for masses in now),
+    )

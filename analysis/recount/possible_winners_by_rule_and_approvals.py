@@ -1,7 +1,8 @@
 """Every logged protocol under every target, once for each different panel, and as a table."""
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
     count,
     count_rows,
     distinct_rows,
+    fold,
     set_columns,
 )
 from tutorsim.analysis.counting.rule_definitions import (
@@ -42,19 +44,17 @@ from tutorsim.analysis.identify.small_panel_winners import Ends
 from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     NOBODY_NAME,
     FunctionRule,
-    NamedVotes,
     Plan,
-    named_votes,
+    function_leaders,
 )
-from tutorsim.analysis.recount.result_models import Agreed, Interval, RuleRow
+from tutorsim.analysis.recount.result_models import Agreed, Holds, Interval, RuleRow
 from tutorsim.analysis.recount.turn_groups import (
     Answer,
     AnswerCount,
-    FirstVotes,
     FlipCount,
-    Projection,
     RecountCounts,
     RuleKey,
+    StageVotes,
     TurnGroup,
 )
 from tutorsim.analysis.statistics.array_types import Bools, Ints
@@ -101,38 +101,35 @@ class RuleAnswers(NamedTuple):
 
 def answer_rules(group: TurnGroup, plan: Plan) -> Iterator[RuleAnswers]:
     """Everything that is asked about a group of turns."""
-    bounded = [target for target in plan.targets if target not in plan.functions]
-    bounded += plan.dialled
+    votes = (group.final, *(group.firsts if plan.whole else ()))
+    bounded = [target for target in plan.asked if target not in plan.functions]
     for form in dict.fromkeys(map(plan.form, bounded)):
         targets = [target for target in bounded if plan.form(target) == form]
-        before_it = group.firsts if plan.whole else ()
-        parts = [group.panels(form), *(first.panels(form) for first in before_it)]
-        final, *firsts = _tabled(parts, targets, plan)
+        final, *firsts = _tabled([one.panels(form) for one in votes], targets, plan)
         for target in targets:
             m = final.panels.m
-            own = _decides(plan.rule(target, m), group.rule, m) and not group.incomplete
+            own = _decides(plan.rule(target, m), group.final.rule, m) and not group.incomplete
             last = (
                 _answers_of_own_rule(final, target, plan, _decided_panels(group, form))
                 if own
                 else _answers_of_panels(final, target, plan)
             )
             before = [_answers_of_panels(first, target, plan, breakdown=False) for first in firsts]
-            yield from _by_reading(group, plan, target, last, before)
+            yield from _by_reading(group, plan, target, [last, *before])
     for target, function in plan.functions.items():
-        votes = named_votes(group)[: None if plan.whole else 1]
-        last, *before = (_answers_of_function(v, function, plan) for v in votes)
-        yield from _by_reading(group, plan, target, last, before)
+        every = [_answers_of_function(function, group, one, plan) for one in votes]
+        yield from _by_reading(group, plan, target, every)
 
 
 def _by_reading(
-    group: TurnGroup, plan: Plan, target: str, final: "_VoteAnswers", firsts: "list[_VoteAnswers]"
+    group: TurnGroup, plan: Plan, target: str, votes: Sequence["_VoteAnswers"]
 ) -> Iterator[RuleAnswers]:
+    """`votes`: the answers about the final vote, then about the first votes of each size."""
     for reading in plan.readings:
-        asked = [_Different(votes, READINGS_OF_TIES.index(reading)) for votes in (final, *firsts)]
-        for k, exempt in enumerate(plan.exempt):
-            answers = [votes.at(k) for votes in asked]
-            key = RuleKey(group.protocol, target, reading, exempt)
-            yield RuleAnswers(key, answers[0], tuple(answers[1:]))
+        every = zip(*(_different(answers, reading) for answers in votes), strict=True)
+        for exempt, (final, *firsts) in zip(plan.exempt, every, strict=True):
+            key = RuleKey(group.final.protocol, target, reading, exempt)
+            yield RuleAnswers(key, final, tuple(firsts))
 
 
 def _decides(rule: Rule, protocol: Protocol, m: int) -> bool:
@@ -174,8 +171,7 @@ def _tabled(
 
 
 def _decided_panels(group: TurnGroup, form: Protocol) -> _DecidedPanels:
-    decided = group.decided
-    panels = group.panels(form)
+    decided, panels = group.decided, group.final.panels(form)
     winner = decided.winner
     several = count(decided.undecided, 1)[:, None] > 1
     tied = np.where(several, decided.undecided, decided.led)
@@ -228,9 +224,11 @@ def _answers_of_panels(
     )
 
 
-def _answers_of_function(votes: NamedVotes, rule: FunctionRule, plan: Plan) -> _VoteAnswers:
+def _answers_of_function(
+    rule: FunctionRule, group: TurnGroup, votes: StageVotes, plan: Plan
+) -> _VoteAnswers:
     """Of votes under an own function of ballots: who leads, and nothing else."""
-    leaders, vote = votes.leaders(rule)
+    leaders, vote = function_leaders(rule, group, votes)
     rows, m = leaders.shape
     shape = (2, len(plan.exempt), rows)
     return _VoteAnswers(
@@ -284,80 +282,61 @@ def _asked(
     )
 
 
-class _Different:
-    """The different answers about votes under one reading of ties."""
+def _different(votes: _VoteAnswers, reading: TieReading) -> Iterator[DifferentAnswers]:
+    """The different answers about votes under one reading of ties, for each number of exempt
+    voters.
 
-    def __init__(self, votes: _VoteAnswers, reading: int) -> None:
-        self._votes, self._reading = votes, reading
-        columns = [*set_columns(votes.leaders), votes.winner, votes.breakdown[reading] - NO_BOUNDS]
-        self._projected = distinct_rows(columns)[1]
-
-    def at(self, exempt: int) -> DifferentAnswers:
-        """With one of the numbers of exempt voters, by its place among them."""
-        votes, reading = self._votes, self._reading
-        possible, settled = votes.possible[reading, exempt], votes.settled[reading, exempt]
-        first, number = distinct_rows([*set_columns(possible), settled, self._projected])
+    A projected ballot with shared places or split votes could not have been cast as it is, so the
+    projection's winner need not be possible.
+    """
+    place = READINGS_OF_TIES.index(reading)
+    breakdown = votes.breakdown[place]
+    columns = [*set_columns(votes.leaders), votes.winner, breakdown - NO_BOUNDS]
+    projected = distinct_rows(columns)[1]
+    for possible, settled in zip(votes.possible[place], votes.settled[place], strict=True):
+        first, number = distinct_rows([*set_columns(possible), settled, projected])
         answers = []
         for row in first.tolist():
-            outcomes = tuple((np.flatnonzero(possible[row]) - 1).tolist())
+            winners = tuple((np.flatnonzero(possible[row]) - 1).tolist())
+            found = Possible(winners, bool(settled[row]))
             leaders = tuple(np.flatnonzero(votes.leaders[row]).tolist())
-            found = Possible(outcomes, bool(settled[row]))
-            winner = int(votes.winner[row])
-            projected = (
-                _projection(leaders, found, READINGS_OF_TIES[reading])
-                if winner < 0
-                else Projection(leaders, (winner,), impossible=False)
+            outcome = (
+                (NOBODY,) if not leaders else leaders[:1] if reading == "fallback" else leaders
             )
-            answers.append(Answer(found, projected, int(votes.breakdown[reading, row])))
-        return DifferentAnswers(number[votes.row_of_vote], answers)
-
-
-def _projection(leaders: tuple[int, ...], possible: Possible, reading: TieReading) -> Projection:
-    """The projection's outcome, and whether it can be.
-
-    A projected ballot with shared places or split votes could not have been cast as it is,
-    so its winner need not be possible.
-    """
-    outcome = (NOBODY,) if not leaders else leaders[:1] if reading == "fallback" else leaders
-    impossible = possible.settled and not set(outcome) <= set(possible.winners)
-    return Projection(leaders if len(leaders) > 1 else (), outcome, impossible)
-
-
-class RuleCounts(NamedTuple):
-    """What turns add to the rules' table."""
-
-    answers: dict[RuleKey, Counter[AnswerCount]]
-    flips: dict[RuleKey, Counter[FlipCount]]
-    agreed: Counter[Agreed]
+            tied = leaders if len(leaders) > 1 else ()
+            impossible = found.settled and not set(outcome) <= set(winners)
+            if votes.winner[row] >= 0:
+                tied, outcome, impossible = leaders, (int(votes.winner[row]),), False
+            answers.append(Answer(found, tied, outcome, impossible, int(breakdown[row])))
+        yield DifferentAnswers(number[votes.row_of_vote], answers)
 
 
 def rule_counts(
     group: TurnGroup, plan: Plan, tick: Callable[[int], None] = lambda _: None
-) -> RuleCounts:
+) -> RecountCounts:
     """What the turns of a group add to each row of the rules' table.
 
     `tick`: is told, target by target, how many turns were counted.
     """
-    names, of_names = group.candidates
+    names, of_names = group.final.candidates
     first, fixed = distinct_rows([of_names, group.logged])
     turns = [(names[of_names[row]], group.logged_name(row)) for row in first.tolist()]
-    counts = RuleCounts({}, {}, Counter())
+    counts = RecountCounts(approved=_numbers_approved(group) if plan.dial else Counter())
     others: dict[TieReading, list[DifferentAnswers]] = {}
     for key, final, firsts in answer_rules(group, plan):
-        counts.answers[key] = Counter[AnswerCount]()
         for (turn, answer), n in count_rows([fixed, final.number]):
-            counts.answers[key][AnswerCount(*turns[turn], _untied(final.answers[answer]))] += n
-        counts.flips[key] = Counter[FlipCount]()
+            told = final.answers[answer]._replace(tied=())
+            counts.answers[AnswerCount(key, *turns[turn], told)] += n
         for votes, answers in zip(group.firsts, firsts, strict=plan.whole):
-            counts.flips[key].update(_flips(group, final, votes, answers))
+            for flipped, n in _flips(group, final, votes, answers):
+                counts.flips[FlipCount(key, flipped)] += n
         if (key.reading, key.exempt) == (plan.readings[-1], plan.exempt[-1]):
             tick(len(group.logged))
-        counts_too = key.target not in (*plan.functions, *plan.dialled)
-        if key.exempt == 0 and key.target != group.protocol and counts_too:
+        counts_too = key.target in plan.rules and key.target not in plan.functions
+        if key.exempt == 0 and key.target != key.protocol and counts_too:
             others.setdefault(key.reading, []).append(final)
     for reading, under in others.items():
-        flags = _kept_and_changed(group, under)
-        for (keeps, changes), n in count_rows(flags):
+        for (keeps, changes), n in count_rows(_kept_and_changed(group, under)):
             counts.agreed[Agreed(reading, bool(keeps), bool(changes))] += n
     return counts
 
@@ -381,28 +360,24 @@ def _kept_and_changed(group: TurnGroup, under: Sequence[DifferentAnswers]) -> tu
     return keeps, changes
 
 
-def _untied(answer: Answer) -> Answer:
-    """Without the tie before it was broken, which no row counts."""
-    return answer._replace(projected=answer.projected._replace(tied=()))
-
-
 def _flips(
-    group: TurnGroup, final: DifferentAnswers, votes: FirstVotes, first: DifferentAnswers
-) -> Counter[FlipCount]:
-    """Turns by whether the leader of the first vote is certainly, by the point, or possibly not
-    the winner."""
-    places = {name: i for i, name in enumerate((NOBODY_NAME, *group.order))}
-    (names, of_names), (first_names, of_first_names) = group.candidates, votes.candidates
+    group: TurnGroup, final: DifferentAnswers, votes: StageVotes, first: DifferentAnswers
+) -> Iterator[tuple[Holds, int]]:
+    """Whether the leader of a first vote is not the winner, and of how many turns."""
+    places = {name: i for i, name in enumerate((NOBODY_NAME, *votes.order))}
+    names, of_names = group.final.candidates
     won = _Elected.find(final, final.number[votes.rows], names, of_names[votes.rows], places)
-    led = _Elected.find(first, first.number, first_names, of_first_names, places)
+    led = _Elected.find(first, first.number, *votes.candidates, places)
     settled = won.settled[:, None] & led.settled
     apart = settled & ~_meet(won.possible, led.possible)
     alone = (won.possible.sum(axis=1) == 1)[:, None] & (led.possible.sum(axis=1) == 1)
     same = settled & alone & ~apart
-    pointed = won.pointed[:, None] & led.pointed
+    pointed, other = (fold(np.logical_or, votes.point, 1) for votes in (won, led))
+    pointed = pointed[:, None] & other
     point = np.where(pointed, ~_meet(won.point, led.point), apart)
     flags = [flag[won.set_of_vote, led.set_of_vote] for flag in (apart, point, ~same)]
-    return Counter({FlipCount(*map(bool, row)): n for row, n in count_rows(flags)})
+    for (certain, by_points, possible), n in count_rows(flags):
+        yield (bool(certain), bool(by_points), bool(possible)), n
 
 
 def _meet(one: Bools, other: Bools) -> Bools:
@@ -417,10 +392,8 @@ class _Elected(NamedTuple):
     """Shape (sets,)."""
     possible: Bools
     """Shape (sets, names)."""
-    pointed: Bools
-    """Shape (sets,): the projection has a point."""
     point: Bools
-    """Shape (sets, names): its outcome."""
+    """Shape (sets, names): the projection's outcome; nobody at all where it has no point."""
     set_of_vote: Ints
     """Shape (votes,)."""
 
@@ -436,58 +409,51 @@ class _Elected(NamedTuple):
 
         `places`: places of names in a set.
         """
-        first, number = distinct_rows([answer_of_vote, of_lists])
-        numbers: dict[tuple[Possible, tuple[int, ...] | None, int], int] = {}
-        at = []
-        for row in first.tolist():
-            possible, projected, _ = answers.answers[answer_of_vote[row]]
-            point = None if projected.impossible else projected.outcome
-            at.append(numbers.setdefault((possible, point, int(of_lists[row])), len(numbers)))
-        sets = np.zeros((2, len(numbers), len(places)), dtype=np.bool_)
-        for i, (possible, point, one) in enumerate(numbers):
-            where = [places[NOBODY_NAME], *(places[name] for name in lists[one])]
-            sets[0, i, [where[c + 1] for c in possible.winners]] = True
-            sets[1, i, [where[c + 1] for c in point or ()]] = True
-        return _Elected(
-            np.array([possible.settled for possible, *_ in numbers], dtype=np.bool_),
-            sets[0],
-            np.array([point is not None for _, point, _ in numbers], dtype=np.bool_),
-            sets[1],
-            np.array(at, dtype=np.int64)[number],
-        )
+        first, set_of_vote = distinct_rows([answer_of_vote, of_lists])
+        told = [answers.answers[answer] for answer in answer_of_vote[first].tolist()]
+        possible = np.zeros((len(first), len(places)), dtype=np.bool_)
+        point = np.zeros_like(possible)
+        for i, (answer, of) in enumerate(zip(told, of_lists[first].tolist(), strict=True)):
+            where = [places[NOBODY_NAME], *(places[name] for name in lists[of])]
+            possible[i, [where[c + 1] for c in answer.possible.winners]] = True
+            if not answer.impossible:
+                point[i, [where[c + 1] for c in answer.outcome]] = True
+        settled = np.array([answer.possible.settled for answer in told], dtype=np.bool_)
+        return _Elected(settled, possible, point, set_of_vote)
 
 
 # --- Rules table ---------------------------------------------------------------------------------
 
 
-def rule_rows(counts: RecountCounts, plan: Plan) -> tuple[RuleRow, ...]:
-    """One row per logged protocol, target, reading of ties and number of exempt voters."""
-    return _rows_under(counts, plan, plan.targets)
+def rule_rows(counts: RecountCounts, plan: Plan) -> tuple[tuple[RuleRow, ...], tuple[RuleRow, ...]]:
+    """One row per logged protocol, target, reading of ties and number of exempt voters.
+
+    And the same of approval voting, by how many candidates each voter approves of.
+    """
+    answers: dict[RuleKey, list[tuple[AnswerCount, int]]] = {}
+    flips: dict[RuleKey, list[tuple[Holds, int]]] = {}
+    for one, n in counts.answers.items():
+        answers.setdefault(one.key, []).append((one, n))
+    for flip, n in counts.flips.items():
+        flips.setdefault(flip.key, []).append((flip.flipped, n))
+    rows = {key: _rule_row(key, of, flips.get(key, ()), plan) for key, of in answers.items()}
+
+    def under(targets: Iterable[str]) -> Iterator[RuleRow]:
+        for protocol, target in product(BALLOT_FORMATS, targets):
+            for asked in product(plan.readings, plan.exempt):
+                row = rows.get(RuleKey(protocol, target, *asked))
+                if row is not None:
+                    yield row
+
+    along = (
+        row.model_copy(update={"approves": row.approves or ANY_NUMBER}) for row in under(plan.dial)
+    )
+    return tuple(under(plan.rules)), tuple(along)
 
 
-def approval_rows(counts: RecountCounts, plan: Plan) -> tuple[RuleRow, ...]:
-    """The same of approval voting, by how many candidates each voter approves of."""
-    names = {number: name for name, number in plan.dialled.items()}
-    rows = _rows_under(counts, plan, [names.get(number, "approval") for number in plan.dial])
-    return tuple(row.model_copy(update={"approves": row.approves or ANY_NUMBER}) for row in rows)
-
-
-def _rows_under(counts: RecountCounts, plan: Plan, targets: Sequence[str]) -> tuple[RuleRow, ...]:
-    voted = {key.protocol for key in counts.rules}
-    keys = [
-        RuleKey(protocol, target, reading, k)
-        for protocol in BALLOT_FORMATS
-        if protocol in voted
-        for target in targets
-        for reading in plan.readings
-        for k in plan.exempt
-    ]
-    return tuple(_rule_row(key, counts.rules[key], counts.flips[key], plan) for key in keys)
-
-
-def numbers_approved(group: TurnGroup) -> Counter[int]:
+def _numbers_approved(group: TurnGroup) -> Counter[int]:
     """Candidates approved → approval ballots of the final votes, also of rich ones."""
-    panels = group.panels("approval")
+    panels = group.final.panels("approval")
     if panels.protocol != "approval":
         return Counter()
     sizes = np.array([*map(sum, panels.ballots), -1], dtype=np.int64)
@@ -496,56 +462,46 @@ def numbers_approved(group: TurnGroup) -> Counter[int]:
     return Counter({size: int(n) for size, n in enumerate(numbers[1:]) if n})
 
 
-class _Counts:
-    """Running intervals, one per name."""
-
-    def __init__(self) -> None:
-        self._counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-
-    def add(self, name: str, n: int, *, lower: bool, point: bool, upper: bool) -> None:
-        bounds = self._counts[name]
-        bounds[0] += n * lower
-        bounds[1] += n * point
-        bounds[2] += n * upper
-
-    def interval(self, name: str) -> Interval:
-        lower, point, upper = self._counts[name]
-        return Interval(lower=lower, point=point, upper=upper)
-
-
 _NAMED: Final = {NEVER: "never", NOT_SETTLED: "not_settled", NO_BOUNDS: "point_only"}
 """Breakdown points that are no number, by name."""
 
 
 def _rule_row(
-    key: RuleKey, answers: Mapping[AnswerCount, int], flips: Mapping[FlipCount, int], plan: Plan
+    key: RuleKey,
+    answers: Sequence[tuple[AnswerCount, int]],
+    flips: Sequence[tuple[Holds, int]],
+    plan: Plan,
 ) -> RuleRow:
-    totals, breakdown = Counter[str](), Counter[str]()
-    counts, widths = _Counts(), Counter[int]()
-    for one, n in answers.items():
-        possible, projected, point = one.answer
-        breakdown[_NAMED.get(point) or str(point)] += n
+    protocol, target, reading, exempt = key
+    totals, widths, breakdown = Counter[str](), Counter[int](), Counter[str]()
+    names = [*([NOBODY_NAME] if target == "condorcet" else []), *plan.order]
+    wins: dict[str, list[tuple[Holds, int]]] = {name: [] for name in names}
+    kept: list[tuple[Holds, int]] = []
+    for one, n in answers:
+        answer, possible = one.answer, one.answer.possible
+        breakdown[_NAMED.get(answer.breakdown) or str(answer.breakdown)] += n
         totals["turns"] += n
         totals["compared"] += n * (one.logged is not None)
         totals["not_settled"] += n * (not possible.settled)
         totals["identified"] += n * (possible.necessary is not None)
         totals["changes"] += n * _changes(one)
-        totals["point_ties"] += n * (projected.winner is None and not projected.impossible)
-        totals["point_impossible"] += n * projected.impossible
+        totals["point_ties"] += n * (answer.point is None and not answer.impossible)
+        totals["point_impossible"] += n * answer.impossible
         if possible.settled:
             widths[len(possible.winners)] += n
-        _count_wins(counts, one, n, key.target)
-    for flip, n in flips.items():
-        totals["flip_turns"] += n
-        counts.add("flip", n, lower=flip.lower, point=flip.point, upper=flip.upper)
-    protocol, target, reading, exempt = key
+        if target == "condorcet":
+            wins[NOBODY_NAME].append((_wins(answer, NOBODY), n))
+        for c, name in enumerate(one.candidates):
+            holds = _wins(answer, c)
+            wins[name].append((holds, n))
+            if name == one.logged:
+                kept.append((holds, n))
     number = plan.number(target)
-    names = [*([NOBODY_NAME] if target == "condorcet" else []), *plan.order]
     return RuleRow(
         logged_protocol=protocol,
         target=target if number is None else "approval",
         approves=None if number == ANY_NUMBER else number,
-        convention=plan.convention(target, [len(one.candidates) for one in answers]),
+        convention=plan.convention(target, [len(one.candidates) for one, _ in answers]),
         projection=plan.projection(protocol, target),
         reading=reading,
         exempt=exempt,
@@ -554,14 +510,14 @@ def _rule_row(
         not_settled=totals["not_settled"],
         identified=totals["identified"],
         widths=dict(sorted(widths.items())),
-        wins={name: counts.interval(f"win {name}") for name in names},
+        wins={name: Interval.of(turns) for name, turns in wins.items()},
         point_ties=totals["point_ties"],
         point_impossible=totals["point_impossible"],
-        agreement=counts.interval("agreement"),
+        agreement=Interval.of(kept),
         changes=totals["changes"],
         compared=totals["compared"] if plan.own_order is None else None,
-        flips=counts.interval("flip") if totals["flip_turns"] else None,
-        flip_turns=totals["flip_turns"],
+        flips=Interval.of(flips) if flips else None,
+        flip_turns=sum(n for _, n in flips),
         breakdown=dict(sorted(breakdown.items())),
     )
 
@@ -574,14 +530,9 @@ def _changes(one: AnswerCount) -> bool:
     return one.candidates.index(one.logged) not in possible.winners
 
 
-def _count_wins(counts: _Counts, one: AnswerCount, n: int, target: str) -> None:
-    possible, projected, _ = one.answer
-    for c in (NOBODY, *range(len(one.candidates))):
-        name = NOBODY_NAME if c == NOBODY else one.candidates[c]
-        open_ = not possible.settled and (c != NOBODY or target == "condorcet")
-        may = open_ or c in possible.winners
-        must = possible.necessary == c
-        point = must if projected.impossible else projected.winner == c
-        counts.add(f"win {name}", n, lower=must, point=point, upper=may)
-        if c != NOBODY and name == one.logged:
-            counts.add("agreement", n, lower=must, point=point, upper=may)
+def _wins(answer: Answer, c: int) -> Holds:
+    """Whether a candidate, or nobody, is the outcome; what is not settled may be."""
+    possible = answer.possible
+    certain = possible.necessary == c
+    point = certain if answer.impossible else answer.point == c
+    return certain, point, not possible.settled or c in possible.winners

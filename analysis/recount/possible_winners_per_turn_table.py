@@ -53,13 +53,13 @@ def per_turn_frames(
 
     `turns`: episode, turn and protocol of each, in the order of the table.
     """
-    plan = replace(plan, dial=())
-    asked = len(plan.targets) * len(plan.exempt) * len(plan.readings)
+    plan = replace(plan, dial={})
+    asked = len(plan.rules) * len(plan.exempt) * len(plan.readings)
     which = np.zeros((turns.height, asked), dtype=np.int64)
     rows: list[tuple[Any, ...]] = []
     check_sizes(groups, plan.rank_scores)
     for group in groups:
-        names, of_names = group.candidates
+        names, of_names = group.final.candidates
         _, fixed = distinct_rows([of_names, group.logged])
         for answers in answer_rules(group, plan):
             kinds, of = distinct_rows([fixed, answers.final.number])
@@ -68,7 +68,7 @@ def per_turn_frames(
                 candidates = names[of_names[kind]]
                 answer = answers.final.answers[answers.final.number[kind]]
                 logged = group.logged_name(kind)
-                projection = plan.projection(group.protocol, answers.key.target)
+                projection = plan.projection(answers.key.protocol, answers.key.target)
                 cells = _cells(answers.key, candidates, logged, answer, projection)
                 rows.append(tuple(cells))
     key, answers_by_number = turns.select(TURN[:_KEYS]), _with_lists(rows)
@@ -82,7 +82,7 @@ def per_turn_frames(
 
 def _column(key: RuleKey, plan: Plan) -> int:
     """Targets, then numbers of exempt voters, then readings."""
-    at = plan.targets.index(key.target) * len(plan.exempt) + plan.exempt.index(key.exempt)
+    at = list(plan.rules).index(key.target) * len(plan.exempt) + plan.exempt.index(key.exempt)
     return at * len(plan.readings) + plan.readings.index(key.reading)
 
 
@@ -111,18 +111,16 @@ def _cells(
     def name(c: int | None) -> str | None:
         return None if c is None else NOBODY_NAME if c == NOBODY else candidates[c]
 
-    possible, projected, breakdown = answer
+    possible, breakdown = answer.possible, answer.breakdown
     yield key.protocol
     yield logged
     yield key.target
     yield candidates
-    yield tuple(name(c) for c in projected.tied)
+    yield tuple(name(c) for c in answer.tied)
     yield tuple(name(c) for c in possible.winners) if possible.settled else None
     yield name(possible.necessary)
-    yield name(projected.winner)
-    yield (
-        "impossible" if projected.impossible else "tie" if len(projected.outcome) > 1 else "winner"
-    )
+    yield name(answer.point)
+    yield "impossible" if answer.impossible else "tie" if len(answer.outcome) > 1 else "winner"
     yield projection
     yield key.exempt
     yield None if breakdown < 0 else breakdown

@@ -3,17 +3,16 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.metadata import entry_points
 from numbers import Real
 from types import MappingProxyType
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
-import polars as pl
 
 from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
-from tutorsim.analysis.ballots.vote_arrays import Rounds, distinct_rows
+from tutorsim.analysis.ballots.vote_arrays import distinct_rows
 from tutorsim.analysis.counting.ballot_format_conversion import (
     AS_CAST,
     SHARED_SCORES,
@@ -27,13 +26,14 @@ from tutorsim.analysis.counting.rule_definitions import (
     RankScores,
     RankVector,
     Rule,
+    Target,
     approvals_asked,
     ballot_format,
     check_targets,
 )
 from tutorsim.analysis.identify import READINGS_OF_TIES, TieReading
 from tutorsim.analysis.identify.search_for_votes_whose_sum_fits import WORK_LIMIT
-from tutorsim.analysis.recount.turn_groups import TurnGroup
+from tutorsim.analysis.recount.turn_groups import StageVotes, TurnGroup
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.errors import UsageError
 from tutorsim.system_registry import RULES, loaded, place_of
@@ -125,6 +125,8 @@ def _fault(scores: object, candidates: Sequence[str]) -> str:
 
 
 OwnRule = RankScores | FunctionRule
+AskedRule = Target | Approvals | OwnRule
+"""What the name of a rule stands for in a recount."""
 
 
 def installed_rules(names: Iterable[str]) -> dict[str, RankScores | ScoreFunction]:
@@ -159,31 +161,25 @@ def checked_rules(rules: Mapping[str, RankScores | ScoreFunction]) -> dict[str, 
 
     Raises `UsageError` if a name is a target's or none, or a rule is neither scores nor a function.
     """
-    return {_checked_name(name): _checked_rule(name, rule) for name, rule in rules.items()}
-
-
-def _checked_name(name: str) -> str:
-    if not isinstance(name, str) or not name.strip() or name in TARGETS:
-        raise UsageError(
-            f"An own rule cannot be called {name!r}.",
-            why="That is the name of a rule that is always there."
-            if name in TARGETS
-            else "A name is a text that is not empty.",
-            hint=f"Take a name that is none of {', '.join(TARGETS)}.",
-        )
-    return name
-
-
-def _checked_rule(name: str, rule: RankScores | ScoreFunction) -> OwnRule:
-    if isinstance(rule, RankScores):
-        return rule
-    if not callable(rule):
-        raise UsageError(
-            f"The rule {name!r} is {rule!r}.",
-            why="An own rule is scores by rank, or a function from ballots to scores.",
-            hint="For example tutorsim.RankScores([3, 1, 0, 0]).",
-        )
-    return FunctionRule(name, rule)
+    for name, rule in rules.items():
+        if not isinstance(name, str) or not name.strip() or name in TARGETS:
+            raise UsageError(
+                f"An own rule cannot be called {name!r}.",
+                why="That is the name of a rule that is always there."
+                if name in TARGETS
+                else "A name is a text that is not empty.",
+                hint=f"Take a name that is none of {', '.join(TARGETS)}.",
+            )
+        if not isinstance(rule, RankScores) and not callable(rule):
+            raise UsageError(
+                f"The rule {name!r} is {rule!r}.",
+                why="An own rule is scores by rank, or a function from ballots to scores.",
+                hint="For example tutorsim.RankScores([3, 1, 0, 0]).",
+            )
+    return {
+        name: rule if isinstance(rule, RankScores) else FunctionRule(name, rule)
+        for name, rule in rules.items()
+    }
 
 
 def vector_of(name: str, rule: RankScores, m: int, turn: str = "") -> RankVector:
@@ -206,50 +202,24 @@ def _vector(rule: RankScores, m: int) -> RankVector:
     return RankVector.of(rule.at(m))
 
 
-class NamedVotes(NamedTuple):
-    """Rounds with the names that a function is told."""
-
-    rounds: Rounds
-    format: BallotFormat
-    order: tuple[str, ...]
-    """Candidates by place."""
-    names: tuple[str, ...]
-    """Voters by number."""
-    turns: pl.DataFrame
-    """Episode and turn by row."""
-
-    def leaders(self, rule: FunctionRule) -> tuple[Bools, Ints]:
-        """Who leads the different votes, shape (votes, m), and the vote of each round."""
-        part = self.rounds
-        rounds, _, m = part.masses.shape
-        columns = [*part.candidates.T, *part.voters.T, *part.cast.T]
-        first, of = distinct_rows([*columns, *part.masses.reshape(rounds, -1).T])
-        led = [rule.leaders(self._ballots(row), self._turn(row)) for row in first.tolist()]
-        return np.array(led, dtype=np.bool_).reshape(len(first), m), of
-
-    def _ballots(self, row: int) -> CastBallots:
-        part = self.rounds
-        candidates = tuple(self.order[place] for place in part.candidates[row].tolist())
-        rows = zip(
-            part.voters[row].tolist(), part.masses[row].tolist(), part.cast[row], strict=True
-        )
+def function_leaders(rule: FunctionRule, group: TurnGroup, votes: StageVotes) -> tuple[Bools, Ints]:
+    """Who leads the different votes of a stage, shape (votes, m), and the vote of each round."""
+    part = votes.rounds
+    rounds, _, m = part.masses.shape
+    columns = [*part.candidates.T, *part.voters.T, *part.cast.T]
+    first, of = distinct_rows([*columns, *part.masses.reshape(rounds, -1).T])
+    lists, of_lists = votes.candidates
+    led = []
+    for row in first.tolist():
+        candidates, masses = lists[of_lists[row]], part.masses[row].tolist()
         cast = {
-            self.names[voter]: dict(zip(candidates, masses, strict=True))
-            for voter, masses, valid in rows
-            if valid
+            group.voters[voter]: dict(zip(candidates, masses[seat], strict=True))
+            for seat, voter in enumerate(part.voters[row].tolist())
+            if part.cast[row, seat]
         }
-        return CastBallots(cast, self.format, candidates)
-
-    def _turn(self, row: int) -> str:
-        return _turn(self.turns, self.rounds, row)
-
-
-def named_votes(group: TurnGroup) -> list[NamedVotes]:
-    """The final votes of a group, then the first votes of each size."""
-    return [
-        NamedVotes(rounds, group.protocol, group.order, group.voters, group.turns)
-        for rounds in (group.decided.final, *(first.rounds for first in group.firsts))
-    ]
+        ballots = CastBallots(cast, votes.protocol, candidates)
+        led.append(rule.leaders(ballots, _turn(group, votes, row)))
+    return np.array(led, dtype=np.bool_).reshape(len(first), m), of
 
 
 def check_sizes(groups: Iterable[TurnGroup], rules: Mapping[str, RankScores]) -> None:
@@ -258,14 +228,14 @@ def check_sizes(groups: Iterable[TurnGroup], rules: Mapping[str, RankScores]) ->
     Raises `UsageError` if a rule has no scores for one, naming a turn.
     """
     for group in groups if rules else ():
-        for rounds in (group.decided.final, *(first.rounds for first in group.firsts)):
+        for votes in (group.final, *group.firsts):
             for name, rule in rules.items():
-                vector_of(name, rule, rounds.masses.shape[2], _turn(group.turns, rounds, 0))
+                vector_of(name, rule, votes.rounds.masses.shape[2], _turn(group, votes, 0))
 
 
-def _turn(turns: pl.DataFrame, rounds: Rounds, row: int) -> str:
-    """A turn by its names."""
-    episode, turn = turns.row(int(rounds.turn[row]))[:2]
+def _turn(group: TurnGroup, votes: StageVotes, row: int) -> str:
+    """The turn of a vote by its names."""
+    episode, turn = group.turns.row(int(votes.rounds.turn[row]))[:2]
     return f"turn {turn} of {episode}"
 
 
@@ -316,20 +286,17 @@ class Plan:
     """The source's own order, which decided the logged winners; `None` where none is logged: then a
     turn that counting leaves tied has no winner, and ties stay open."""
     budget: int
-    targets: tuple[str, ...]
-    """Names of rules: targets in their order, then own rules."""
+    rules: Mapping[str, AskedRule]
+    """What is recounted under by name: targets in their order, then own rules."""
     exempt: tuple[int, ...]
     limit: int
-    top: int = TOP_SCORE
+    top: int
     """The end of the scale of scores, which begins at 0."""
-    tables: tuple[RecountTable, ...] = TABLES
+    tables: tuple[RecountTable, ...]
     """What is counted; the other tables stay empty."""
-    own_rules: Mapping[str, OwnRule] = field(default_factory=dict)
-    """Own rules by name."""
-    approves: Approvals = ANY_NUMBER
-    """How many candidates each voter approves of under the rule `approval`."""
-    dial: tuple[Approvals, ...] = ()
-    """Numbers along which approval voting is answered besides."""
+    dial: Mapping[str, Approvals]
+    """Numbers along which approval voting is answered besides, by the name in `RuleKey` under which
+    the answers are: `approval` for that which the rule of this name is asked with."""
 
     @property
     def whole(self) -> bool:
@@ -340,43 +307,39 @@ class Plan:
     @property
     def units(self) -> int:
         """How often each turn is counted."""
-        return 1 + len(self.targets) + len(self.dialled)
+        return 1 + len(self.asked)
 
-    @property
-    def dialled(self) -> dict[str, Approvals]:
-        """Name in `RuleKey` → number, of those numbers that the rule `approval` is not asked with.
-
-        They are asked like targets and have rows of their own.
-        """
-        return {f"approval {n}": n for n in self.dial if n != self.approves}
+    @cached_property
+    def asked(self) -> dict[str, AskedRule]:
+        """The rules, then what the dial asks besides."""
+        return {**self.rules, **{n: r for n, r in self.dial.items() if n not in self.rules}}
 
     @property
     def functions(self) -> dict[str, FunctionRule]:
         """The rules of which nothing is known but a point."""
-        return {name: r for name, r in self.own_rules.items() if isinstance(r, FunctionRule)}
+        return {name: r for name, r in self.rules.items() if isinstance(r, FunctionRule)}
 
     @property
     def rank_scores(self) -> dict[str, RankScores]:
         """The own rules that are scores by rank."""
-        return {name: r for name, r in self.own_rules.items() if isinstance(r, RankScores)}
+        return {name: r for name, r in self.rules.items() if isinstance(r, RankScores)}
 
     def number(self, target: str) -> Approvals | None:
         """How many each voter approves of, under approval voting."""
-        return self.approves if target == "approval" else self.dialled.get(target)
+        rule = self.asked[target]
+        return rule if isinstance(rule, Approvals) else None
 
     def form(self, target: str) -> Protocol:
         """The ballot format that a rule counts, of rules with possible winners."""
-        if self.number(target) is not None:
-            return "approval"
-        return "ranked" if target in self.own_rules else ballot_format(target)  # type: ignore[arg-type]
+        rule = self.asked[target]
+        return "ranked" if isinstance(rule, RankScores) else ballot_format(rule)  # type: ignore[arg-type]
 
     def rule(self, target: str, m: int) -> Rule:
         """What a name stands for with m candidates, of rules with possible winners."""
-        number = self.number(target)
-        if number is not None:
-            return "approval" if number == ANY_NUMBER else number
-        scores = self.rank_scores.get(target)
-        return target if scores is None else vector_of(target, scores, m)  # type: ignore[return-value]
+        rule = self.asked[target]
+        if isinstance(rule, RankScores):
+            return vector_of(target, rule, m)
+        return "approval" if rule == ANY_NUMBER else rule  # type: ignore[return-value]
 
     def points(self, target: str) -> int:
         """Points of a ballot under a rule, or the end of the scale of its scores."""
@@ -384,20 +347,24 @@ class Plan:
 
     def projection(self, protocol: BallotFormat, target: str) -> str:
         """The name of the convention behind a point."""
-        if target not in self.own_rules:
-            return projection_name(protocol, self.rule(target, 0))  # type: ignore[arg-type]
-        as_cast = target in self.functions or protocol in (self.form(target), "rich")
-        return AS_CAST if as_cast else SHARED_SCORES
+        rule = self.asked[target]
+        if isinstance(rule, RankScores):
+            return AS_CAST if protocol in ("ranked", "rich") else SHARED_SCORES
+        if isinstance(rule, FunctionRule):
+            return AS_CAST
+        return projection_name(protocol, self.rule(target, 0))  # type: ignore[arg-type]
 
-    def convention(self, target: str, sizes: Sequence[int]) -> str | None:
+    def convention(self, target: str, sizes: Iterable[int]) -> str | None:
         """How a rule counts that was asked about such numbers of candidates."""
-        rule = self.own_rules.get(target)
-        number = self.number(target)
-        if number not in (None, ANY_NUMBER):
-            return f"Approval: each voter approves of {number.words}."
-        if rule is None:
-            return CONVENTIONS.get(target)
-        return convention_words(target, rule, sizes)
+        rule = self.asked[target]
+        if isinstance(rule, Approvals):
+            known = rule == ANY_NUMBER
+            return None if known else f"Approval: each voter approves of {rule.words}."
+        return (
+            CONVENTIONS.get(rule)
+            if isinstance(rule, str)
+            else convention_words(target, rule, sizes)
+        )
 
     @property
     def readings(self) -> tuple[TieReading, ...]:
@@ -428,26 +395,23 @@ def make_plan(
     """
     named = checked_rules({**installed_rules(targets), **rules})
     shipped = [name for name in targets if name not in named]
-    wanted = (*check_targets(shipped, _others(shipped)), *named)
+    wanted = check_targets(shipped, _others(shipped))
     used = _checked_order(order, own_order)
     _check(wanted, exempt, own_order)
-    own = tuple(own_order) if logged else None if order is None else used
-    numbers = tuple(sorted(set(exempt)))
-    dial = (
-        approvals_asked(len(own_order)) if approves is None else (approves.checked(len(own_order)),)
-    )
+    number, m = approves or ANY_NUMBER, len(own_order)
+    along = approvals_asked(m) if approves is None else (approves.checked(m),)
     return Plan(
-        used,
-        own,
-        budget,
-        wanted,
-        numbers,
-        limit,
-        top,
-        tuple(tables),
-        named,
-        approves or ANY_NUMBER,
-        dial if "approval" in wanted else (),
+        order=used,
+        own_order=tuple(own_order) if logged else None if order is None else used,
+        budget=budget,
+        rules={**{t: number if t == "approval" else t for t in wanted}, **named},
+        exempt=tuple(sorted(set(exempt))),
+        limit=limit,
+        top=top,
+        tables=tuple(tables),
+        dial={"approval" if n == number else f"approval {n}": n for n in along}
+        if "approval" in wanted
+        else {},
     )
 
 

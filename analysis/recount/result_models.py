@@ -4,7 +4,7 @@ Every table says in its caption that it holds the logged dialogue fixed. Numbers
 integers; shares and expectations are exact fractions with their value beside them.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import ClassVar, Final, NamedTuple
 
@@ -46,6 +46,10 @@ _compared = Field(default=None, exclude_if=lambda turns: turns is None)
 whose vote ended in a tie has none. Absent where every turn has one."""
 
 
+Holds = tuple[bool, bool, bool]
+"""Whether something holds of a turn for certain, under the named convention, and possibly."""
+
+
 class Interval(_Table):
     """A number of turns that the ballots only bound."""
 
@@ -60,6 +64,18 @@ class Interval(_Table):
         """Hold every interval to its point."""
         middle = self.lower if self.point is None else self.point
         assert self.lower <= middle <= self.upper, self
+
+    @staticmethod
+    def of(turns: Iterable[tuple[Holds, int]]) -> "Interval":
+        """In how many turns something holds. `turns`: whether it does, and in how many."""
+        lower, point, upper = 0, 0, 0
+        for (certain, conventional, possible), n in turns:
+            lower, point, upper = (
+                lower + n * certain,
+                point + n * conventional,
+                upper + n * possible,
+            )
+        return Interval(lower=lower, point=point, upper=upper)
 
 
 class OrderRow(_Table):

@@ -22,6 +22,7 @@ from tutorsim.analysis.recount import (
     make_plan,
     recount,
     sweep_orders,
+    tied_sets,
 )
 from tutorsim.ballots_and_decisions import first_in_order
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, DEFAULT_ROLES, PROTOCOLS
@@ -70,13 +71,13 @@ def test_every_order_costs_little_more_than_reading(side_by_side, million):
 
 def test_all_orders_cost_no_more_than_one(side_by_side, million):
     plan = make_plan(sorted(DEFAULT_ROLES), CUMULATIVE_BUDGET, tables=("orders",))
-    tied = count_parts(open_source(million).parts(), plan).tied
+    tied = tied_sets(count_parts(open_source(million).parts(), plan).ended)
     won: list[Counter[str]] = []
 
     def count_one_order():
         won[:] = [Counter()]
-        for turns, n in tied:
-            won[0][first_in_order(turns.undecided, DEFAULT_ROLES)] += n
+        for undecided, n in tied.items():
+            won[0][first_in_order(undecided, DEFAULT_ROLES)] += n
 
     swept: list[Sweep] = []
     found = side_by_side.time(

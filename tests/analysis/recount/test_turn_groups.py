@@ -1,13 +1,13 @@
-"""Counts of tied sets, held to the plain rule."""
+"""Counts of how turns end, held to the plain rule."""
 
 from random import Random
 
 import polars as pl
 
 from tutorsim.analysis.ballots.table_to_arrays import read_votes
-from tutorsim.analysis.recount.orders_tie_policies_electorates_and_readings import policy_counts
-from tutorsim.analysis.recount.turn_groups import TiedSet, TiedSets, all_votes, turn_groups
-from tutorsim.ballots_and_decisions import decide
+from tutorsim.analysis.recount.orders_tie_policies_electorates_and_readings import ended_counts
+from tutorsim.analysis.recount.turn_groups import Ended, RecountCounts, turn_groups
+from tutorsim.ballots_and_decisions import decide, leaders
 from tutorsim.vocabularies import PROTOCOLS
 
 ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")
@@ -56,36 +56,37 @@ def _rows(place, stage, protocol, candidates, ballots):
     ]
 
 
-def tied_sets(table):
+def counted(table):
     """As a recount counts them."""
-    every = all_votes(read_votes(table, fallback_order=ROLES), None, ROLES)
-    groups = turn_groups(every, ROLES)
-    return sum((policy_counts(group)[1] for group in groups), TiedSets({}))
+    votes = read_votes(table, fallback_order=ROLES)
+    groups = turn_groups(votes, None, order=ROLES, own_order=ROLES)
+    return sum((RecountCounts(ended=ended_counts(group)) for group in groups), RecountCounts())
 
 
-def test_counts_of_tied_sets_are_those_of_the_plain_decisions():
+def test_turns_end_as_the_plain_decisions_say():
     rows, asked = random_turns(6, 300)
-    expected: dict[TiedSet, int] = {}
+    expected: dict[Ended, int] = {}
     for turn in asked:
         plain = decide(turn["final"], turn["candidates"], order=ROLES, tie_round=turn["again"])  # type: ignore[arg-type]
         protocol = turn["key"][2]  # type: ignore[index]
-        tied = TiedSet(protocol, plain.decided_by, tuple(sorted(plain.undecided)))
-        expected[tied] = expected.get(tied, 0) + 1
-    assert tied_sets(ballots_frame(rows)).counts == expected
+        led = leaders(plain.tallies)
+        ended = Ended(protocol, led, plain.undecided, plain.winner)
+        expected[ended] = expected.get(ended, 0) + 1
+    assert counted(ballots_frame(rows)).ended == expected
 
 
 def test_counts_add_up_over_partitions():
     rows, _ = random_turns(7, 200)
     table = ballots_frame(rows)
     parts = [
-        tied_sets(table.filter(pl.col("episode_id").str.slice(-1).is_in(list(digits))))
+        counted(table.filter(pl.col("episode_id").str.slice(-1).is_in(list(digits))))
         for digits in ("012", "3456", "789")
     ]
     total = parts[0] + parts[1] + parts[2]
-    assert total == tied_sets(table)
+    assert total == counted(table)
     assert total.turns == 200
-    assert TiedSets({}) + total == total
+    assert RecountCounts() + total == total
 
 
-def test_a_table_without_ballots_has_no_tied_sets():
-    assert tied_sets(ballots_frame([])) == TiedSets({})
+def test_a_table_without_ballots_has_no_turns():
+    assert counted(ballots_frame([])) == RecountCounts()

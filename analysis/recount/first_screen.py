@@ -1,5 +1,6 @@
 """What a recount says first: what was read, then a sentence and a row for every rule asked."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -7,7 +8,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.pages.cells_and_tables import DASH, Table, table
+from tutorsim.analysis.pages.cells_and_tables import Table, of_rows
 from tutorsim.analysis.pages.words_and_safe_text import counted, listed, share
 from tutorsim.analysis.recount import RecountResult, RuleRow
 from tutorsim.analysis.recount.tables import HELD
@@ -118,12 +119,11 @@ def recount_verdict(found: RecountResult) -> tuple[str, ...]:
         return ("There is no voting turn to recount.",)
     by_order = (_by_order(found),) if found.orders and _asks_every_rule(found) else ()
     sentences = tuple(
-        _under(rule, _other_than_logged(found, rule)) + _taken(rule, found)
+        _under(rule, _other_than_logged(found.rules, rule, min(found.exempt))) + _taken(rule, found)
         for rule in told_rules(found)
     )
-    if all(row.point_only for row in found.rules):
-        return (*by_order, *sentences)
-    return (*by_order, *sentences, _untested(found))
+    only_points = all(row.point_only for row in found.rules)
+    return (*by_order, *sentences, *(() if only_points else (_untested(found),)))
 
 
 def told_rules(found: RecountResult) -> tuple[str, ...]:
@@ -141,14 +141,9 @@ def _asks_every_rule(found: RecountResult) -> bool:
     return not found.rules or shipped in (set(TARGETS), set(PROTOCOLS))
 
 
-def _other_than_logged(found: RecountResult, target: str) -> list[RuleRow]:
-    """Over all logged protocols, with the fewest exempt voters, both readings of ties."""
-    least = min(found.exempt)
-    return [
-        row
-        for row in found.rules
-        if (row.target, row.exempt) == (target, least) and row.logged_protocol != target
-    ]
+def _other_than_logged(rows: Sequence[RuleRow], target: str, exempt: int) -> list[RuleRow]:
+    """Of ballots logged under any other rule, both readings of ties."""
+    return [r for r in rows if (r.target, r.exempt) == (target, exempt) and r.other]
 
 
 def _by_order(found: RecountResult) -> str:
@@ -166,21 +161,25 @@ def _by_order(found: RecountResult) -> str:
 
 def _under(target: str, every: Sequence[RuleRow]) -> str:
     rows = [row for row in every if row.reading == "set"]
-    turns = _turns(rows)
+    turns = sum(row.with_winner for row in rows)
     rule = f"{target.capitalize()} voting" if target in PROTOCOLS else f"The rule {target}"
     if not every:
         return f"{rule}: every turn was logged under it, so there is nothing to recount."
     if not turns:
         return f"{rule}: no turn has a logged winner to compare with."
-    if rows[0].point_only:
-        return f"{rule} keeps the winner of {_points(every, turns)}"
-    kept = sum(row.agreement.lower for row in rows)
-    return f"{rule} surely keeps the winner of {kept:,} of {counted(turns, 'turn')}."
-
-
-def _turns(rows: Sequence[RuleRow]) -> int:
-    """Turns that have a logged winner to compare with."""
-    return sum(row.turns if row.compared is None else row.compared for row in rows)
+    if not rows[0].point_only:
+        kept = sum(row.agreement.lower for row in rows)
+        return f"{rule} surely keeps the winner of {kept:,} of {counted(turns, 'turn')}."
+    points = Counter[str]()
+    for row in every:
+        points[row.reading] += row.agreement.point or 0
+    said = (
+        f"{rule} keeps the winner of {share(points['set'], turns, 'turn')}, as long as a tie "
+        "counts as nobody's win: a point, which nothing bounds."
+    )
+    if "fallback" not in points:
+        return said
+    return f"{said} With ties given to the fallback order it keeps {points['fallback']:,}."
 
 
 def _taken(target: str, found: RecountResult) -> str:
@@ -192,21 +191,6 @@ def _taken(target: str, found: RecountResult) -> str:
     return f" Each voter is taken to approve of {number.words}." if number else ""
 
 
-def _points(every: Sequence[RuleRow], turns: int) -> str:
-    """Of a rule that gives points alone: turns that keep their winner, by each reading of ties."""
-    of = {
-        reading: sum(row.agreement.point or 0 for row in every if row.reading == reading)
-        for reading in dict.fromkeys(row.reading for row in every)
-    }
-    kept = (
-        f"{share(of['set'], turns, 'turn')}, as long as a tie counts as nobody's win: a point, "
-        "which nothing bounds."
-    )
-    if "fallback" not in of:
-        return kept
-    return f"{kept} With ties given to the fallback order it keeps {of['fallback']:,}."
-
-
 # --- Table ---------------------------------------------------------------------------------------
 
 
@@ -216,38 +200,37 @@ def verdict_table(found: RecountResult) -> Table | None:
     Approval voting has a row for every range of approvals; a rule that gives points alone has
     none.
     """
-    least, kept = min(found.exempt), {}
-    for rule in told_rules(found):
-        if rule != "approval" or not found.approvals:
-            kept[rule] = _kept(_other_than_logged(found, rule))
-            continue
-        for number in dict.fromkeys(row.approves for row in found.approvals):
-            asked = [r for r in found.approvals if (r.approves, r.exempt) == (number, least)]
-            named = f"{rule}, {number.words}" if number else rule
-            kept[named] = _kept([row for row in asked if row.logged_protocol != rule])
-    cells = [(rule, *numbers) for rule, numbers in kept.items() if numbers is not None]
     ordered = any(row.reading == "fallback" for row in found.rules)
-    last = ("kept, ties to the order",) if ordered else ()
-    return table(
+    lines = []
+    for rule in told_rules(found):
+        asked = found.approvals if rule == "approval" else found.rules
+        every = _other_than_logged(asked, rule, min(found.exempt))
+        for number in dict.fromkeys(row.approves for row in every):
+            of = [row for row in every if row.approves == number]
+            rows = [row for row in of if row.reading == "set"]
+            turns = sum(row.with_winner for row in rows)
+            if not turns or rows[0].point_only:
+                continue
+            keeps, changes = sum(r.agreement.lower for r in rows), sum(r.changes for r in rows)
+            by_order = sum(row.agreement.lower for row in of if row.reading == "fallback")
+            lines.append(
+                {
+                    "rule": f"{rule}, {number.words}" if number else rule,
+                    "surely kept": keeps,
+                    "surely changed": changes,
+                    "open": turns - keeps - changes,
+                    "turns": turns,
+                    **({"kept, ties to the order": by_order} if ordered else {}),
+                }
+            )
+    return of_rows(
         "kept",
         "What other rules keep of the logged winners",
         "Votes with a logged winner, logged under another rule. Open: the ballots allow both."
         + (" In the last column the fallback order decides ties." if ordered else "")
         + f" {HELD}",
-        ["rule", "surely kept", "surely changed", "open", "turns", *last],
-        [row if ordered else row[:-1] for row in cells],
+        lines,
     )
-
-
-def _kept(every: Sequence[RuleRow]) -> tuple[object, ...] | None:
-    """Surely kept, surely changed, open, of so many turns, and kept with ties to the order."""
-    rows = [row for row in every if row.reading == "set"]
-    turns = _turns(rows)
-    if not turns or rows[0].point_only:
-        return None
-    keeps, changes = sum(r.agreement.lower for r in rows), sum(r.changes for r in rows)
-    by_order = [row.agreement.lower for row in every if row.reading == "fallback"]
-    return (keeps, changes, turns - keeps - changes, turns, sum(by_order) if by_order else DASH)
 
 
 # --- What it assumes -----------------------------------------------------------------------------
@@ -259,16 +242,14 @@ def _untested(found: RecountResult) -> str:
     more = [k for k in found.exempt if k]
     if not more:
         return f"{ties} “Surely” holds while every voter prefers the same in every format."
-    k, told = more[0], told_rules(found)
     sure = [
         sum(
             row.agreement.lower
-            for row in found.rules
-            if (row.reading, row.exempt) == ("set", exempt)
-            and row.target in told
-            and row.logged_protocol != row.target
+            for rule in told_rules(found)
+            for row in _other_than_logged(found.rules, rule, exempt)
+            if row.reading == "set"
         )
-        for exempt in (min(found.exempt), k)
+        for exempt in (min(found.exempt), more[0])
     ]
     assumed = (
         f"{ties} “Surely” holds while every voter prefers the same in every format, which these "
@@ -277,6 +258,6 @@ def _untested(found: RecountResult) -> str:
     if not sure[0]:
         return f"{assumed}."
     return (
-        f"{assumed}. Winners surely kept over all rules: {sure[0]:,}. If any {counted(k, 'voter')} "
-        f"of a turn may have cast another ballot: {sure[1]:,}."
+        f"{assumed}. Winners surely kept over all rules: {sure[0]:,}. If any "
+        f"{counted(more[0], 'voter')} of a turn may have cast another ballot: {sure[1]:,}."
     )

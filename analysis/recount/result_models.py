@@ -251,6 +251,16 @@ class RuleRow(_Table):
     `never`: no number of them loses it; `not_settled`: finding it takes too much work;
     `point_only`: nothing is known of the rule but a point."""
 
+    @property
+    def other(self) -> bool:
+        """Whether the target is another rule than that under which the ballots were logged."""
+        return self.target != self.logged_protocol
+
+    @property
+    def with_winner(self) -> int:
+        """Turns with a logged winner, which the rule can keep."""
+        return self.turns if self.compared is None else self.compared
+
 
 class Agreed(NamedTuple):
     """Whether every other target, nobody exempt, elects the logged winner of a turn."""

@@ -4,29 +4,29 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, product
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Masses
 from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import Cluster
 from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, domain_of
-from tutorsim.analysis.pages.cells_and_tables import Table, estimate, present, table
+from tutorsim.analysis.pages.cells_and_tables import Table, estimate, of_rows, present
 from tutorsim.analysis.pages.document import Section
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import without_shared_turns
+from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
     share_over_tasks,
 )
 from tutorsim.analysis.statistics.noise_floor_of_retests import (
-    AskedVote,
     asked_votes,
     leader_of,
     said,
     top_of,
 )
 from tutorsim.ballots_and_decisions import masses_of
-from tutorsim.records import BallotRecord, Turn
+from tutorsim.records import BallotRecord
 from tutorsim.vocabularies import BALLOT_FORMATS, PROTOCOLS, BallotFormat, Protocol
 
 # --- Result --------------------------------------------------------------------------------------
@@ -148,8 +148,12 @@ def _holds(domain: Domain, ballot: Masses, form: Protocol) -> bool:
     if form == "simple":
         return any(ballot[c] for c in levels[0])
     if form == "approval":
-        cut = domain.kind == "order" and _cut(ballot, levels)
-        return any(ballot) and _never_rises(ballot, levels) and not cut
+        apart = (len({ballot[c] for c in level}) > 1 for level in levels)
+        return (
+            any(ballot)
+            and _never_rises(ballot, levels)
+            and not (domain.kind == "order" and any(apart))
+        )
     return _never_rises(ballot, levels)
 
 
@@ -160,51 +164,47 @@ def _never_rises(ballot: Masses, levels: Sequence[Sequence[int]]) -> bool:
     return all(above >= below for above, below in zip(least, most[1:], strict=False))
 
 
-def _cut(ballot: Masses, levels: Sequence[Sequence[int]]) -> bool:
-    """Candidates of one level are told apart."""
-    return any(len({ballot[c] for c in level}) > 1 for level in levels)
-
-
 # --- Format pairs --------------------------------------------------------------------------------
-
-Order = Sequence[str]
 
 
 class _Ballot(NamedTuple):
     """One voter's ballot, as far as pairs look at it."""
 
-    form: BallotFormat
     under: Mapping[Protocol, Masses]
     """Masses under its own protocol, of a rich one under each; none of an abstention."""
     top: frozenset[str]
     """Whom it puts first."""
 
 
-Ballots = Mapping[str, _Ballot]
-"""Voter → ballot, all in one format."""
-
-
-class _Panels(NamedTuple):
-    """One panel's ballots on one set of proposals, in two formats."""
-
-    given: Ballots
-    other: Ballots
-    cluster: Cluster
-    voted: bool
-    """Whether the first is the format that the turn voted in; with a rich one, either."""
-
-    @property
-    def forms(self) -> tuple[BallotFormat, BallotFormat]:
-        return _form(self.given), _form(self.other)
-
-
 class _Side(NamedTuple):
     """What one turn holds on its final proposals."""
 
-    ballots: Mapping[BallotFormat, Ballots]
-    """Format → voter → ballot."""
-    voted: BallotFormat
+    ballots: Mapping[BallotFormat, Mapping[str, _Ballot]]
+    """Format → voter → ballot; the format that the turn voted in comes first."""
     cluster: Cluster
+
+
+class _Pair(NamedTuple):
+    """Two ballots of one voter on the same proposals, or two askings of one."""
+
+    cast: bool
+    """Neither is an abstention; only then the next two are told."""
+    consistent: bool
+    same: bool
+    """Some same candidate is first in both; of two askings, they are the same ballot."""
+    cluster: Cluster
+
+
+class _Turn(NamedTuple):
+    """One panel's ballots on one set of proposals, in two formats."""
+
+    forms: tuple[BallotFormat, BallotFormat]
+    pairs: list[_Pair]
+    same_winner: bool | None
+    """Whether both elect the same; `None` without votes, or if neither tells the other."""
+    cluster: Cluster
+    voted: bool
+    """Whether the first is the format that the turn voted in; with a rich one, either."""
 
 
 def format_invariance(source: Source) -> FormatInvariance | NotEstimable:
@@ -212,8 +212,7 @@ def format_invariance(source: Source) -> FormatInvariance | NotEstimable:
     if not any(turn.ballots_as for episode in source.episodes for turn in episode.turns):
         return NotEstimable(UNTESTED)
     sides = _sides(source, source.fallback_order or ())
-    panels = [panel for _, side in sides for panel in _pairs_of(side, side)]
-    return _result(panels, source) if panels else NotEstimable(UNTESTED)
+    return _result([turn for _, side in sides for turn in _compared(side, side)], source)
 
 
 def format_invariance_across(first: Source, second: Source) -> FormatInvariance | NotEstimable:
@@ -224,16 +223,14 @@ def format_invariance_across(first: Source, second: Source) -> FormatInvariance 
     to the first run's order.
     """
     order = first.fallback_order or ()
-    seen: dict[Hashable, list[_Side]] = {}
-    for place, side in _sides(first, order):
-        seen.setdefault(place, []).append(side)
-    panels = [
-        panel
+    seen = by_key(_sides(first, order))
+    turns = [
+        turn
         for place, side in _sides(second, order)
         for match in seen.get(place, [])
-        for panel in (*_pairs_of(match, side), *_pairs_of(side, match))
+        for turn in (*_compared(match, side), *_compared(side, match))
     ]
-    return _result(panels, None) if panels else NotEstimable(UNTESTED)
+    return _result(turns, None)
 
 
 def format_invariance_of_two(
@@ -247,28 +244,22 @@ def format_invariance_of_two(
     }
 
 
-def _sides(source: Source, order: Order) -> Iterator[tuple[Hashable, _Side]]:
+def _sides(source: Source, order: Sequence[str]) -> Iterator[tuple[Hashable, _Side]]:
     """Voting turns of complete episodes, by what turns share whose voters saw the same."""
     for e in without_shared_turns(e for e in source.episodes if e.status == "complete"):
         for turn in e.turns:
-            ballots = _formats(turn, order)
+            if turn.decision is None:
+                continue
+            standing = [c for c in order if c in turn.decision.tallies]
+            candidates = (*standing, *(c for c in turn.decision.tallies if c not in order))
+            ballots: dict[BallotFormat, dict[str, _Ballot]] = {}
+            for cast in (turn.ballots_final, *turn.ballots_as.values()):
+                if cast and cast[0].protocol not in ballots:
+                    ballots[cast[0].protocol] = {b.voter: _ballot(b, candidates) for b in cast}
             if ballots:
                 texts = tuple(sorted((role, p.text) for role, p in turn.proposals_final.items()))
                 place = (e.benchmark, e.task_id, e.persona, e.repeat, turn.turn, texts)
-                yield place, _Side(ballots, next(iter(ballots)), (e.benchmark, e.task_id))
-
-
-def _formats(turn: Turn, order: Order) -> dict[BallotFormat, Ballots]:
-    """Format → ballots on the final proposals, those of the vote first; none without a vote."""
-    if turn.decision is None:
-        return {}
-    standing = [c for c in order if c in turn.decision.tallies]
-    candidates = (*standing, *(c for c in turn.decision.tallies if c not in order))
-    found: dict[BallotFormat, Ballots] = {}
-    for cast in (turn.ballots_final, *turn.ballots_as.values()):
-        if cast and cast[0].protocol not in found:
-            found[cast[0].protocol] = {b.voter: _ballot(b, candidates) for b in cast}
-    return found
+                yield place, _Side(ballots, (e.benchmark, e.task_id))
 
 
 def _ballot(ballot: BallotRecord, candidates: Sequence[str]) -> _Ballot:
@@ -276,7 +267,7 @@ def _ballot(ballot: BallotRecord, candidates: Sequence[str]) -> _Ballot:
     if ballot.parsed is not None:
         protocols = PROTOCOLS if ballot.protocol == "rich" else (ballot.protocol,)
         under = {protocol: _masses(ballot, candidates, protocol) for protocol in protocols}
-    return _Ballot(ballot.protocol, under, top_of(ballot, candidates))
+    return _Ballot(under, top_of(ballot, candidates))
 
 
 def _masses(ballot: BallotRecord, candidates: Sequence[str], protocol: Protocol) -> Masses:
@@ -284,136 +275,94 @@ def _masses(ballot: BallotRecord, candidates: Sequence[str], protocol: Protocol)
     return tuple(given.get(c, 0) for c in candidates)
 
 
-def _pairs_of(one: _Side, two: _Side) -> Iterator[_Panels]:
+def _compared(one: _Side, two: _Side) -> Iterator[_Turn]:
     """Each format of one side with each other format of the other; a rich one is the given one."""
-    for given, other in product(one.ballots, two.ballots):
-        if given != other != "rich":
-            voted = given == one.voted or (given == "rich" and other == two.voted)
-            yield _Panels(one.ballots[given], two.ballots[other], one.cluster, voted)
+    for (given, ballots), (other, others) in product(one.ballots.items(), two.ballots.items()):
+        if given == other or other == "rich":
+            continue
+        pairs, same_winner = [], None
+        for voter in (voter for voter in ballots if voter in others):
+            a, b = ballots[voter], others[voter]
+            cast = bool(a.under and b.under)
+            consistent = cast and (
+                a.under[other] == b.under[other]
+                if given == "rich"
+                else may_have_cast(a.under[given], given, b.under[other], other)
+            )
+            pairs.append(_Pair(cast, consistent, bool(a.top & b.top), one.cluster))
+        if given == "rich":
+            votes = [[b.under[other] for b in s.values() if b.under] for s in (ballots, others)]
+            same_winner = leader_of(votes[0]) == leader_of(votes[1]) if all(votes) else None
+        voted = given == next(iter(one.ballots)) or (
+            given == "rich" and other == next(iter(two.ballots))
+        )
+        yield _Turn((given, other), pairs, same_winner, one.cluster, voted)
 
 
-def _form(ballots: Ballots) -> BallotFormat:
-    return next(iter(ballots.values())).form
-
-
-def _result(panels: Sequence[_Panels], source: Source | None) -> FormatInvariance:
-    cells: dict[tuple[BallotFormat, BallotFormat], list[_Panels]] = {}
-    for panel in panels:
-        cells.setdefault(panel.forms, []).append(panel)
-    places = {form: i for i, form in enumerate(BALLOT_FORMATS)}
-    ordered = sorted(cells, key=lambda forms: (places[forms[0]], places[forms[1]]))
-    askings = [] if source is None else _askings(source)
-    found = {forms: [(p, list(_cast(p))) for p in own] for forms, own in cells.items()}
-    voted = [pair for own in found.values() for p, cast in own if p.voted for pair in cast]
+def _result(turns: Sequence[_Turn], source: Source | None) -> FormatInvariance | NotEstimable:
+    """`source`: the run whose repeated askings stand beside, if there is one."""
+    if not turns:
+        return NotEstimable(UNTESTED)
+    of_forms = by_key((turn.forms, turn) for turn in turns)
+    askings = [] if source is None else list(_askings(source))
+    again = by_key(askings)
     return FormatInvariance(
-        pairs=[_format_pair(*forms, found[forms]) for forms in ordered],
-        from_vote=_mean([(pair.consistent, pair.cluster) for pair in voted]),
-        askings=[
-            _one_format(form, [a for a in askings if a.form == form])
-            for form in BALLOT_FORMATS
-            if any(a.form == form for a in askings)
+        pairs=[
+            _format_pair(*forms, of_forms[forms])
+            for forms in product(BALLOT_FORMATS, repeat=2)
+            if forms in of_forms
         ],
-        again=_mean([(a.same, a.cluster) for a in askings if a.cast]),
-        again_consistent=_mean([(a.consistent, a.cluster) for a in askings if a.cast]),
+        from_vote=_share(
+            "consistent",
+            [pair for of in of_forms.values() for t in of if t.voted for pair in t.pairs],
+        ),
+        askings=[
+            OneFormat(
+                form=form,
+                pairs=len(again[form]),
+                abstained=sum(not pair.cast for pair in again[form]),
+                same=_share("same", again[form]),
+                consistent=_share("consistent", again[form]),
+            )
+            for form in BALLOT_FORMATS
+            if form in again
+        ],
+        again=_share("same", [pair for _, pair in askings]),
+        again_consistent=_share("consistent", [pair for _, pair in askings]),
     )
 
 
-class _Pair(NamedTuple):
-    """Two ballots that were both cast."""
-
-    consistent: bool
-    same_top: bool
-    cluster: Cluster
-
-
-def _format_pair(
-    given: BallotFormat, other: BallotFormat, panels: Sequence[tuple[_Panels, list[_Pair]]]
-) -> FormatPair:
-    cast = [pair for _, pairs in panels for pair in pairs]
-    pairs = sum(len(panel.given.keys() & panel.other.keys()) for panel, _ in panels)
-    same = [alike for panel, _ in panels if (alike := _same_winner(panel)) is not None]
+def _format_pair(given: BallotFormat, other: BallotFormat, turns: Sequence[_Turn]) -> FormatPair:
+    pairs = [pair for turn in turns for pair in turn.pairs]
+    told = [turn for turn in turns if turn.same_winner is not None]
+    same = share_over_tasks([bool(t.same_winner) for t in told], [t.cluster for t in told])
     return FormatPair(
         given=given,
         other=other,
-        pairs=pairs,
-        abstained=pairs - len(cast),
-        consistent=_mean([(pair.consistent, pair.cluster) for pair in cast]),
-        same_top=_mean([(pair.same_top, pair.cluster) for pair in cast]),
-        turns=len(panels),
-        same_winner=_mean(same) if given == "rich" else None,
+        pairs=len(pairs),
+        abstained=sum(not pair.cast for pair in pairs),
+        consistent=_share("consistent", pairs),
+        same_top=_share("same", pairs),
+        turns=len(turns),
+        same_winner=same if given == "rich" else None,
     )
 
 
-def _cast(panel: _Panels) -> Iterator[_Pair]:
-    """Ballots of one voter in both formats, abstentions left out."""
-    for voter, one in panel.given.items():
-        two = panel.other.get(voter)
-        if two is not None and one.under and two.under:
-            yield _Pair(_consistent(one, two), bool(one.top & two.top), panel.cluster)
+def _share(what: Literal["consistent", "same"], pairs: Sequence[_Pair]) -> Estimate | NotEstimable:
+    """Of the pairs that were both cast."""
+    cast = [pair for pair in pairs if pair.cast]
+    return share_over_tasks([getattr(pair, what) for pair in cast], [pair.cluster for pair in cast])
 
 
-def _consistent(one: _Ballot, two: _Ballot) -> bool:
-    """Whether the first ballot leaves the second possible; the second is not rich."""
-    [(form, cast)] = two.under.items()
-    if one.form == "rich":
-        return one.under[form] == cast
-    return may_have_cast(one.under[one.form], one.form, cast, form)
-
-
-def _same_winner(panel: _Panels) -> tuple[bool, Cluster] | None:
-    """Whether both elect the same; `None` without votes, or if neither tells the other."""
-    given, rule = panel.forms
-    if given != "rich" or rule == "rich":
-        return None
-    one, two = (
-        [ballot.under[rule] for ballot in side.values() if ballot.under]
-        for side in (panel.given, panel.other)
-    )
-    return (leader_of(one) == leader_of(two), panel.cluster) if one and two else None
-
-
-class _Asked(NamedTuple):
-    """Two askings of one voter's prompt."""
-
-    form: BallotFormat
-    cast: bool
-    """Neither is an abstention."""
-    same: bool
-    consistent: bool
-    cluster: Cluster
-
-
-def _askings(source: Source) -> list[_Asked]:
-    return [
-        _asked(one, other, vote)
-        for vote in asked_votes(source)
-        for asked in vote.askings
-        for one, other in combinations(asked, 2)
-    ]
-
-
-def _asked(one: BallotRecord, other: BallotRecord, vote: AskedVote) -> _Asked:
-    candidates = vote.turn.candidates
-    rule: Protocol = "ranked" if vote.form == "rich" else vote.form
-    agree = share_a_ranking(*(_masses(b, candidates, rule) for b in (one, other)))
-    cast = one.parsed is not None and other.parsed is not None
-    return _Asked(vote.form, cast, said(one) == said(other), agree, vote.turn.cluster)
-
-
-def _one_format(form: BallotFormat, askings: Sequence[_Asked]) -> OneFormat:
-    cast = [asked for asked in askings if asked.cast]
-    return OneFormat(
-        form=form,
-        pairs=len(askings),
-        abstained=len(askings) - len(cast),
-        same=_mean([(asked.same, asked.cluster) for asked in cast]),
-        consistent=_mean([(asked.consistent, asked.cluster) for asked in cast]),
-    )
-
-
-def _mean(found: Sequence[tuple[bool, Cluster]]) -> Estimate | NotEstimable:
-    values = [value for value, _ in found]
-    return share_over_tasks(values, [cluster for _, cluster in found])
+def _askings(source: Source) -> Iterator[tuple[BallotFormat, _Pair]]:
+    """Two askings of one voter's prompt, with their format."""
+    for vote in asked_votes(source):
+        rule: Protocol = "ranked" if vote.form == "rich" else vote.form
+        for one, other in (pair for asked in vote.askings for pair in combinations(asked, 2)):
+            cast = one.parsed is not None and other.parsed is not None
+            masses = (_masses(ballot, vote.turn.candidates, rule) for ballot in (one, other))
+            agree, same = share_a_ranking(*masses), said(one) == said(other)
+            yield vote.form, _Pair(cast, agree, same, vote.turn.cluster)
 
 
 # --- Tables and section --------------------------------------------------------------------------
@@ -424,7 +373,7 @@ Places = Mapping[str, FormatInvariance | NotEstimable]
 
 def invariance_table(found: Places) -> Table | None:
     """Pairs of formats; `None` where nobody was asked for two."""
-    return table(
+    return of_rows(
         "invariance",
         "One voter, the same drafts, two formats",
         "Ballots as cast, none recounted: what the assumption behind the sets comes to where it "
@@ -433,18 +382,17 @@ def invariance_table(found: Places) -> Table | None:
         "in both. Same winner: share of turns, rich ballots counted as the other format's, ties "
         "to the order. 95 % intervals in brackets: over tasks.",
         [
-            *_shown_of(found),
-            *("ballot", "and ballot", "pairs", "with an abstention"),
-            *("consistent", "same first", "same winner"),
-        ],
-        [
-            (
-                *where,
-                *(pair.given, pair.other, pair.pairs, pair.abstained),
-                *(estimate(pair.consistent), estimate(pair.same_top)),
-                "" if pair.same_winner is None else estimate(pair.same_winner),
-            )
-            for where, of in _seen(found)
+            {
+                **where,
+                "ballot": pair.given,
+                "and ballot": pair.other,
+                "pairs": pair.pairs,
+                "with an abstention": pair.abstained,
+                "consistent": estimate(pair.consistent),
+                "same first": estimate(pair.same_top),
+                "same winner": "" if pair.same_winner is None else estimate(pair.same_winner),
+            }
+            for where, of in _tested(found)
             for pair in of.pairs
         ],
         secondary=("with an abstention",),
@@ -453,36 +401,32 @@ def invariance_table(found: Places) -> Table | None:
 
 def askings_by_format_table(found: Places) -> Table | None:
     """Two askings of one format; `None` without a retest or where nobody was asked for two."""
-    return table(
+    return of_rows(
         "one-format",
         "Beside it: one voter, one prompt, one format twice",
         "Logged and re-asked answers, in pairs; those with an abstention are in no share. "
         "Consistent: some ranking agrees with both. How far one format agrees with itself is what "
         "to read the agreement of two by.",
-        [*_shown_of(found), "format", "pairs", "with an abstention", "same ballot", "consistent"],
         [
-            (
-                *where,
-                *(own.form, own.pairs, own.abstained),
-                *(estimate(own.same), estimate(own.consistent)),
-            )
-            for where, of in _seen(found)
+            {
+                **where,
+                "format": own.form,
+                "pairs": own.pairs,
+                "with an abstention": own.abstained,
+                "same ballot": estimate(own.same),
+                "consistent": estimate(own.consistent),
+            }
+            for where, of in _tested(found)
             for own in of.askings
         ],
     )
 
 
-def _shown_of(found: Places) -> tuple[str, ...]:
-    """A column for the place, where there are several."""
-    return ("of",) if any(found) else ()
-
-
-def _seen(found: Places) -> list[tuple[tuple[str, ...], FormatInvariance]]:
-    return [
-        ((where,) if where else (), of)
-        for where, of in found.items()
-        if isinstance(of, FormatInvariance)
-    ]
+def _tested(found: Places) -> Iterator[tuple[dict[str, str], FormatInvariance]]:
+    """What was found, with a cell for the place if there are several."""
+    for where, of in found.items():
+        if isinstance(of, FormatInvariance):
+            yield {"of": where} if where else {}, of
 
 
 _WHERE: Final = {"first": "first run", "second": "second run", "across": "both runs"}

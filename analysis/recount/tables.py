@@ -1,9 +1,8 @@
 """A recount by section, as texts and tables: orders, tie policies, rules, electorates."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final, TypeVar
 
-from tutorsim.analysis.counting.rule_definitions import Approvals
 from tutorsim.analysis.identify import TieReading
 from tutorsim.analysis.pages.cells_and_tables import (
     DASH,
@@ -12,8 +11,8 @@ from tutorsim.analysis.pages.cells_and_tables import (
     Written,
     bounds_of,
     number,
+    of_rows,
     part_of,
-    table,
 )
 from tutorsim.analysis.recount import (
     ElectorateRow,
@@ -53,6 +52,11 @@ def interval(found: Interval | None) -> Written:
     return Written(f"{point} [{found.lower:,}, {found.upper:,}]", found.model_dump())
 
 
+def _named(name: str, title: str, protocol: str | None) -> tuple[str, str]:
+    """Name and title of a table of one protocol's ballots, or of all."""
+    return (f"{name}-{protocol}", f"{title}, {protocol} ballots") if protocol else (name, title)
+
+
 # --- Fallback orders -----------------------------------------------------------------------------
 
 _POLICIES: Final = {
@@ -66,47 +70,56 @@ _POLICIES: Final = {
 
 def order_wins_table(found: OrderTable) -> Table | None:
     """Wins of each candidate over all orders; nothing is owed to an order where none is logged."""
-    if not found.logged_order:
-        return table(
-            "order-wins",
-            "Wins whatever the order",
-            f"Turns won, of {found.turns:,}, of which counting leaves {found.decided_by_order:,} "
-            "tied; an order would decide those. Robust: won under every order. By lot: mean over "
-            f"all orders. {captions([found])}",
-            ["candidate", "robust", "at most", "by lot"],
-            [(r.candidate, r.robust, r.most, exact(r.expected)) for r in found.candidates],
-        )
-    return table(
+    logged = found.logged_order
+    said = (
+        f". Logged order: {' > '.join(logged)}."
+        if logged
+        else f", of which counting leaves {found.decided_by_order:,} tied; an order would decide "
+        "those."
+    )
+    owed = " Owed: turns of “logged” that the order decided." if logged else ""
+    return of_rows(
         "order-wins",
-        "Wins under every fallback order",
-        f"Turns won, of {found.turns:,}. Logged order: {' > '.join(found.logged_order)}. Robust: "
-        "won under every order. By lot: mean over all orders. Owed: turns of “logged” that the "
-        f"order decided. {captions([found])}",
-        ["candidate", "logged", "robust", "at most", "by lot", "owed", "share owed"],
+        "Wins under every fallback order" if logged else "Wins whatever the order",
+        f"Turns won, of {found.turns:,}{said} Robust: won under every order. By lot: mean over "
+        f"all orders.{owed} {captions([found])}",
         [
-            (
-                *(r.candidate, r.logged, r.robust, r.most, exact(r.expected), r.by_order),
-                f"{r.share_by_order.value:.2f}" if r.share_by_order else "–",
-            )
+            {
+                "candidate": r.candidate,
+                **({"logged": r.logged} if logged else {}),
+                "robust": r.robust,
+                "at most": r.most,
+                "by lot": exact(r.expected),
+                **(
+                    {"owed": r.by_order, "share owed": _share_owed(r.share_by_order)}
+                    if logged
+                    else {}
+                ),
+            }
             for r in found.candidates
         ],
     )
 
 
+def _share_owed(found: Exact | None) -> str:
+    return f"{found.value:.2f}" if found else "–"
+
+
 def by_order_table(found: Sequence[OrderTable]) -> Table | None:
     """Turns that the order decides, over all protocols and for each."""
-    return table(
+    return of_rows(
         "by-order",
         "What the order decides",
         "Turns. By lot: changed on average under an order drawn at random. At most: under the "
         f"order that changes the most turns. {HELD}",
-        ["protocol", "turns", "decided by the order", "changed by lot", "changed at most"],
         [
-            (
-                *(of.protocol or "all", of.turns, of.decided_by_order),
-                "–" if of.changed_expected is None else exact(of.changed_expected),
-                of.changed_most,
-            )
+            {
+                "protocol": of.protocol or "all",
+                "turns": of.turns,
+                "decided by the order": of.decided_by_order,
+                "changed by lot": exact(of.changed_expected) if of.changed_expected else "–",
+                "changed at most": of.changed_most,
+            }
             for of in found
         ],
     )
@@ -119,19 +132,17 @@ def listed_orders(found: Sequence[OrderTable]) -> Iterator[Part | None]:
         if not of.listed:
             yield f"{title}: too many orders to list."
             continue
-        names = [row.candidate for row in of.candidates]
-        short = {name: str(place) for place, name in enumerate(names, start=1)}
-        yield table(
+        short = {row.candidate: str(place) for place, row in enumerate(of.candidates, start=1)}
+        yield of_rows(
             f"orders-{of.protocol or 'all'}",
             title,
             f"{', '.join(f'{place}: {name}' for name, place in short.items())}. {captions([of])}",
-            ["order", *(short[name] for name in names), "changed"],
             [
-                (
-                    " > ".join(short[name] for name in row.order),
-                    *(row.wins[name] for name in names),
-                    row.changed,
-                )
+                {
+                    "order": " > ".join(short[name] for name in row.order),
+                    **{place: row.wins[name] for name, place in short.items()},
+                    "changed": row.changed,
+                }
                 for row in of.listed
             ],
         )
@@ -146,21 +157,19 @@ def policies_table(rows: Sequence[PolicyRow], protocol: str | None = None) -> Ta
     own = [r for r in own if r.policy != "tie_round" or r.changed.value]
     if not own:
         return None
-    names, turns, compared = list(own[0].wins), own[0].turns, own[0].compared
+    turns, compared = own[0].turns, own[0].compared
     of = "" if compared is None else f" (compared: the {compared:,} that counting decided)"
-    return table(
-        f"policies-{protocol}" if protocol else "policies",
-        f"Other ways to break ties{f', {protocol} ballots' if protocol else ''}",
+    return of_rows(
+        *_named("policies", "Other ways to break ties", protocol),
         f"Votes whose winner changes{of}, and wins of each candidate, of {turns:,}: as logged in "
         f"the row of that name, recounted in the others; expectations where a lot is drawn. Exact. "
         f"{HELD}",
-        ["tie policy", "turns changed", *(f"wins of {name}" for name in names)],
         [
-            (
-                _POLICIES[r.policy],
-                f"{r.changed.value:.1f}",
-                *(f"{r.wins[name].value:.1f}" for name in names),
-            )
+            {
+                "tie policy": _POLICIES[r.policy],
+                "turns changed": f"{r.changed.value:.1f}",
+                **{f"wins of {name}": f"{won.value:.1f}" for name, won in r.wins.items()},
+            }
             for r in own
         ],
     )
@@ -185,24 +194,20 @@ def electorates_table(rows: Sequence[ElectorateRow], protocol: str | None = None
     compared = any(r.compared is not None for r in own)
     said = "Compared with logged winners are those that counting decided. " if compared else ""
     decide = "has a figure where they meet" if compared else "lets the fallback order decide them"
-    return table(
-        f"electorates-{protocol}" if protocol else "electorates",
-        f"Other electorates{f', {protocol} ballots' if protocol else ''}",
+    return of_rows(
+        *_named("electorates", "Other electorates", protocol),
         "Recounted: votes whose winner changes. Bounds leave ties open that nobody was asked to "
         f"vote on; the last column {decide}. Left out: votes that "
         f"lack a first vote, the voter or a stated confidence. {said}{HELD}",
         [
-            *("counted", "turns", "left out"),
-            *(("compared",) if compared else ()),
-            *("winners changed", "ties to the order"),
-        ],
-        [
-            (
-                f"without {r.voter}" if r.voter else _SCENARIOS[r.scenario],
-                *(r.turns, r.not_computable),
-                *((r.compared,) if compared else ()),
-                *(bounds_of(r.changed.lower, r.changed.upper), r.changed.point),
-            )
+            {
+                "counted": f"without {r.voter}" if r.voter else _SCENARIOS[r.scenario],
+                "turns": r.turns,
+                "left out": r.not_computable,
+                **({"compared": r.compared} if compared else {}),
+                "winners changed": bounds_of(r.changed.lower, r.changed.upper),
+                "ties to the order": r.changed.point,
+            }
             for r in own
         ],
     )
@@ -213,18 +218,19 @@ def readings_table(rows: Sequence[ReadingRow], protocol: str | None = None) -> T
 
     `protocol`: of its ballots alone; of all when `None`.
     """
-    return table(
-        f"readings-{protocol}" if protocol else "readings",
-        f"Ballots read again{f', {protocol} ballots' if protocol else ''}",
+    return of_rows(
+        *_named("readings", "Ballots read again", protocol),
         "The raw replies of the recording, read by a stricter and by a more lenient reader; runs "
         "use the standard one. What a reader refuses counts as an abstention, since nobody asked "
         f"again. {HELD}",
-        ["reading", "turns", "ballots read otherwise", "unreadable ballots", "winners changed"],
         [
-            (
-                *(r.reading, r.turns, part_of(r.ballots_changed, r.ballots), r.abstained),
-                bounds_of(r.changed.lower, r.changed.upper),
-            )
+            {
+                "reading": r.reading,
+                "turns": r.turns,
+                "ballots read otherwise": part_of(r.ballots_changed, r.ballots),
+                "unreadable ballots": r.abstained,
+                "winners changed": bounds_of(r.changed.lower, r.changed.upper),
+            }
             for r in rows
             if r.protocol == protocol
         ],
@@ -233,54 +239,52 @@ def readings_table(rows: Sequence[ReadingRow], protocol: str | None = None) -> T
 
 # --- Other rules ---------------------------------------------------------------------------------
 
-Rows = Sequence[RuleRow]
-Pairs = Iterable[tuple[str, str]]
-"""Logged protocol and target."""
-
 _TIES: Final = {"fallback": "Ties go to the fallback order.", "set": "A tie stays a tie."}
-_COUNTED: Final = ("ballots", "counted as")
 
 
-def _conventions(rows: Rows) -> str:
+def _with_fewest_exempt(rows: Sequence[RuleRow], reading: TieReading) -> list[RuleRow]:
+    """Rows of one reading of ties, with the fewest exempt voters that were asked about."""
+    least = min((row.exempt for row in rows), default=0)
+    return [row for row in rows if (row.reading, row.exempt) == (reading, least)]
+
+
+def _counted(row: RuleRow) -> dict[str, Any]:
+    """The first cells of a row."""
+    return {"ballots": row.logged_protocol, "counted as": row.target}
+
+
+def _conventions(rows: Sequence[RuleRow]) -> str:
     """Under which conventions a single winner is single."""
     return "".join(dict.fromkeys(f"{row.convention} " for row in rows if row.convention))
 
 
 def protocols_table(found: RecountResult, told: Sequence[str]) -> Table | None:
     """Each protocol's ballots under some rules, a tie staying a tie."""
-    least = min(found.exempt)
-    rows = [
-        row
-        for row in found.rules
-        if (row.reading, row.exempt) == ("set", least)
-        and row.target in told
-        and row.target != row.logged_protocol
-    ]
+    rows = [r for r in _with_fewest_exempt(found.rules, "set") if r.target in told and r.other]
     own = [row for row in rows if row.target not in PROTOCOLS]
     points = any(row.point_only for row in rows)
-    return table(
+    return of_rows(
         "protocols",
         f"Under {'other rules' if own else 'the other protocols'}",
         "Turns; a tie stays a tie. Single winner: the ballots leave one. "
         f"{_conventions(own)}{HELD}",
         [
-            *(*_COUNTED, "turns", "single winner", "logged winner surely"),
-            *("logged winner possibly", *(("logged winner, a point",) if points else ())),
-        ],
-        [
-            (
-                *(row.logged_protocol, row.target, row.turns),
-                *_bound(row, row.identified, row.agreement.lower, row.agreement.upper),
-                *((row.agreement.point,) if points else ()),
-            )
+            {
+                **_counted(row),
+                "turns": row.turns,
+                "single winner": _bound(row, row.identified),
+                "logged winner surely": _bound(row, row.agreement.lower),
+                "logged winner possibly": _bound(row, row.agreement.upper),
+                **({"logged winner, a point": row.agreement.point} if points else {}),
+            }
             for row in rows
         ],
     )
 
 
-def _bound(row: RuleRow, *cells: object) -> tuple[object, ...]:
-    """Cells that say what bounds say; of a rule that gives a point alone there are none."""
-    return (Written("–", None),) * len(cells) if row.point_only else cells
+def _bound(row: RuleRow, cell: object) -> object:
+    """A cell that says what bounds say; of a rule that gives a point alone there is none."""
+    return Written("–", None) if row.point_only else cell
 
 
 def _within_bounds(row: RuleRow, found: Interval | None) -> Written | int | None:
@@ -290,13 +294,13 @@ def _within_bounds(row: RuleRow, found: Interval | None) -> Written | int | None
 
 def rules_table(found: RecountResult, reading: TieReading) -> Table | None:
     """What every rule would have chosen with the fewest exempt voters, under a reading of ties."""
-    least = min(found.exempt)
-    rows = [r for r in found.rules if (r.reading, r.exempt) == (reading, least)]
+    rows = _with_fewest_exempt(found.rules, reading)
     compared = any(row.compared is not None for row in rows)
+    least = min(found.exempt)
     exempt = f", {least} exempt voters" if least else ""
     ties = "ties to the order" if reading == "fallback" else "a tie stays a tie"
     said = ", of those compared, which counting decided" if compared else ""
-    return table(
+    return of_rows(
         f"rules-{reading}",
         f"The same ballots under other rules, {ties}{exempt}",
         "Turns. Single: their ballots leave one winner. Same: with the logged winner"
@@ -304,17 +308,15 @@ def rules_table(found: RecountResult, reading: TieReading) -> Table | None:
         "brackets what is certain and what is possible. Not settled: too costly to decide, "
         f"counted as open. {_conventions(rows)}{captions(rows)}",
         [
-            *(*_COUNTED, "turns", "single"),
-            *(("compared",) if compared else ()),
-            *("same", "flips", "not settled"),
-        ],
-        [
-            (
-                *(row.logged_protocol, row.target, row.turns, *_bound(row, row.identified)),
-                *((row.compared,) if compared else ()),
-                *(_within_bounds(row, row.agreement), _within_bounds(row, row.flips)),
-                *_bound(row, row.not_settled),
-            )
+            {
+                **_counted(row),
+                "turns": row.turns,
+                "single": _bound(row, row.identified),
+                **({"compared": row.compared} if compared else {}),
+                "same": _within_bounds(row, row.agreement),
+                "flips": _within_bounds(row, row.flips),
+                "not settled": _bound(row, row.not_settled),
+            }
             for row in rows
         ],
     )
@@ -324,141 +326,115 @@ def approvals_table(found: RecountResult) -> Table | None:
     """Approval voting of ballots of other formats, by how many candidates each voter approves of,
     beside what logged approvals say of that; `None` where one number alone is asked about, or no
     winner is there to be kept."""
-    least = min(found.exempt)
     rows = [
-        row
-        for row in found.approvals
-        if (row.reading, row.exempt) == ("set", least) and row.logged_protocol != "approval"
-        if kept_of(row)
+        (row, row.approves)
+        for row in _with_fewest_exempt(found.approvals, "set")
+        if row.other and row.with_winner and row.approves is not None
     ]
-    numbers = list(dict.fromkeys(row.approves for row in rows if row.approves is not None))
-    if len(numbers) < 2:
+    if len({number for _, number in rows}) < 2:
         return None
-    ballots = sum(found.approved.values())
-    return table(
+    logged, told = found.approved, ""
+    ballots = sum(logged.values())
+    if logged:
+        least, most = min(logged), max(logged)
+        span = f"{least} to {most}" if least < most else f"{most}"
+        told = f"The last column counts logged approval ballots: {ballots:,} approve of {span}. "
+
+    def within(least: int, most: int | None) -> Written:
+        """Logged approval ballots of so many candidates."""
+        sizes = [size for size in logged if least <= size <= (most or size)]
+        return part_of(sum(logged[size] for size in sizes), ballots)
+
+    return of_rows(
         "approvals",
         "Approval voting, by how many candidates each voter approves of",
         "A tie stays a tie. How many each voter approves of is an assumption of its own. In a "
         "range a voter may approve of one of two equal candidates, under “any number” of both or "
-        f"neither. {_approved_words(found)}{HELD}",
+        f"neither. {told}{HELD}",
         [
-            *("ballots", "each approves of", "surely kept", "surely changed", "open", "turns"),
-            *(("logged ballots",) if ballots else ()),
-        ],
-        [
-            (
-                *(row.logged_protocol, number.words, row.agreement.lower, row.changes),
-                *(kept_of(row) - row.agreement.lower - row.changes, kept_of(row)),
-                *((part_of(_within(found, number), ballots),) if ballots else ()),
-            )
-            for row in rows
-            if (number := row.approves) is not None
+            {
+                "ballots": row.logged_protocol,
+                "each approves of": number.words,
+                "surely kept": row.agreement.lower,
+                "surely changed": row.changes,
+                "open": row.with_winner - row.agreement.lower - row.changes,
+                "turns": row.with_winner,
+                **({"logged ballots": within(*number)} if ballots else {}),
+            }
+            for row, number in rows
         ],
     )
 
 
-def kept_of(row: RuleRow) -> int:
-    """Turns with a logged winner that a rule can keep."""
-    return row.turns if row.compared is None else row.compared
-
-
-def _within(found: RecountResult, number: Approvals) -> int:
-    """Logged approval ballots of so many candidates."""
-    most = number.most or max(found.approved)
-    return sum(n for size, n in found.approved.items() if number.least <= size <= most)
-
-
-def _approved_words(found: RecountResult) -> str:
-    """What logged approval ballots say of how many a voter approves of; empty without any."""
-    if not found.approved:
-        return ""
-    least, most = min(found.approved), max(found.approved)
-    span = f"{least} to {most}" if least < most else f"{most}"
-    return (
-        f"The last column counts logged approval ballots: {sum(found.approved.values()):,} approve "
-        f"of {span}. "
-    )
-
-
-def dial_table(rows: Rows, reading: TieReading, pairs: Pairs, tested: str) -> Table | None:
+def dial_table(
+    rows: Sequence[RuleRow], reading: TieReading, pairs: Iterable[tuple[str, str]], tested: str
+) -> Table | None:
     """Turns with one possible winner as voters are exempt from the assumption.
 
     `pairs`: which logged protocols under which targets. `tested`: how far the assumption was
     tested, in words.
     """
-    cells: dict[tuple[str, str, int], RuleRow] = {
-        (r.logged_protocol, r.target, r.exempt): r for r in rows if r.reading == reading
-    }
+    found = {(r.logged_protocol, r.target, r.exempt): r for r in rows if r.reading == reading}
     exempt = sorted({r.exempt for r in rows})
     lines = []
     for logged, target in pairs:
-        own = [cells[logged, target, k] for k in exempt]
-        if own[0].point_only:
-            continue
-        lines.append(
-            (
-                *(logged, target),
-                *(part_of(row.identified, row.turns) for row in own),
-                *(part_of(row.agreement.lower, row.turns) for row in own),
+        own = {k: found[logged, target, k] for k in exempt}
+        single = {k: part_of(row.identified, row.turns) for k, row in own.items()}
+        certain = {k: part_of(row.agreement.lower, row.turns) for k, row in own.items()}
+        if not own[exempt[0]].point_only:
+            lines.append(
+                {
+                    "logged": logged,
+                    "counted as": target,
+                    **{f"one possible winner, k = {k}": cell for k, cell in single.items()},
+                    **{f"logged winner certain, k = {k}": cell for k, cell in certain.items()},
+                }
             )
-        )
-    return table(
+    return of_rows(
         "dial",
         "What is left when voters are exempt",
         f"Recounted. {tested} With "
         "k voters exempt, any k of them may have cast any ballot at all under the other protocol; "
         "the breakdown point of a vote is the smallest k at which its one possible winner is "
         f"lost. {'A tie stays a tie.' if reading == 'set' else 'Ties go to the order.'} {HELD}",
-        [
-            *("logged", "counted as"),
-            *(f"one possible winner, k = {k}" for k in exempt),
-            *(f"logged winner certain, k = {k}" for k in exempt),
-        ],
         lines,
     )
 
 
-def breakdown_table(rows: Rows, reading: TieReading) -> Table | None:
+def breakdown_table(rows: Sequence[RuleRow], reading: TieReading) -> Table | None:
     """Turns by the number of exempt voters that it takes to lose their one possible winner."""
-    least = min((r.exempt for r in rows), default=0)
-    own = [r for r in rows if (r.reading, r.exempt, r.point_only) == (reading, least, False)]
+    own = [row for row in _with_fewest_exempt(rows, reading) if not row.point_only]
     kinds = dict.fromkeys(kind for row in own for kind, n in row.breakdown.items() if n)
     numbers = sorted((kind for kind in kinds if kind.isdecimal()), key=int)
     heads = [*numbers, *(kind for kind in ("never", "not_settled") if kind in kinds)]
-    return table(
+    return of_rows(
         "breakdown",
         "Exempt voters that it takes to lose the winner",
         "Turns by the fewest exempt voters with whom a second winner is possible. 0: two were "
         "possible to begin with. Never: no number of them does it. Not settled: finding it takes "
         f"too much work. {_TIES[reading]} {_conventions(own)}{HELD}",
-        [*_COUNTED, *heads],
-        [
-            (row.logged_protocol, row.target, *(row.breakdown.get(kind, 0) for kind in heads))
-            for row in own
-        ],
+        [{**_counted(row), **{kind: row.breakdown.get(kind, 0) for kind in heads}} for row in own],
     )
 
 
-def rule_wins_table(rows: Rows, reading: TieReading) -> Table | None:
+def rule_wins_table(rows: Sequence[RuleRow], reading: TieReading) -> Table | None:
     """Wins of every candidate under every rule, with the fewest exempt voters."""
-    least = min((r.exempt for r in rows), default=0)
-    own = [r for r in rows if (r.reading, r.exempt) == (reading, least)]
+    own = _with_fewest_exempt(rows, reading)
     names = list(dict.fromkeys(name for row in own for name in row.wins))
     said = dict.fromkeys(f"{r.logged_protocol} as {r.target} by {r.projection}" for r in own)
-    return table(
+    return of_rows(
         "rule-wins",
         "Wins under other rules",
         f"Turns, in brackets what is certain and what is possible. {_TIES[reading]} Projections: "
         f"{'; '.join(said)}. {_conventions(own)}{captions(own)}",
-        [*_COUNTED, *names],
         [
-            (
-                *(row.logged_protocol, row.target),
-                *(
-                    _within_bounds(row, row.wins[name]) if name in row.wins else ""
+            {
+                **_counted(row),
+                **{
+                    name: _within_bounds(row, row.wins[name]) if name in row.wins else ""
                     for name in names
-                ),
-            )
+                },
+            }
             for row in own
         ],
     )
@@ -467,6 +443,7 @@ def rule_wins_table(rows: Rows, reading: TieReading) -> Table | None:
 # --- Recount sections ----------------------------------------------------------------------------
 
 Parts = Iterator[Part | None]
+R = TypeVar("R", PolicyRow, ElectorateRow, ReadingRow)
 
 
 def _orders(found: RecountResult, _: str, full: bool) -> Parts:
@@ -475,19 +452,6 @@ def _orders(found: RecountResult, _: str, full: bool) -> Parts:
         yield by_order_table(found.orders)
     if full:
         yield from listed_orders(found.orders)
-
-
-def _protocols(
-    rows: Sequence[PolicyRow] | Sequence[ElectorateRow] | Sequence[ReadingRow], full: bool
-) -> list[str | None]:
-    """All protocols together; in full also each of them, if there are several."""
-    every = list(dict.fromkeys(row.protocol for row in rows))
-    return [p for p in every if p is None or (full and len(every) > 2)]
-
-
-def _policies(found: RecountResult, _: str, full: bool) -> Parts:
-    for protocol in _protocols(found.policies, full):
-        yield policies_table(found.policies, protocol)
 
 
 def _rules(found: RecountResult, tested: str, full: bool) -> Parts:
@@ -502,23 +466,27 @@ def _rules(found: RecountResult, tested: str, full: bool) -> Parts:
         yield rule_wins_table(found.rules, reading)
 
 
-def _electorates(found: RecountResult, _: str, full: bool) -> Parts:
-    for protocol in _protocols(found.electorates, full):
-        yield electorates_table(found.electorates, protocol)
+def _by_protocol(
+    rows: Sequence[R], full: bool, shown: Callable[[Sequence[R], str | None], Table | None]
+) -> Parts:
+    """A table of all protocols together; in full also of each of them, if there are several."""
+    protocols = list(dict.fromkeys(row.protocol for row in rows))
+    for protocol in protocols:
+        if protocol is None or (full and len(protocols) > 2):
+            yield shown(rows, protocol)
 
 
 def _readings(found: RecountResult, _: str, full: bool) -> Parts:
     if not found.readings:
         yield "Ballots read again: there are no raw replies to read."
-    for protocol in _protocols(found.readings, full):
-        yield readings_table(found.readings, protocol)
+    yield from _by_protocol(found.readings, full, readings_table)
 
 
 SECTIONS: Final[Mapping[str, Callable[[RecountResult, str, bool], Parts]]] = {
     "orders": _orders,
-    "policies": _policies,
+    "policies": lambda found, _, full: _by_protocol(found.policies, full, policies_table),
     "rules": _rules,
-    "electorates": _electorates,
+    "electorates": lambda found, _, full: _by_protocol(found.electorates, full, electorates_table),
     "readings": _readings,
 }
 """Name → what a recount shows of it, in the order of the questions.

@@ -43,7 +43,7 @@ from tutorsim.analysis.pages.words_and_safe_text import (
     short_names,
     top,
 )
-from tutorsim.analysis.recount import OrderRow, RuleRow
+from tutorsim.analysis.recount import OrderRow
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.systems.panel.page_data import Evidence
 from tutorsim.vocabularies import PROTOCOLS
@@ -299,11 +299,6 @@ PARTS: Final = ("surely kept", "open", "surely changed")
 """What a rule makes of a logged winner."""
 
 
-def _turns_of(row: RuleRow) -> int:
-    """Turns that the rule was compared in."""
-    return row.turns if row.compared is None else row.compared
-
-
 def _kept_finding(data: pl.DataFrame, of: Evidence) -> str:
     cases = int(data.get_column("turns").sum())
     sums = dict(data.group_by("part").agg(pl.col("turns").sum()).iter_rows())
@@ -340,8 +335,8 @@ def kept_figure(of: Evidence) -> Iterator[Row]:
     tell. A tie stays a tie. {cascade}"""
     counts: dict[str, Counter[str]] = {}
     for r in of.rule_rows:
-        if r.reading == "set" and r.target != r.logged_protocol and r.turns and not r.point_only:
-            sure = (r.agreement.lower, _turns_of(r) - r.agreement.lower - r.changes, r.changes)
+        if r.reading == "set" and r.other and r.turns and not r.point_only:
+            sure = (r.agreement.lower, r.with_winner - r.agreement.lower - r.changes, r.changes)
             counts.setdefault(r.target, Counter()).update(dict(zip(PARTS, sure, strict=True)))
     for target in sorted(counts, key=_place):
         for part in PARTS:
@@ -463,7 +458,7 @@ def agreement_figure(of: Evidence) -> Iterator[Row]:
         (r.logged_protocol, r.target): r.agreement for r in of.rule_rows if r.reading == "set"
     }
     for r in of.rules:
-        if n := _turns_of(r):
+        if n := r.with_winner:
             left_open = open_ties[r.logged_protocol, r.target]
             yield {
                 "logged": r.logged_protocol,

@@ -216,7 +216,7 @@ def recount(
         ),
         policies=policy_rows(counts.ended, plan, of_each("policies")),
         electorates=electorate_rows(counts, plan, of_each("electorates")),
-        readings=reading_rows(source.episodes, plan, of_each("readings")),
+        readings=reading_rows(source.episodes, plan, protocols) if "readings" in asked else (),
         rules=under_rules,
         approvals=approvals,
         approved=dict(sorted(counts.approved.items())),

@@ -12,9 +12,10 @@ from math import fsum
 from typing import Any, Final, Literal
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.pages.cells_and_tables import BENCHMARKS, Table, bounds, table
+from tutorsim.analysis.pages.cells_and_tables import BENCHMARKS, Table, bounds, of_rows
 from tutorsim.analysis.recount.tables import HELD
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import by_origin
+from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable
 from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeRecord
@@ -65,43 +66,72 @@ def at_threshold(source: Source, threshold: float) -> list[AtThreshold]:
             why="A success threshold is about a run's episodes, not about ballots.",
             hint="Point at a run folder.",
         )
-    cells: dict[tuple[str, str], list[EpisodeRecord]] = {}
-    for e in source.episodes:
-        if e.status == "complete":
-            cells.setdefault((e.benchmark, e.condition), []).append(e)
-    most = source.run.panel.max_turns
-    return [
-        _cell(cell, [_unit(draws, threshold, most) for draws in by_origin(es)], threshold)
-        for cell, es in cells.items()
-    ]
+    complete = [e for e in source.episodes if e.status == "complete"]
+    rows = []
+    for (benchmark, condition), es in by_key(
+        ((e.benchmark, e.condition), e) for e in complete
+    ).items():
+        units = [_unit(draws, threshold, source.run.panel.max_turns) for draws in by_origin(es)]
+        mean = _mean(units)
+        rows.append(
+            AtThreshold(
+                benchmark=benchmark,
+                condition=condition,
+                threshold=threshold,
+                episodes=len(units),
+                exact=sum(e.exact for e in units),
+                fired=sum(e.turns.low > 0 for e in units),
+                success=mean.success,
+                turns=mean.turns,
+                final=mean.final or NotEstimable("no scored episode"),
+                gain=mean.gain or NotEstimable("no scored episode with tutoring"),
+            )
+        )
+    return rows
 
 
 def episode_at_threshold(
     episode: EpisodeRecord, threshold: float, *, max_turns: int
 ) -> EpisodeAtThreshold:
     """What a complete episode would have been under another threshold."""
-    first = episode.attempts[0].score
-    for attempt in episode.attempts:
-        reached = attempt.score is not None and attempt.score >= threshold
-        if reached and (attempt.code_passed or episode.benchmark != "humaneval"):
-            return _known(attempt.turn, first, attempt.score, success=True)
-    last = episode.attempts[-1]
-    if not episode.success or last.turn >= max_turns:
-        return _known(last.turn, first, last.score, success=False)
-    return EpisodeAtThreshold(
-        exact=False,
-        success=Bounds(0, 1, 1),
-        turns=Bounds(last.turn + 1, max_turns, 1),
-        final=Bounds(0, 1, 1),
-        gain=None if first is None else Bounds(-first, 1 - first, 1),
+    first, last = episode.attempts[0].score, episode.attempts[-1]
+    reached = (
+        attempt
+        for attempt in episode.attempts
+        if attempt.score is not None and attempt.score >= threshold
+        if attempt.code_passed or episode.benchmark != "humaneval"
     )
+    end = next(reached, None)
+    if end is None and episode.success and last.turn < max_turns:
+        return EpisodeAtThreshold(
+            exact=False,
+            success=Bounds(0, 1, 1),
+            turns=Bounds(last.turn + 1, max_turns, 1),
+            final=Bounds(0, 1, 1),
+            gain=None if first is None else Bounds(-first, 1 - first, 1),
+        )
+    turn, score = (end or last).turn, (end or last).score
+    return EpisodeAtThreshold(
+        exact=True,
+        success=_point(float(end is not None)),
+        turns=_point(float(turn)),
+        final=None if score is None else _point(score),
+        gain=None if first is None or score is None or not turn else _point(score - first),
+    )
+
+
+def _point(value: float) -> Bounds:
+    return Bounds(value, value, 1)
 
 
 def _unit(draws: Sequence[EpisodeRecord], threshold: float, max_turns: int) -> EpisodeAtThreshold:
     """One episode; continuations of one in a branch count together, by their mean."""
-    found = [episode_at_threshold(e, threshold, max_turns=max_turns) for e in draws]
-    final = [e.final for e in found if e.final]
-    gain = [e.gain for e in found if e.gain]
+    return _mean([episode_at_threshold(e, threshold, max_turns=max_turns) for e in draws])
+
+
+def _mean(found: Sequence[EpisodeAtThreshold]) -> EpisodeAtThreshold:
+    """Some episodes as one, by the means of what is known of them."""
+    final, gain = [e.final for e in found if e.final], [e.gain for e in found if e.gain]
     return EpisodeAtThreshold(
         exact=all(e.exact for e in found),
         success=_average([e.success for e in found]),
@@ -111,48 +141,9 @@ def _unit(draws: Sequence[EpisodeRecord], threshold: float, max_turns: int) -> E
     )
 
 
-def _known(
-    turn: int, first: float | None, last: float | None, *, success: bool
-) -> EpisodeAtThreshold:
-    fired = turn > 0 and first is not None and last is not None
-    gain = last - first if fired and first is not None and last is not None else None
-    return EpisodeAtThreshold(
-        exact=True,
-        success=_point(float(success)),
-        turns=_point(float(turn)),
-        final=None if last is None else _point(last),
-        gain=None if gain is None else _point(gain),
-    )
-
-
-def _point(value: float) -> Bounds:
-    return Bounds(value, value, 1)
-
-
-def _cell(
-    cell: tuple[str, str], found: Sequence[EpisodeAtThreshold], threshold: float
-) -> AtThreshold:
-    return AtThreshold(
-        benchmark=cell[0],
-        condition=cell[1],
-        threshold=threshold,
-        episodes=len(found),
-        exact=sum(e.exact for e in found),
-        fired=sum(e.turns.low > 0 for e in found),
-        success=_average([e.success for e in found]),
-        turns=_average([e.turns for e in found]),
-        final=_average_known([e.final for e in found if e.final], "no scored episode"),
-        gain=_average_known([e.gain for e in found if e.gain], "no scored episode with tutoring"),
-    )
-
-
 def _average(bounds: Sequence[Bounds]) -> Bounds:
     n = len(bounds)
     return Bounds(fsum(b.low for b in bounds) / n, fsum(b.high for b in bounds) / n, n)
-
-
-def _average_known(bounds: Sequence[Bounds], why_not: str) -> Bounds | NotEstimable:
-    return _average(bounds) if bounds else NotEstimable(why_not)
 
 
 # --- Table ---------------------------------------------------------------------------------------
@@ -174,18 +165,22 @@ def threshold_table(
     found: Mapping[float, Sequence[AtThreshold]], logged: float | None, outcome: Bounded = "success"
 ) -> Table | None:
     """An outcome under other success thresholds, beside the study's own; `None` without any."""
-    cells: dict[tuple[str, str], list[Any]] = {}
-    for of in found.values():
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for tried, of in found.items():
+        head = f"at {tried:g}, {'logged' if tried == logged else 'recounted'}"
         for at in of:
-            row = cells.setdefault((at.benchmark, at.condition), [at.episodes])
-            row.append(bounds(getattr(at, outcome)))
-    heads = [f"at {t:g}, {'logged' if t == logged else 'recounted'}" for t in found]
-    return table(
+            cells = {
+                "tasks": BENCHMARKS.get(at.benchmark, at.benchmark),
+                "condition": at.condition,
+                "episodes": at.episodes,
+            }
+            row = rows.setdefault((at.benchmark, at.condition), cells)
+            row[head] = bounds(getattr(at, outcome))
+    return of_rows(
         "thresholds" if outcome == "success" else f"thresholds-{outcome}",
         f"{_BOUNDED[outcome]} under another threshold",
         f"{_MEANT[outcome]} Exact for thresholds at or below the logged one: an episode "
         "ends at its first attempt that reaches it. Above, an episode that ended as a success "
         f"may have gone on, and the bounds let it end either way. {HELD}",
-        ["tasks", "condition", "episodes", *heads],
-        [(BENCHMARKS.get(b, b), condition, *row) for (b, condition), row in cells.items()],
+        list(rows.values()),
     )

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,16 +26,13 @@ from tutorsim.analysis.counting.rule_definitions import (
 from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels
 from tutorsim.analysis.counting.turn_winners_in_arrays import only
 from tutorsim.analysis.identify import (
-    NEVER,
     NO_BOUNDS,
     NOBODY,
-    NOT_SETTLED,
     READINGS_OF_TIES,
     Possible,
     TieReading,
 )
 from tutorsim.analysis.identify.possible_winners import (
-    PanelAnswers,
     PanelWinners,
     answer_panels,
     table_ends,
@@ -49,6 +46,7 @@ from tutorsim.analysis.recount.recount_plan_and_own_rules import (
 )
 from tutorsim.analysis.recount.result_models import Agreed, Holds, Interval, RuleRow
 from tutorsim.analysis.recount.turn_groups import (
+    BREAKDOWN_STATES,
     Answer,
     AnswerCount,
     FlipCount,
@@ -57,6 +55,7 @@ from tutorsim.analysis.recount.turn_groups import (
     StageVotes,
     TurnGroup,
 )
+from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.vocabularies import BALLOT_FORMATS, Protocol
 
@@ -69,21 +68,6 @@ class DifferentAnswers(NamedTuple):
     number: Ints
     """Shape (votes,): a place in `answers`."""
     answers: list[Answer]
-
-
-class _DecidedPanels(NamedTuple):
-    """(cases,): different panels, each with the winner that its turns had: nothing else matters."""
-
-    panel: Ints
-    """Shape (cases,): a place among the panels."""
-    winner: Ints
-    """Shape (cases,): position of the winner of the tie round or the order."""
-    tied: Bools
-    """Shape (cases, candidates): the last tie."""
-    undecided: Bools
-    """Shape (cases,): counting left several, and no order is logged: then they all stand."""
-    case_of_turn: Ints
-    """Shape (turns,)."""
 
 
 class RuleAnswers(NamedTuple):
@@ -105,17 +89,19 @@ def answer_rules(group: TurnGroup, plan: Plan) -> Iterator[RuleAnswers]:
     bounded = [target for target in plan.asked if target not in plan.functions]
     for form in dict.fromkeys(map(plan.form, bounded)):
         targets = [target for target in bounded if plan.form(target) == form]
-        final, *firsts = _tabled([one.panels(form) for one in votes], targets, plan)
+        panels = [one.panels(form) for one in votes]
+        ends = _table_ends(panels, targets, plan)
         for target in targets:
-            m = final.panels.m
+            m = panels[0].m
             own = _decides(plan.rule(target, m), group.final.rule, m) and not group.incomplete
-            last = (
-                _answers_of_own_rule(final, target, plan, _decided_panels(group, form))
+            every = [
+                _answers_of_own_rule(group, panels[0], ends[0], target, plan)
                 if own
-                else _answers_of_panels(final, target, plan)
-            )
-            before = [_answers_of_panels(first, target, plan, breakdown=False) for first in firsts]
-            yield from _by_reading(group, plan, target, [last, *before])
+                else _answers_of_panels(panels[0], ends[0], target, plan, breakdown=plan.whole)
+            ]
+            for one, of in zip(panels[1:], ends[1:], strict=True):
+                every.append(_answers_of_panels(one, of, target, plan, breakdown=False))
+            yield from _by_reading(group, plan, target, every)
     for target, function in plan.functions.items():
         every = [_answers_of_function(function, group, one, plan) for one in votes]
         yield from _by_reading(group, plan, target, every)
@@ -143,43 +129,26 @@ def _decides(rule: Rule, protocol: Protocol, m: int) -> bool:
     return rule == protocol or (isinstance(rule, Approvals) and protocol == ballot_format(rule))
 
 
-class _TabledPanels(NamedTuple):
-    """Different panels, with what a table says of them under each rule."""
-
-    panels: DistinctPanels
-    outcomes: dict[Rule, Ends]
-    """What the panels may end in, of the rules that have a table."""
-
-
-def _tabled(
+def _table_ends(
     parts: Sequence[DistinctPanels], targets: Sequence[str], plan: Plan
-) -> list[_TabledPanels]:
-    """Ask the tables about several targets and parts; panels that parts share are asked once."""
-    same: dict[tuple[int, int, str], list[int]] = {}
-    for i, part in enumerate(parts):
-        same.setdefault((part.m, part.panels.shape[1], part.protocol), []).append(i)
-    found: dict[int, _TabledPanels] = {}
-    for first, *others in same.values():
-        joint, places = parts[first].union([parts[i] for i in others])
+) -> list[dict[Rule, Ends]]:
+    """What the panels of each part may end in, of the rules that have a table.
+
+    Panels that parts share are asked once.
+    """
+    same = by_key(
+        ((part.m, part.panels.shape[1], part.protocol), i) for i, part in enumerate(parts)
+    )
+    found: dict[int, dict[Rule, Ends]] = {}
+    for alike in same.values():
+        first, *others = (parts[i] for i in alike)
+        joint, places = first.union(others)
         rules = list(dict.fromkeys(plan.rule(target, joint.m) for target in targets))
         most = None if plan.whole else plan.exempt[-1]
-        outcomes = table_ends(joint, rules, budget=plan.points(targets[0]), exempt=most)
-        for i, place in zip((first, *others), places, strict=True):
-            of_part = {rule: every[:, place] for rule, every in outcomes.items()}
-            found[i] = _TabledPanels(parts[i], of_part)
+        ends = table_ends(joint, rules, budget=plan.points(targets[0]), exempt=most)
+        for i, place in zip(alike, places, strict=True):
+            found[i] = {rule: every[:, place] for rule, every in ends.items()}
     return [found[i] for i in range(len(parts))]
-
-
-def _decided_panels(group: TurnGroup, form: Protocol) -> _DecidedPanels:
-    decided, panels = group.decided, group.final.panels(form)
-    winner = decided.winner
-    several = count(decided.undecided, 1)[:, None] > 1
-    tied = np.where(several, decided.undecided, decided.led)
-    tied = tied & (count(decided.led, 1)[:, None] > 1)
-    first, case_of_turn = distinct_rows([panels.of, winner, *set_columns(tied), group.logged])
-    return _DecidedPanels(
-        panels.of[first], winner[first], tied[first], group.logged[first] < 0, case_of_turn
-    )
 
 
 class _VoteAnswers(NamedTuple):
@@ -204,12 +173,10 @@ class _VoteAnswers(NamedTuple):
 
 
 def _answers_of_panels(
-    tabled: _TabledPanels, target: str, plan: Plan, *, breakdown: bool = True
+    panels: DistinctPanels, ends: Mapping[Rule, Ends], target: str, plan: Plan, *, breakdown: bool
 ) -> _VoteAnswers:
     """Of panels that another rule decided, or of first votes, whose winner nothing can lose."""
-    panels, breakdown = tabled.panels, breakdown and plan.whole
-    answers = _asked(tabled, target, plan, None, breakdown=breakdown)
-    points = answers.breakdown if breakdown else np.zeros((2, len(panels.panels)), dtype=np.int64)
+    answers = _asked(panels, ends, target, plan, None, breakdown=breakdown)
     projected = ProjectedPanels(
         panels.panels,
         panels.ballots,
@@ -219,9 +186,7 @@ def _answers_of_panels(
         budget=plan.budget,
     )
     nobody = np.full(len(panels.panels), -1)
-    return _VoteAnswers(
-        answers.possible, answers.settled, points, projected.leaders(), nobody, panels.of
-    )
+    return _VoteAnswers(*answers, projected.leaders(), nobody, panels.of)
 
 
 def _answers_of_function(
@@ -242,44 +207,69 @@ def _answers_of_function(
 
 
 def _answers_of_own_rule(
-    tabled: _TabledPanels, target: str, plan: Plan, decided: _DecidedPanels
+    group: TurnGroup,
+    panels: DistinctPanels,
+    ends: Mapping[Rule, Ends],
+    target: str,
+    plan: Plan,
 ) -> _VoteAnswers:
-    """Of turns that the target itself decided.
+    """Of turns that the target itself decided: different panels, each with the winner it had.
 
     Nobody exempt, the logged ballots and their tie round decide under both readings. With exempt
     voters that winner stays possible, and ties of other ballots are read as under any other
     target. A tie that no logged order decides stays one, and nobody can be lost in it.
     """
-    winners = PanelWinners(decided.panel, decided.winner)
-    answers = _asked(tabled, target, plan, winners, breakdown=plan.whole)
-    alone = only(decided.winner, decided.tied.shape[1])
-    stands = np.where(decided.undecided[:, None], decided.tied, alone)
-    possible, settled = answers.possible[:, :, decided.panel], answers.settled[:, :, decided.panel]
+    decided = group.decided
+    several, led = (count(who, 1)[:, None] > 1 for who in (decided.undecided, decided.led))
+    tied = np.where(several, decided.undecided, decided.led) & led
+    first, row_of_turn = distinct_rows(
+        [panels.of, decided.winner, *set_columns(tied), group.logged]
+    )
+    panel, winner, tied = panels.of[first], decided.winner[first], tied[first]
+    undecided = group.logged[first] < 0
+    winners = PanelWinners(panel, winner)
+    possible, settled, breakdown = _asked(panels, ends, target, plan, winners, breakdown=plan.whole)
+    possible, settled = possible[:, :, panel], settled[:, :, panel]
+    stands = np.where(undecided[:, None], tied, only(winner, panels.m))
     for k, exempt in enumerate(plan.exempt):
         if exempt == 0:
             possible[:, k], settled[:, k] = False, True
         possible[:, k, :, 1:] |= stands
-    lost = answers.breakdown if plan.whole else 0
-    points = np.where(decided.undecided, 0, np.broadcast_to(lost, (2, len(decided.winner))))
-    winner = np.where(decided.undecided, -1, decided.winner)
-    return _VoteAnswers(possible, settled, points, decided.tied, winner, decided.case_of_turn)
+    return _VoteAnswers(
+        possible,
+        settled,
+        np.where(undecided, 0, breakdown),
+        tied,
+        np.where(undecided, -1, winner),
+        row_of_turn,
+    )
 
 
 def _asked(
-    tabled: _TabledPanels, target: str, plan: Plan, winners: PanelWinners | None, *, breakdown: bool
-) -> PanelAnswers:
-    rule = plan.rule(target, tabled.panels.m)
-    return answer_panels(
-        tabled.panels,
+    panels: DistinctPanels,
+    ends: Mapping[Rule, Ends],
+    target: str,
+    plan: Plan,
+    winners: PanelWinners | None,
+    *,
+    breakdown: bool,
+) -> tuple[Bools, Bools, Ints]:
+    """Possible outcomes, whether they are settled, and breakdown points, 0 if not asked for."""
+    rule = plan.rule(target, panels.m)
+    found = answer_panels(
+        panels,
         rule,
         exempt=plan.exempt,
         budget=plan.points(target),
         limit=plan.limit,
-        ends=tabled.outcomes.get(rule),
+        ends=ends.get(rule),
         winners=winners,
         breakdown=breakdown,
         readings=plan.readings,
     )
+    rows = len(panels.panels if winners is None else winners.panel)
+    points = found.breakdown if breakdown else np.zeros((2, rows), dtype=np.int64)
+    return found.possible, found.settled, points
 
 
 def _different(votes: _VoteAnswers, reading: TieReading) -> Iterator[DifferentAnswers]:
@@ -322,11 +312,16 @@ def rule_counts(
     first, fixed = distinct_rows([of_names, group.logged])
     turns = [(names[of_names[row]], group.logged_name(row)) for row in first.tolist()]
     counts = RecountCounts(approved=_numbers_approved(group) if plan.dial else Counter())
-    others: dict[TieReading, list[DifferentAnswers]] = {}
+    others: dict[TieReading, list[Bools]] = {}
     for key, final, firsts in answer_rules(group, plan):
-        for (turn, answer), n in count_rows([fixed, final.number]):
-            told = final.answers[answer]._replace(tied=())
-            counts.answers[AnswerCount(key, *turns[turn], told)] += n
+        first, number = distinct_rows([fixed, final.number])
+        told = []
+        for turn, answer in zip(fixed[first].tolist(), final.number[first].tolist(), strict=True):
+            candidates, logged = turns[turn]
+            untied = final.answers[answer]._replace(tied=())
+            told.append(AnswerCount(key, candidates, logged, untied))
+        for one, n in zip(told, np.bincount(number).tolist(), strict=True):
+            counts.answers[one] += n
         for votes, answers in zip(group.firsts, firsts, strict=plan.whole):
             for flipped, n in _flips(group, final, votes, answers):
                 counts.flips[FlipCount(key, flipped)] += n
@@ -334,30 +329,15 @@ def rule_counts(
             tick(len(group.logged))
         counts_too = key.target in plan.rules and key.target not in plan.functions
         if key.exempt == 0 and key.target != key.protocol and counts_too:
-            others.setdefault(key.reading, []).append(final)
+            flags = np.array([(one.keeps, one.changes) for one in told])
+            others.setdefault(key.reading, []).append(flags[number])
+    known = group.logged >= 0
     for reading, under in others.items():
-        for (keeps, changes), n in count_rows(_kept_and_changed(group, under)):
-            counts.agreed[Agreed(reading, bool(keeps), bool(changes))] += n
+        keeps, changes = np.moveaxis(np.stack(under)[:, known], 2, 0)
+        columns = [fold(np.logical_and, keeps, 0), fold(np.logical_or, changes, 0)]
+        for (all_keep, some_change), n in count_rows(columns):
+            counts.agreed[Agreed(reading, bool(all_keep), bool(some_change))] += n
     return counts
-
-
-def _kept_and_changed(group: TurnGroup, under: Sequence[DifferentAnswers]) -> tuple[Bools, Bools]:
-    """Of turns with a logged winner: all targets certainly elect it; some certainly does not."""
-    rows = np.flatnonzero(group.logged >= 0)
-    logged = group.logged[rows]
-    keeps, changes = np.ones(len(rows), dtype=np.bool_), np.zeros(len(rows), dtype=np.bool_)
-    for final in under:
-        settled = np.array([a.possible.settled for a in final.answers])
-        possible = np.zeros((len(final.answers), group.decided.led.shape[1]), dtype=np.bool_)
-        for i, answer in enumerate(final.answers):
-            possible[i, [c for c in answer.possible.winners if c != NOBODY]] = True
-        alone = np.array([a.possible.necessary not in (None, NOBODY) for a in final.answers])
-        elected = np.array([NOBODY not in a.possible.winners for a in final.answers])
-        answer_of = final.number[rows]
-        stands = possible[answer_of, logged]
-        keeps &= alone[answer_of] & stands
-        changes |= settled[answer_of] & ~stands & elected[answer_of]
-    return keeps, changes
 
 
 def _flips(
@@ -462,10 +442,6 @@ def _numbers_approved(group: TurnGroup) -> Counter[int]:
     return Counter({size: int(n) for size, n in enumerate(numbers[1:]) if n})
 
 
-_NAMED: Final = {NEVER: "never", NOT_SETTLED: "not_settled", NO_BOUNDS: "point_only"}
-"""Breakdown points that are no number, by name."""
-
-
 def _rule_row(
     key: RuleKey,
     answers: Sequence[tuple[AnswerCount, int]],
@@ -479,12 +455,12 @@ def _rule_row(
     kept: list[tuple[Holds, int]] = []
     for one, n in answers:
         answer, possible = one.answer, one.answer.possible
-        breakdown[_NAMED.get(answer.breakdown) or str(answer.breakdown)] += n
+        breakdown[BREAKDOWN_STATES.get(answer.breakdown) or str(answer.breakdown)] += n
         totals["turns"] += n
         totals["compared"] += n * (one.logged is not None)
         totals["not_settled"] += n * (not possible.settled)
         totals["identified"] += n * (possible.necessary is not None)
-        totals["changes"] += n * _changes(one)
+        totals["changes"] += n * one.changes
         totals["point_ties"] += n * (answer.point is None and not answer.impossible)
         totals["point_impossible"] += n * answer.impossible
         if possible.settled:
@@ -520,14 +496,6 @@ def _rule_row(
         flip_turns=sum(n for _, n in flips),
         breakdown=dict(sorted(breakdown.items())),
     )
-
-
-def _changes(one: AnswerCount) -> bool:
-    """Whether a turn certainly has another winner than logged; no winner is no other one."""
-    possible = one.answer.possible
-    if one.logged is None or not possible.settled or NOBODY in possible.winners:
-        return False
-    return one.candidates.index(one.logged) not in possible.winners
 
 
 def _wins(answer: Answer, c: int) -> Holds:

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 
 from tutorsim.analysis.ballots.vote_arrays import TURN, distinct_rows
-from tutorsim.analysis.identify import NEVER, NO_BOUNDS, NOBODY, NOT_SETTLED
+from tutorsim.analysis.identify import NOBODY
 from tutorsim.analysis.recount.possible_winners_by_rule_and_approvals import answer_rules
 from tutorsim.analysis.recount.recount_plan_and_own_rules import NOBODY_NAME, Plan, check_sizes
-from tutorsim.analysis.recount.turn_groups import Answer, RuleKey, TurnGroup
+from tutorsim.analysis.recount.turn_groups import BREAKDOWN_STATES, Answer, RuleKey, TurnGroup
 
 PER_TURN_SCHEMA: Final = pl.Schema(
     {
@@ -37,7 +37,6 @@ PER_TURN_SCHEMA: Final = pl.Schema(
 """One row per turn, target, number of exempt voters and reading of ties."""
 
 _LISTS: Final = [name for name, dtype in PER_TURN_SCHEMA.items() if dtype == pl.List(pl.String())]
-_STATES: Final = {NEVER: "never", NOT_SETTLED: "not_settled", NO_BOUNDS: "point_only"}
 _KEYS: Final = 2
 """Columns that name the turn."""
 _TOGETHER: Final = 500_000
@@ -124,7 +123,7 @@ def _cells(
     yield projection
     yield key.exempt
     yield None if breakdown < 0 else breakdown
-    yield _STATES.get(breakdown, "number")
+    yield BREAKDOWN_STATES.get(breakdown, "number")
     yield possible.settled
     yield key.reading
 

@@ -22,7 +22,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
     rich_rules,
 )
 from tutorsim.analysis.counting.turn_winners_in_arrays import DecidedTurns, decide_turns
-from tutorsim.analysis.identify import Possible, TieReading
+from tutorsim.analysis.identify import NEVER, NO_BOUNDS, NOBODY, NOT_SETTLED, Possible, TieReading
 from tutorsim.analysis.recount.result_models import Agreed, Holds, Interval
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.vocabularies import BALLOT_FORMATS, PROTOCOLS, BallotFormat, Protocol
@@ -248,6 +248,10 @@ class RuleKey(NamedTuple):
     exempt: int
 
 
+BREAKDOWN_STATES: Final = {NEVER: "never", NOT_SETTLED: "not_settled", NO_BOUNDS: "point_only"}
+"""Breakdown points that are no number, by name."""
+
+
 class Answer(NamedTuple):
     """What is said of a turn under one target, reading and number of exempt voters.
 
@@ -262,7 +266,7 @@ class Answer(NamedTuple):
     impossible: bool
     """No sincere ballots that agree with those cast give this outcome, so there is no point."""
     breakdown: int
-    """`NEVER`, `NOT_SETTLED` and `NO_BOUNDS` stand for what is no number."""
+    """Or a key of `BREAKDOWN_STATES`."""
 
     @property
     def point(self) -> int | None:
@@ -278,6 +282,20 @@ class AnswerCount(NamedTuple):
     logged: str | None
     answer: Answer
     """Without the tie before it was broken, which no row counts."""
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the turn certainly has the logged winner."""
+        winner = self.answer.possible.necessary
+        return winner not in (None, NOBODY) and self.candidates[winner] == self.logged
+
+    @property
+    def changes(self) -> bool:
+        """Whether the turn certainly has another winner than logged; no winner is no other one."""
+        winners, settled = self.answer.possible
+        if self.logged is None or not settled or NOBODY in winners:
+            return False
+        return self.candidates.index(self.logged) not in winners
 
 
 class FlipCount(NamedTuple):

@@ -119,7 +119,7 @@ def test_a_report_reads_replies_again_once_for_all_rules(rich_source, monkeypatc
     asked = []
     once = recount_module.reading_rows
     monkeypatch.setattr(
-        recount_module, "reading_rows", lambda e, **kw: asked.append(e) or once(e, **kw)
+        recount_module, "reading_rows", lambda e, *of: asked.append(e) or once(e, *of)
     )
     evidence = Evidence(rich_source)
     assert {row.target for row in evidence.rule_rows} == set(TARGETS)

@@ -190,12 +190,7 @@ def recount(
     if source.episodes and "electorates" in asked:
         groups = (group for part in source.parts() for group in groups_of(part, plan))
         counts += RecountCounts(electorates=weighted_counts(groups, source.episodes))
-    protocols = (None, *sorted({turn.protocol for turn in counts.ended}))
-
-    def of_each(table: RecountTable) -> tuple[str | None, ...]:
-        """The protocols that a table is made of; `None` is all together."""
-        return protocols if table in asked else ()
-
+    by_protocol = counts.by_protocol
     under_rules, approvals = rule_rows(counts, plan)
     notes = notes_together(counts.notes)
     return RecountResult(
@@ -207,16 +202,17 @@ def recount(
         turns=counts.turns,
         orders=tuple(
             order_table(
-                tied_sets(counts.ended, protocol),
+                tied_sets(of.ended),
                 order=plan.own_order or plan.order,
                 protocol=protocol,
                 logged=logged,
             )
-            for protocol in of_each("orders")
+            for protocol, of in by_protocol.items()
+            if "orders" in asked
         ),
-        policies=policy_rows(counts.ended, plan, of_each("policies")),
-        electorates=electorate_rows(counts, plan, of_each("electorates")),
-        readings=reading_rows(source.episodes, plan, protocols) if "readings" in asked else (),
+        policies=tuple(policy_rows(by_protocol, plan) if "policies" in asked else ()),
+        electorates=tuple(electorate_rows(by_protocol, plan) if "electorates" in asked else ()),
+        readings=reading_rows(source.episodes, plan, by_protocol) if "readings" in asked else (),
         rules=under_rules,
         approvals=approvals,
         approved=dict(sorted(counts.approved.items())),

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache, partial
-from itertools import permutations
+from itertools import permutations, product
 from math import factorial
 from typing import Final, NamedTuple
 
@@ -50,6 +50,7 @@ from tutorsim.analysis.recount.turn_groups import (
     outcome_tables,
 )
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import without_shared_turns
+from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.ballots_and_decisions import (
     Decision,
@@ -85,12 +86,11 @@ class Sweep(NamedTuple):
     """Shape (orders,): turns with another winner than under the first order."""
 
 
-def tied_sets(ended: Mapping[Ended, int], protocol: str | None = None) -> TiedSets:
-    """The tied sets of one protocol's turns, or of all with `None`."""
+def tied_sets(ended: Mapping[Ended, int]) -> TiedSets:
+    """Turns by tied set, whatever the protocol."""
     sets = Counter[tuple[str, ...]]()
     for turn, n in ended.items():
-        if protocol in (None, turn.protocol):
-            sets[turn.undecided] += n
+        sets[turn.undecided] += n
     return sets
 
 
@@ -215,42 +215,30 @@ def _alike(columns: Sequence[Ints]) -> Iterator[tuple[int, int]]:
     yield from zip(first.tolist(), np.bincount(number).tolist(), strict=True)
 
 
-def policy_rows(
-    ended: Mapping[Ended, int], plan: Plan, protocols: Sequence[str | None]
-) -> tuple[PolicyRow, ...]:
+def policy_rows(by_protocol: Mapping[str | None, RecountCounts], plan: Plan) -> Iterator[PolicyRow]:
     """Every policy for every protocol; `None` among the protocols means all turns.
 
     Without a logged order only lots break ties.
     """
-    policies = _LOTS if plan.own_order is None else _POLICIES
-    return tuple(
-        _policy_row(policy, protocol, ended, plan) for policy in policies for protocol in protocols
-    )
-
-
-def _policy_row(
-    policy: str, protocol: str | None, ended: Mapping[Ended, int], plan: Plan
-) -> PolicyRow:
-    wins = dict.fromkeys(plan.order, Fraction(0))
-    changed, turns, compared = Fraction(0), 0, 0
-    for turn, n in ended.items():
-        if protocol not in (None, turn.protocol):
-            continue
-        lot = _POLICIES[policy](turn)
-        turns += n
-        for candidate in lot:
-            wins[candidate] += Fraction(n, len(lot))
-        if turn.logged is not None:
-            compared += n
-            changed += n * (1 - Fraction(lot.count(turn.logged), len(lot)))
-    return PolicyRow(
-        policy=policy,
-        protocol=protocol,
-        turns=turns,
-        wins={candidate: Exact.of(won) for candidate, won in wins.items()},
-        changed=Exact.of(changed),
-        compared=compared if plan.own_order is None else None,
-    )
+    ordered = plan.own_order is not None
+    for policy, (protocol, counts) in product(_POLICIES if ordered else _LOTS, by_protocol.items()):
+        wins = dict.fromkeys(plan.order, Fraction(0))
+        changed, compared = Fraction(0), 0
+        for turn, n in counts.ended.items():
+            lot = _POLICIES[policy](turn)
+            for candidate in lot:
+                wins[candidate] += Fraction(n, len(lot))
+            if turn.logged is not None:
+                compared += n
+                changed += n * (1 - Fraction(lot.count(turn.logged), len(lot)))
+        yield PolicyRow(
+            policy=policy,
+            protocol=protocol,
+            turns=counts.turns,
+            wins={candidate: Exact.of(won) for candidate, won in wins.items()},
+            changed=Exact.of(changed),
+            compared=None if ordered else compared,
+        )
 
 
 def electorate_counts(group: TurnGroup) -> RecountCounts:
@@ -326,74 +314,47 @@ def _any_voter(group: TurnGroup) -> Counter[AnyVoter]:
 
 
 def electorate_rows(
-    counts: RecountCounts, plan: Plan, protocols: Sequence[str | None]
-) -> tuple[ElectorateRow, ...]:
-    """Every scenario for every protocol."""
-    rows: list[ElectorateRow] = []
-    for protocol in protocols:
+    by_protocol: Mapping[str | None, RecountCounts], plan: Plan
+) -> Iterator[ElectorateRow]:
+    """Every scenario for every protocol; `None` among the protocols means all turns."""
+    for protocol, counts in by_protocol.items():
+        any_voter = counts.any_voter.items()
+        without_any = OutcomeTables(
+            turns=sum(n for _, n in any_voter),
+            compared=sum(n for one, n in any_voter if one.compared),
+            open_ties=sum(n for one, n in any_voter if one.open),
+            wins={},
+            changed=Interval.of((one.changed, n) for one, n in any_voter),
+        )
+        ends = by_key(
+            ((one.scenario, one.voter), (one.standing, one.logged, n))
+            for one, n in counts.electorates.items()
+        )
+        voters = sorted(frozenset[str]().union(*counts.voters.values()))
+        listed = voters if len(voters) <= LISTED_VOTERS else []
         scenarios: list[tuple[str, str | None]] = [("without_deliberation", None)]
-        scenarios += [("leave_one_out", voter) for voter in _listed(counts, protocol)]
+        scenarios += [("leave_one_out", voter) for voter in listed]
         scenarios += [("no_own_votes", None), ("confidence_weighted", None)]
-        found = {
-            scenario: list[tuple[tuple[str, ...], str | None, int]]() for scenario in scenarios
-        }
-        for one, n in counts.electorates.items():
-            turns = found.get((one.scenario, one.voter))
-            if turns is not None and protocol in (None, one.protocol):
-                turns.append((one.standing, one.logged, n))
-        any_voter = _without_any_voter(counts, protocol)
-        rows += [
-            _row(scenario, protocol, outcome_tables(turns, plan.order), any_voter.turns, plan)
-            for scenario, turns in found.items()
-        ]
-        rows.append(_row(("leave_one_out", None), protocol, any_voter, any_voter.turns, plan))
-    return tuple(rows)
+        found = [(*one, outcome_tables(ends.get(one, ()), plan.order)) for one in scenarios]
+        for scenario, voter, counted in (*found, ("leave_one_out", None, without_any)):
+            yield ElectorateRow(
+                scenario=scenario,
+                voter=voter,
+                protocol=protocol,
+                turns=counted.turns,
+                not_computable=without_any.turns - counted.turns,
+                open_ties=counted.open_ties,
+                wins={c: _by_order(won, plan) for c, won in counted.wins.items()},
+                changed=_by_order(counted.changed, plan),
+                compared=counted.compared if plan.own_order is None else None,
+            )
 
 
-def _listed(counts: RecountCounts, protocol: str | None) -> list[str]:
-    """The voters of a protocol, where they are few enough to list."""
-    of = [names for p, names in counts.voters.items() if protocol in (None, p)]
-    voters = sorted(frozenset[str]().union(*of))
-    return voters if len(voters) <= LISTED_VOTERS else []
-
-
-def _without_any_voter(counts: RecountCounts, protocol: str | None) -> OutcomeTables:
-    """Turns that the absence of some one voter changes."""
-    of = [(one, n) for one, n in counts.any_voter.items() if protocol in (None, one.protocol)]
-    return OutcomeTables(
-        turns=sum(n for _, n in of),
-        compared=sum(n for one, n in of if one.compared),
-        open_ties=sum(n for one, n in of if one.open),
-        wins={},
-        changed=Interval.of((one.changed, n) for one, n in of),
-    )
-
-
-def _row(
-    scenario: tuple[str, str | None],
-    protocol: str | None,
-    counted: OutcomeTables,
-    turns: int,
-    plan: Plan,
-) -> ElectorateRow:
-    """`turns`: all turns of the protocol."""
-    ordered = plan.own_order is not None
-    return ElectorateRow(
-        scenario=scenario[0],
-        voter=scenario[1],
-        protocol=protocol,
-        turns=counted.turns,
-        not_computable=turns - counted.turns,
-        open_ties=counted.open_ties,
-        wins=counted.wins if ordered else {c: _open(won) for c, won in counted.wins.items()},
-        changed=counted.changed if ordered else _open(counted.changed),
-        compared=None if ordered else counted.compared,
-    )
-
-
-def _open(found: Interval) -> Interval:
-    """Bounds whose point was the order's; without one they are a figure only where they meet."""
-    return found.model_copy(update={"point": found.lower if found.lower == found.upper else None})
+def _by_order(found: Interval, plan: Plan) -> Interval:
+    """Bounds whose point is the order's; without one it is a figure only where they meet."""
+    if plan.own_order is not None or found.lower == found.upper:
+        return found
+    return found.model_copy(update={"point": None})
 
 
 def weighted_counts(
@@ -460,7 +421,7 @@ def read_again(
 
 
 def reading_rows(
-    episodes: Sequence[EpisodeRecord], plan: Plan, protocols: Sequence[str | None]
+    episodes: Sequence[EpisodeRecord], plan: Plan, protocols: Iterable[str | None]
 ) -> tuple[ReadingRow, ...]:
     """Every reading for every protocol; nothing where there are no episodes."""
     if not episodes:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
@@ -238,6 +238,9 @@ class AnyVoter(NamedTuple):
     changed: Holds
 
 
+K = TypeVar("K", Ended, Electorate, AnyVoter)
+
+
 class RuleKey(NamedTuple):
     """One row of the rules' table."""
 
@@ -339,8 +342,25 @@ class RecountCounts:
         """Turns counted."""
         return self.ended.total()
 
+    @property
+    def by_protocol(self) -> dict[str | None, "RecountCounts"]:
+        """How turns end, of all protocols together under `None`, then of each."""
+        found: dict[str | None, RecountCounts] = {None: self}
+        for protocol in sorted({turn.protocol for turn in self.ended}):
+            found[protocol] = RecountCounts(
+                ended=_of(protocol, self.ended),
+                electorates=_of(protocol, self.electorates),
+                any_voter=_of(protocol, self.any_voter),
+                voters={protocol: self.voters.get(protocol, frozenset())},
+            )
+        return found
+
 
 _COUNTERS: Final = ("ended", "electorates", "any_voter", "answers", "flips", "agreed", "approved")
+
+
+def _of(protocol: str, counts: Mapping[K, int]) -> Counter[K]:
+    return Counter({one: n for one, n in counts.items() if one.protocol == protocol})
 
 
 def few(names: Iterable[str]) -> frozenset[str]:

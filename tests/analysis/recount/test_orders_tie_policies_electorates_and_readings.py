@@ -1,5 +1,6 @@
 """Every fallback order from counts of tied sets."""
 
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
@@ -18,7 +19,7 @@ from tutorsim.analysis.recount.orders_tie_policies_electorates_and_readings impo
     sweep_orders,
     tied_sets,
 )
-from tutorsim.analysis.recount.turn_groups import Ended
+from tutorsim.analysis.recount.turn_groups import Ended, RecountCounts
 from tutorsim.ballots_and_decisions import first_in_order
 from tutorsim.records import BallotRecord
 from tutorsim.vocabularies import DEFAULT_ROLES
@@ -104,9 +105,10 @@ def test_no_turns_give_a_table_of_zeros():
 def test_tables_per_protocol_add_up_to_that_of_all():
     ab = ("a", "b")
     ended = {Ended("simple", ab, ab, "a"): 2, Ended("ranked", ab, ab, "a"): 3}
-    simple, ranked, both = (
-        order_table(tied_sets(ended, protocol), order=ABC, protocol=protocol)
-        for protocol in ("simple", "ranked", None)
+    counts = RecountCounts(ended=Counter(ended))
+    both, ranked, simple = (
+        order_table(tied_sets(of.ended), order=ABC, protocol=protocol)
+        for protocol, of in counts.by_protocol.items()
     )
     assert (simple.turns, ranked.turns, both.turns) == (2, 3, 5)
     assert both.candidates[0].logged == 5

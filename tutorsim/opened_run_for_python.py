@@ -24,17 +24,11 @@ from tutorsim.analysis.pages.html import to_html
 from tutorsim.analysis.pages.markdown import to_markdown
 from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.ratings.agreement import ratings_table
-from tutorsim.analysis.recount import (
-    CastBallots,
-    Interval,
-    RecountResult,
-    RuleRow,
-    ScoreFunction,
-    recount,
-)
+from tutorsim.analysis.recount import CastBallots, ScoreFunction, recount
 from tutorsim.analysis.recount.first_screen import recount_verdict
 from tutorsim.analysis.recount.possible_winners_per_turn_table import turns_table
 from tutorsim.analysis.recount.recount_plan_and_own_rules import refuse_shadowed
+from tutorsim.analysis.recount.result_models import Interval, RecountResult, RuleRow
 from tutorsim.analysis.runs.write_tables import RATINGS, with_provenance
 from tutorsim.analysis.systems.summary_and_report import document_of
 from tutorsim.analysis.systems.system_view import (

@@ -35,8 +35,9 @@ from tutorsim.analysis.ratings.agreement import (
     gathered,
 )
 from tutorsim.analysis.ratings.texts_to_rate_with_context import Place
-from tutorsim.analysis.recount import HELD_FIXED, possible_winners
+from tutorsim.analysis.recount import possible_winners
 from tutorsim.analysis.recount.other_student_score_thresholds import episode_at_threshold
+from tutorsim.analysis.recount.result_models import HELD_FIXED
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import by_origin
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (

@@ -50,15 +50,12 @@ from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores, Target
 from tutorsim.analysis.identify.search_for_votes_whose_sum_fits import WORK_LIMIT
 from tutorsim.analysis.recount.orders_tie_policies_electorates_and_readings import (
-    Sweep,
     electorate_counts,
     electorate_rows,
     ended_counts,
     order_table,
     policy_rows,
-    read_again,
     reading_rows,
-    sweep_orders,
     tied_sets,
     weighted_counts,
 )
@@ -78,47 +75,21 @@ from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     check_sizes,
     make_plan,
 )
-from tutorsim.analysis.recount.result_models import (
-    HELD_FIXED,
-    ElectorateRow,
-    Exact,
-    Interval,
-    OrderRow,
-    OrderTable,
-    PolicyRow,
-    ReadingRow,
-    RecountResult,
-    RuleRow,
-)
+from tutorsim.analysis.recount.result_models import RecountResult
 from tutorsim.analysis.recount.turn_groups import RecountCounts, TurnGroup, turn_groups
 
 __all__ = [
-    "HELD_FIXED",
     "NOBODY_NAME",
     "NO_ORDER",
     "PER_TURN_SCHEMA",
     "TABLES",
     "CastBallots",
-    "ElectorateRow",
-    "Exact",
-    "Interval",
-    "OrderRow",
-    "OrderTable",
-    "PolicyRow",
-    "ReadingRow",
-    "RecountResult",
     "RecountTable",
-    "RuleRow",
     "ScoreFunction",
-    "Sweep",
     "count_parts",
     "make_plan",
-    "order_table",
     "possible_winners",
-    "read_again",
     "recount",
-    "sweep_orders",
-    "tied_sets",
 ]
 
 NO_ORDER: Final = (

@@ -10,7 +10,7 @@ from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.pages.cells_and_tables import Table, of_rows
 from tutorsim.analysis.pages.words_and_safe_text import counted, listed, share
-from tutorsim.analysis.recount import RecountResult, RuleRow
+from tutorsim.analysis.recount.result_models import RecountResult, RuleRow
 from tutorsim.analysis.recount.tables import HELD
 from tutorsim.vocabularies import PROTOCOLS
 

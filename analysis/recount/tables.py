@@ -14,7 +14,7 @@ from tutorsim.analysis.pages.cells_and_tables import (
     of_rows,
     part_of,
 )
-from tutorsim.analysis.recount import (
+from tutorsim.analysis.recount.result_models import (
     ElectorateRow,
     Exact,
     Interval,

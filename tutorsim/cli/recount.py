@@ -1,12 +1,12 @@
 """`tutorsim recount`: what other orders, tie policies and rules would have chosen."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 import click
 from rich.console import RenderableType
@@ -19,7 +19,7 @@ from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, Rank
 from tutorsim.analysis.pages.document import Document, section_ids
 from tutorsim.analysis.pages.document_as_json import to_value
 from tutorsim.analysis.pages.words_and_safe_text import listed, odd_replies
-from tutorsim.analysis.recount import NO_ORDER, TABLES, RecountResult, RecountTable
+from tutorsim.analysis.recount import NO_ORDER, TABLES, RecountTable
 from tutorsim.analysis.recount import recount as recount_source
 from tutorsim.analysis.recount.first_screen import (
     read_words,
@@ -33,6 +33,7 @@ from tutorsim.analysis.recount.other_student_score_thresholds import (
     threshold_table,
 )
 from tutorsim.analysis.recount.recount_plan_and_own_rules import refuse_shadowed
+from tutorsim.analysis.recount.result_models import RecountResult
 from tutorsim.analysis.recount.same_voter_in_two_formats import (
     FormatInvariance,
     format_invariance,
@@ -61,7 +62,7 @@ from tutorsim.cli.options import (
 from tutorsim.cli.output_elements import Prose, caption, styled
 from tutorsim.cli.terminal_documents import document_shown, parts_shown, system_run
 from tutorsim.dask_cluster import Engine, connect, parse_engine, scattered
-from tutorsim.errors import UsageError
+from tutorsim.errors import TutorsimError, UsageError
 from tutorsim.records import RUN_FILE, EpisodeLine
 from tutorsim.vocabularies import PROTOCOLS
 
@@ -283,15 +284,20 @@ def recount(
     refuse_shadowed(targets or ())
     tables = _tables(of_votes, every=full)
     brief = turns is None and tables == _FIRST_SCREEN
-    asked: _Asked = {
-        "targets": targets or (PROTOCOLS if brief else TARGETS),
-        "rules": rules,
-        "exempt": _told_exempt(exempt) if brief else exempt,
-        "approves": approves,
-        "order": fallback_order,
-        "tables": tables,
-    }
-    opened, found = _counted(source, system, hints, panel, engine, turns, asked)
+    count = partial(
+        recount_source,
+        targets=targets or (PROTOCOLS if brief else TARGETS),
+        rules=rules,
+        exempt=_told_exempt(exempt) if brief else exempt,
+        approves=approves,
+        order=fallback_order,
+        tables=tables,
+    )
+    if not (
+        source / RUN_FILE
+    ).is_file():  # an order that is given is the ballots' own; a run has one
+        hints = replace(hints, fallback_order=fallback_order)
+    opened, found = _counted(source, system, hints, panel, engine, turns, count)
     at = {threshold: at_threshold(opened, threshold) for threshold in thresholds}
     formats = format_invariance(opened)
     shown = _shown(opened, found, of_votes or every, full, at, formats)
@@ -343,11 +349,9 @@ _OF_VOTES: Final = (
 
 def _refuse_what_does_not_apply(run: SystemRun) -> None:
     """Refuse options that would change nothing of the recount of a system's run, by name."""
-    from tutorsim.kernel.load_study_file import system_named
-
     given = _options_given()
     if "thresholds" in given:
-        raise system_named(run.head.system).refusal("recount --threshold")
+        raise _refusal(run, "recount --threshold")
     options = [given[name] for name in _OF_VOTES if name in given]
     if run.head.voting is None and options:
         raise UsageError(
@@ -355,6 +359,13 @@ def _refuse_what_does_not_apply(run: SystemRun) -> None:
             why=f"Nobody votes in {run.name}, a run of the system {run.head.system!r}.",
             hint=f"Leave {options[0]} out.",
         )
+
+
+def _refusal(run: SystemRun, command: str) -> TutorsimError:
+    """That a run's system has no such command."""
+    from tutorsim.kernel.load_study_file import system_named
+
+    return system_named(run.head.system).refusal(command)
 
 
 def _options_given() -> dict[str, str]:
@@ -384,10 +395,15 @@ def _counted(
     panel: str | None,
     engine: str | None,
     turns: Path | None,
-    asked: "_Asked",
+    count: Callable[..., RecountResult],
 ) -> tuple[Source, RecountResult]:
     """The source, and its recount."""
-    _refuse_turns(turns, engine)
+    if turns is not None and engine is not None:
+        raise UsageError(
+            "--turns cannot be written of ballots that are recounted on a cluster.",
+            why="Its workers send back counts that add up, which name no turn.",
+            hint="Leave --engine out: the parts are then recounted here, one after the other.",
+        )
     check_logs(source)
     with ExitStack() as stack:
         run: Runner | None = None
@@ -396,14 +412,14 @@ def _counted(
         opened = of_panel_asked(
             open_source(
                 source,
-                hints=_with_order(hints, source, asked["order"]),
+                hints=hints,
                 ballots=None if system is None else system.ballots,
                 run=run,
             ),
             panel,
         )
         progress = stack.enter_context(counted("turns under each rule"))
-        found = recount_source(opened, **asked, progress=progress, run=run)
+        found = count(opened, progress=progress, run=run)
     if turns is not None:
         with write_turns(turns, "; ".join(opened.answered_by)) as (file, write):
             for frame in found.per_turn_frames():
@@ -424,9 +440,7 @@ def _whole_episodes(run: SystemRun, changes: tuple[str, ...]) -> Document | None
     if recount is not None:
         return recount(run, dict(map(_change, changes)))
     if changes or run.head.voting is None:
-        from tutorsim.kernel.load_study_file import system_named
-
-        raise system_named(run.head.system).refusal("recount --set" if changes else "recount")
+        raise _refusal(run, "recount --set" if changes else "recount")
     return None
 
 
@@ -440,9 +454,7 @@ def _write_outcomes(run: SystemRun, changes: tuple[str, ...], path: Path) -> Non
     """Write that table; refused of a system that has none."""
     table = _outcomes(run, changes)
     if table is None:
-        from tutorsim.kernel.load_study_file import system_named
-
-        raise system_named(run.head.system).refusal("recount --outcomes")
+        raise _refusal(run, "recount --outcomes")
     came = table.frame(run.episodes, run.head)
     tell_rows(write_frame(with_provenance(came, provenance_words(run.head)), path), path)
 
@@ -456,29 +468,6 @@ def _change(text: str) -> tuple[str, tuple[str, ...]]:
             hint="For example --set threshold=2.5,3.",
         )
     return key.strip(), tuple(value.strip() for value in values.split(","))
-
-
-def _with_order(hints: Hints, source: Path, order: tuple[str, ...] | None) -> Hints:
-    """An order given for ballots from elsewhere is their order; a run has its own."""
-    return hints if (source / RUN_FILE).is_file() else replace(hints, fallback_order=order)
-
-
-class _Asked(TypedDict):
-    targets: Sequence[str]
-    rules: Mapping[str, RankScores]
-    exempt: Sequence[int]
-    approves: Approvals | None
-    order: tuple[str, ...] | None
-    tables: Sequence[RecountTable]
-
-
-def _refuse_turns(turns: Path | None, engine: str | None) -> None:
-    if turns is not None and engine is not None:
-        raise UsageError(
-            "--turns cannot be written of ballots that are recounted on a cluster.",
-            why="Its workers send back counts that add up, which name no turn.",
-            hint="Leave --engine out: the parts are then recounted here, one after the other.",
-        )
 
 
 def _shown(

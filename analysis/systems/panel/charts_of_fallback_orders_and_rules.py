@@ -43,7 +43,7 @@ from tutorsim.analysis.pages.words_and_safe_text import (
     short_names,
     top,
 )
-from tutorsim.analysis.recount import OrderRow
+from tutorsim.analysis.recount.result_models import OrderRow
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.systems.panel.page_data import Evidence
 from tutorsim.vocabularies import PROTOCOLS

@@ -29,9 +29,9 @@ from tutorsim.analysis.pages.words_and_safe_text import (
     top,
     warning_of,
 )
-from tutorsim.analysis.recount import RuleRow
 from tutorsim.analysis.recount.first_screen import verdict_table
 from tutorsim.analysis.recount.other_student_score_thresholds import threshold_table
+from tutorsim.analysis.recount.result_models import RuleRow
 from tutorsim.analysis.recount.same_voter_in_two_formats import (
     askings_by_format_table,
     invariance_table,

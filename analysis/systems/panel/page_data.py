@@ -16,8 +16,9 @@ from tutorsim.analysis.pages.cells_and_tables import Table, estimate, number, pl
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.numbers_printed_in_studies import Printed, by_language_model, printed
 from tutorsim.analysis.pages.words_and_safe_text import WARNINGS
-from tutorsim.analysis.recount import OrderTable, RecountResult, RecountTable, RuleRow, recount
+from tutorsim.analysis.recount import RecountTable, recount
 from tutorsim.analysis.recount.other_student_score_thresholds import AtThreshold, at_threshold
+from tutorsim.analysis.recount.result_models import OrderTable, RecountResult, RuleRow
 from tutorsim.analysis.recount.same_voter_in_two_formats import format_invariance
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.analysis.statistics.noise_floor_of_retests import NoiseFloor, noise_floor

@@ -13,9 +13,10 @@ from tests.reference.turns import read_turns
 from tutorsim.analysis.ballots.convert_to_long_format import read_own
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.recount import read_again, recount
+from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.orders_tie_policies_electorates_and_readings import (
     order_table,
+    read_again,
     sweep_orders,
     tied_sets,
 )

@@ -12,8 +12,9 @@ from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.recount import PER_TURN_SCHEMA, RecountResult, recount
+from tutorsim.analysis.recount import PER_TURN_SCHEMA, recount
 from tutorsim.analysis.recount import possible_winners_by_rule_and_approvals as rule_answers
+from tutorsim.analysis.recount.result_models import RecountResult
 from tutorsim.errors import UsageError
 from tutorsim.vocabularies import DEFAULT_ROLES, PROTOCOLS
 

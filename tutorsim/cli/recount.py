@@ -62,7 +62,7 @@ from tutorsim.cli.options import (
 from tutorsim.cli.output_elements import Prose, caption, styled
 from tutorsim.cli.terminal_documents import document_shown, parts_shown, system_run
 from tutorsim.dask_cluster import Engine, connect, parse_engine, scattered
-from tutorsim.errors import TutorsimError, UsageError
+from tutorsim.errors import UsageError
 from tutorsim.records import RUN_FILE, EpisodeLine
 from tutorsim.vocabularies import PROTOCOLS
 
@@ -361,7 +361,7 @@ def _refuse_what_does_not_apply(run: SystemRun) -> None:
         )
 
 
-def _refusal(run: SystemRun, command: str) -> TutorsimError:
+def _refusal(run: SystemRun, command: str) -> UsageError:
     """That a run's system has no such command."""
     from tutorsim.kernel.load_study_file import system_named
 

@@ -25,7 +25,7 @@ file each. What turns add to the tables are counts (`RecountCounts`), which add 
    are reachable, in arrays of (readings of ties, numbers of exempt voters, panels, outcomes), the
    first outcome being nobody; by table for small panels, by search for others.
 4. *Who was decided by the target itself* has a logged winner: then rows are panels with their
-   winner (`_DecidedPanels`), nobody exempt leaves that winner alone, and exempt voters add others.
+   winner, nobody exempt leaves that winner alone, and exempt voters add others.
 5. *Equal answers are counted once.* `DifferentAnswers` are the distinct answers and the number of
    each vote's; `rule_counts` counts turns by answer, logged winner and whether the leader of the
    first vote could lose. `rule_rows` adds these counts up to a row of the table.
@@ -183,12 +183,14 @@ def recount(
         ),
         policies=tuple(policy_rows(by_protocol, plan) if "policies" in asked else ()),
         electorates=tuple(electorate_rows(by_protocol, plan) if "electorates" in asked else ()),
-        readings=reading_rows(source.episodes, plan, by_protocol) if "readings" in asked else (),
+        readings=tuple(
+            reading_rows(source.episodes, plan, by_protocol) if "readings" in asked else ()
+        ),
         rules=under_rules,
         approvals=approvals,
         approved=dict(sorted(counts.approved.items())),
         notes=notes if logged else (*notes, NO_ORDER),
-    ).keep(each_turn=partial(_each_turn, source, plan), agreed=counts.agreed)
+    ).keep(partial(_each_turn, source, plan), counts.agreed)
 
 
 def possible_winners(source: Source) -> dict[tuple[str, int], dict[str, tuple[str, ...]]]:

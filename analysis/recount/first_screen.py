@@ -1,17 +1,18 @@
 """What a recount says first: what was read, then a sentence and a row for every rule asked."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.pages.cells_and_tables import Table, of_rows
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.words_and_safe_text import counted, listed, share
 from tutorsim.analysis.recount.result_models import RecountResult, RuleRow
 from tutorsim.analysis.recount.tables import HELD
+from tutorsim.analysis.statistics import by_key
 from tutorsim.vocabularies import PROTOCOLS
 
 # --- What was read ------------------------------------------------------------------------------
@@ -194,43 +195,38 @@ def _taken(target: str, found: RecountResult) -> str:
 # --- Table ---------------------------------------------------------------------------------------
 
 
-def verdict_table(found: RecountResult) -> Table | None:
-    """Turns that every rule told of surely keeps, surely changes and leaves open.
+def _ordered(found: RecountResult) -> bool:
+    return any(row.reading == "fallback" for row in found.rules)
 
-    Approval voting has a row for every range of approvals; a rule that gives points alone has
-    none.
-    """
-    ordered = any(row.reading == "fallback" for row in found.rules)
-    lines = []
+
+@table(
+    "kept",
+    "What other rules keep of the logged winners",
+    ties=lambda of: "In the last column the fallback order decides ties. " * _ordered(of),
+    held=HELD,
+)
+def verdict_table(found: RecountResult) -> Iterator[Row]:
+    """Votes with a logged winner, logged under another rule. Open: the ballots allow both.
+    {ties}{held}"""
+    # approval voting has a row for every range of approvals; what gives points alone has none
     for rule in told_rules(found):
         asked = found.approvals if rule == "approval" else found.rules
         every = _other_than_logged(asked, rule, min(found.exempt))
-        for number in dict.fromkeys(row.approves for row in every):
-            of = [row for row in every if row.approves == number]
+        for number, of in by_key((row.approves, row) for row in every).items():
             rows = [row for row in of if row.reading == "set"]
             turns = sum(row.with_winner for row in rows)
             if not turns or rows[0].point_only:
                 continue
             keeps, changes = sum(r.agreement.lower for r in rows), sum(r.changes for r in rows)
             by_order = sum(row.agreement.lower for row in of if row.reading == "fallback")
-            lines.append(
-                {
-                    "rule": f"{rule}, {number.words}" if number else rule,
-                    "surely kept": keeps,
-                    "surely changed": changes,
-                    "open": turns - keeps - changes,
-                    "turns": turns,
-                    **({"kept, ties to the order": by_order} if ordered else {}),
-                }
-            )
-    return of_rows(
-        "kept",
-        "What other rules keep of the logged winners",
-        "Votes with a logged winner, logged under another rule. Open: the ballots allow both."
-        + (" In the last column the fallback order decides ties." if ordered else "")
-        + f" {HELD}",
-        lines,
-    )
+            yield {
+                "rule": f"{rule}, {number.words}" if number else rule,
+                "surely kept": keeps,
+                "surely changed": changes,
+                "open": turns - keeps - changes,
+                "turns": turns,
+                **({"kept, ties to the order": by_order} if _ordered(found) else {}),
+            }
 
 
 # --- What it assumes -----------------------------------------------------------------------------

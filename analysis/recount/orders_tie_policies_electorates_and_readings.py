@@ -422,35 +422,29 @@ def read_again(
 
 def reading_rows(
     episodes: Sequence[EpisodeRecord], plan: Plan, protocols: Iterable[str | None]
-) -> tuple[ReadingRow, ...]:
+) -> Iterator[ReadingRow]:
     """Every reading for every protocol; nothing where there are no episodes."""
-    if not episodes:
-        return ()
     complete = [e for e in without_shared_turns(episodes) if e.status == "complete"]
     panel = [(turn, turn.decision) for e in complete for turn in e.turns if turn.decision]
-    rows = []
-    for reading in READINGS:
+    for reading in READINGS if episodes else ():
         reread = [_reread(turn, decision, reading, plan) for turn, decision in panel]
         for protocol in protocols:
             of = [one for one in reread if protocol in (None, one.protocol)]
             found = [one for one in of if one.standing]
             turns = [(one.standing, one.logged, 1) for one in found]
             counted = outcome_tables(turns, plan.order)
-            rows.append(
-                ReadingRow(
-                    reading=reading,
-                    protocol=protocol,
-                    turns=counted.turns,
-                    not_computable=len(of) - len(found),
-                    ballots=sum(one.ballots for one in found),
-                    ballots_changed=sum(one.changed for one in found),
-                    abstained=sum(one.abstained for one in found),
-                    open_ties=counted.open_ties,
-                    wins=counted.wins,
-                    changed=counted.changed,
-                )
+            yield ReadingRow(
+                reading=reading,
+                protocol=protocol,
+                turns=counted.turns,
+                not_computable=len(of) - len(found),
+                ballots=sum(one.ballots for one in found),
+                ballots_changed=sum(one.changed for one in found),
+                abstained=sum(one.abstained for one in found),
+                open_ties=counted.open_ties,
+                wins=counted.wins,
+                changed=counted.changed,
             )
-    return tuple(rows)
 
 
 class _Reread(NamedTuple):

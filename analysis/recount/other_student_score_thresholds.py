@@ -66,12 +66,17 @@ def at_threshold(source: Source, threshold: float) -> list[AtThreshold]:
             why="A success threshold is about a run's episodes, not about ballots.",
             hint="Point at a run folder.",
         )
+    most = source.run.panel.max_turns
     complete = [e for e in source.episodes if e.status == "complete"]
     rows = []
     for (benchmark, condition), es in by_key(
         ((e.benchmark, e.condition), e) for e in complete
     ).items():
-        units = [_unit(draws, threshold, source.run.panel.max_turns) for draws in by_origin(es)]
+        # continuations of one episode in a branch count together, by their mean
+        units = [
+            _mean([episode_at_threshold(e, threshold, max_turns=most) for e in draws])
+            for draws in by_origin(es)
+        ]
         mean = _mean(units)
         rows.append(
             AtThreshold(
@@ -124,11 +129,6 @@ def _point(value: float) -> Bounds:
     return Bounds(value, value, 1)
 
 
-def _unit(draws: Sequence[EpisodeRecord], threshold: float, max_turns: int) -> EpisodeAtThreshold:
-    """One episode; continuations of one in a branch count together, by their mean."""
-    return _mean([episode_at_threshold(e, threshold, max_turns=max_turns) for e in draws])
-
-
 def _mean(found: Sequence[EpisodeAtThreshold]) -> EpisodeAtThreshold:
     """Some episodes as one, by the means of what is known of them."""
     final, gain = [e.final for e in found if e.final], [e.gain for e in found if e.gain]
@@ -149,22 +149,19 @@ def _average(bounds: Sequence[Bounds]) -> Bounds:
 # --- Table ---------------------------------------------------------------------------------------
 
 Bounded = Literal["success", "turns", "gain"]
-_BOUNDED: Final[Mapping[Bounded, str]] = {
-    "success": "Success",
-    "turns": "Tutoring turns",
-    "gain": "Gain in judge score",
+_BOUNDED: Final[Mapping[Bounded, tuple[str, str]]] = {
+    "success": ("Success", "Share of complete episodes."),
+    "turns": ("Tutoring turns", "Mean over complete episodes."),
+    "gain": ("Gain in judge score", "Mean over tutored episodes."),
 }
-_MEANT: Final[Mapping[Bounded, str]] = {
-    "success": "Share of complete episodes.",
-    "turns": "Mean over complete episodes.",
-    "gain": "Mean over tutored episodes.",
-}
+"""Outcome → its name, and what its figures are."""
 
 
 def threshold_table(
     found: Mapping[float, Sequence[AtThreshold]], logged: float | None, outcome: Bounded = "success"
 ) -> Table | None:
     """An outcome under other success thresholds, beside the study's own; `None` without any."""
+    name, meant = _BOUNDED[outcome]
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for tried, of in found.items():
         head = f"at {tried:g}, {'logged' if tried == logged else 'recounted'}"
@@ -178,8 +175,8 @@ def threshold_table(
             row[head] = bounds(getattr(at, outcome))
     return of_rows(
         "thresholds" if outcome == "success" else f"thresholds-{outcome}",
-        f"{_BOUNDED[outcome]} under another threshold",
-        f"{_MEANT[outcome]} Exact for thresholds at or below the logged one: an episode "
+        f"{name} under another threshold",
+        f"{meant} Exact for thresholds at or below the logged one: an episode "
         "ends at its first attempt that reaches it. Above, an episode that ended as a success "
         f"may have gone on, and the bounds let it end either way. {HELD}",
         list(rows.values()),

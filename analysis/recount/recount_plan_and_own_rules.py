@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from importlib.metadata import entry_points
+from itertools import product
 from numbers import Real
 from types import MappingProxyType
 from typing import Final, Literal, get_args
@@ -182,21 +183,6 @@ def checked_rules(rules: Mapping[str, RankScores | ScoreFunction]) -> dict[str, 
     }
 
 
-def vector_of(name: str, rule: RankScores, m: int, turn: str = "") -> RankVector:
-    """Scores by rank for a number of candidates.
-
-    Raises `UsageError` if it has none, with an example of a turn.
-    """
-    try:
-        return _vector(rule, m)
-    except UsageError as error:
-        raise UsageError(
-            f"The rule {name!r} does not fit {turn or f'a vote of {m} candidates'}.",
-            why=" ".join(filter(None, (error.what, error.why))),
-            hint=error.hint,
-        ) from error
-
-
 @lru_cache(maxsize=1 << 8)  # asked for by every group, stage and table
 def _vector(rule: RankScores, m: int) -> RankVector:
     return RankVector.of(rule.at(m))
@@ -227,10 +213,16 @@ def check_sizes(groups: Iterable[TurnGroup], rules: Mapping[str, RankScores]) ->
 
     Raises `UsageError` if a rule has no scores for one, naming a turn.
     """
-    for group in groups if rules else ():
+    for group, (name, rule) in product(groups, rules.items()):
         for votes in (group.final, *group.firsts):
-            for name, rule in rules.items():
-                vector_of(name, rule, votes.rounds.masses.shape[2], _turn(group, votes, 0))
+            try:
+                _vector(rule, votes.rounds.masses.shape[2])
+            except UsageError as error:
+                raise UsageError(
+                    f"The rule {name!r} does not fit {_turn(group, votes, 0)}.",
+                    why=" ".join(filter(None, (error.what, error.why))),
+                    hint=error.hint,
+                ) from error
 
 
 def _turn(group: TurnGroup, votes: StageVotes, row: int) -> str:
@@ -338,7 +330,7 @@ class Plan:
         """What a name stands for with m candidates, of rules with possible winners."""
         rule = self.asked[target]
         if isinstance(rule, RankScores):
-            return vector_of(target, rule, m)
+            return _vector(rule, m)
         return "approval" if rule == ANY_NUMBER else rule  # type: ignore[return-value]
 
     def points(self, target: str) -> int:

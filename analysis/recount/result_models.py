@@ -329,12 +329,8 @@ class RecountResult(_Table):
         return keeps, sum(n for one, n in rows if one.changes), sum(n for _, n in rows)
 
     def keep(
-        self,
-        *,
-        each_turn: Callable[..., Iterator[pl.DataFrame]] | None = None,
-        agreed: Mapping[Agreed, int] | None = None,
+        self, each_turn: Callable[..., Iterator[pl.DataFrame]], agreed: Mapping[Agreed, int]
     ) -> "RecountResult":
         """Keep what is no part of the JSON form: how the per-turn table is made, and agreement."""
-        self._make_each_turn, self._per_turn = each_turn or self._make_each_turn, None
-        self._agreed = self._agreed if agreed is None else agreed
+        self._make_each_turn, self._agreed = each_turn, agreed
         return self

@@ -10,7 +10,8 @@ from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Masses
 from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import Cluster
 from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, domain_of
-from tutorsim.analysis.pages.cells_and_tables import Table, estimate, of_rows, present
+from tutorsim.analysis.pages.cells_and_tables import estimate, present
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Section
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import without_shared_turns
 from tutorsim.analysis.statistics import by_key
@@ -371,18 +372,16 @@ Places = Mapping[str, FormatInvariance | NotEstimable]
 """Where two formats met → what was found there; "" for a single run."""
 
 
-def invariance_table(found: Places) -> Table | None:
-    """Pairs of formats; `None` where nobody was asked for two."""
-    return of_rows(
-        "invariance",
-        "One voter, the same drafts, two formats",
-        "Ballots as cast, none recounted: what the assumption behind the sets comes to where it "
-        "can be tested. Consistent: the first ballot leaves the second possible; a rich ballot "
-        "determines it. Pairs with an abstention are in no share. Same first: some draft is first "
-        "in both. Same winner: share of turns, rich ballots counted as the other format's, ties "
-        "to the order. 95 % intervals in brackets: over tasks.",
-        [
-            {
+@table("invariance", "One voter, the same drafts, two formats", secondary=("with an abstention",))
+def invariance_table(found: Places) -> Iterator[Row]:
+    """Ballots as cast, none recounted: what the assumption behind the sets comes to where it can be
+    tested. Consistent: the first ballot leaves the second possible; a rich ballot determines it.
+    Pairs with an abstention are in no share. Same first: some draft is first in both. Same winner:
+    share of turns, rich ballots counted as the other format's, ties to the order. 95 % intervals in
+    brackets: over tasks."""
+    for where, of in _tested(found):
+        for pair in of.pairs:
+            yield {
                 **where,
                 "ballot": pair.given,
                 "and ballot": pair.other,
@@ -392,23 +391,16 @@ def invariance_table(found: Places) -> Table | None:
                 "same first": estimate(pair.same_top),
                 "same winner": "" if pair.same_winner is None else estimate(pair.same_winner),
             }
-            for where, of in _tested(found)
-            for pair in of.pairs
-        ],
-        secondary=("with an abstention",),
-    )
 
 
-def askings_by_format_table(found: Places) -> Table | None:
-    """Two askings of one format; `None` without a retest or where nobody was asked for two."""
-    return of_rows(
-        "one-format",
-        "Beside it: one voter, one prompt, one format twice",
-        "Logged and re-asked answers, in pairs; those with an abstention are in no share. "
-        "Consistent: some ranking agrees with both. How far one format agrees with itself is what "
-        "to read the agreement of two by.",
-        [
-            {
+@table("one-format", "Beside it: one voter, one prompt, one format twice")
+def askings_by_format_table(found: Places) -> Iterator[Row]:
+    """Logged and re-asked answers, in pairs; those with an abstention are in no share. Consistent:
+    some ranking agrees with both. How far one format agrees with itself is what to read the
+    agreement of two by."""
+    for where, of in _tested(found):
+        for own in of.askings:
+            yield {
                 **where,
                 "format": own.form,
                 "pairs": own.pairs,
@@ -416,10 +408,6 @@ def askings_by_format_table(found: Places) -> Table | None:
                 "same ballot": estimate(own.same),
                 "consistent": estimate(own.consistent),
             }
-            for where, of in _tested(found)
-            for own in of.askings
-        ],
-    )
 
 
 def _tested(found: Places) -> Iterator[tuple[dict[str, str], FormatInvariance]]:

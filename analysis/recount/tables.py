@@ -14,6 +14,7 @@ from tutorsim.analysis.pages.cells_and_tables import (
     of_rows,
     part_of,
 )
+from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.recount.result_models import (
     ElectorateRow,
     Exact,
@@ -105,24 +106,18 @@ def _share_owed(found: Exact | None) -> str:
     return f"{found.value:.2f}" if found else "–"
 
 
-def by_order_table(found: Sequence[OrderTable]) -> Table | None:
-    """Turns that the order decides, over all protocols and for each."""
-    return of_rows(
-        "by-order",
-        "What the order decides",
-        "Turns. By lot: changed on average under an order drawn at random. At most: under the "
-        f"order that changes the most turns. {HELD}",
-        [
-            {
-                "protocol": of.protocol or "all",
-                "turns": of.turns,
-                "decided by the order": of.decided_by_order,
-                "changed by lot": exact(of.changed_expected) if of.changed_expected else "–",
-                "changed at most": of.changed_most,
-            }
-            for of in found
-        ],
-    )
+@table("by-order", "What the order decides", held=HELD)
+def by_order_table(found: Sequence[OrderTable]) -> Iterator[Row]:
+    """Turns. By lot: changed on average under an order drawn at random. At most: under the order
+    that changes the most turns. {held}"""
+    for of in found:
+        yield {
+            "protocol": of.protocol or "all",
+            "turns": of.turns,
+            "decided by the order": of.decided_by_order,
+            "changed by lot": exact(of.changed_expected) if of.changed_expected else "–",
+            "changed at most": of.changed_most,
+        }
 
 
 def listed_orders(found: Sequence[OrderTable]) -> Iterator[Part | None]:

@@ -112,6 +112,9 @@ def test_nobody_is_no_other_winner(tmp_path):
     # e is tied three ways, a circle; f is a's: a beats b 3 to 1, and ties c 2 to 2
     assert (row.agreement.upper, row.wins["none"].lower, row.changes) == (0, 2, 0)
     assert found.agreed("set")[1] == 0
+    # f's winner stands last in this order; nobody keeps it all the same
+    last = recount(open_source(path), targets=["condorcet"], exempt=[0], order=["c", "b", "a"])
+    assert last.agreed("set") == (0, 0, 2)
 
 
 @pytest.mark.parametrize("asked", [Approvals(1, 9), Approvals(5, None), Approvals(5, 5)])

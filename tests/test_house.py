@@ -482,7 +482,6 @@ FORMATS_BY_NAME = {
     "tutorsim.analysis.recount.same_voter_in_two_formats": "ballots that a rule's format allows",
     "tutorsim.analysis.recount.possible_winners_by_rule_and_approvals": "rules, numbers approved",
     "tutorsim.analysis.recount.recount_plan_and_own_rules": "rules, and numbers of approvals",
-    "tutorsim.analysis.recount.tables": "numbers of approvals",
     "tutorsim.analysis.recount.first_screen": "numbers of approvals",
     "tutorsim.cli.recount": "numbers of approvals",
     "tutorsim.analysis.systems.debate.outcomes_under_every_protocol": "the rules of debates",

@@ -159,7 +159,7 @@ def recount(
         counts = _elsewhere(source, plan, run, tick)
     asked, logged = plan.tables, plan.own_order is not None
     if source.episodes and "electorates" in asked:
-        groups = (group for part in source.parts() for group in groups_of(part, plan))
+        groups = (group for part in source.parts() for group in _groups_of(part, plan))
         counts += RecountCounts(electorates=weighted_counts(groups, source.episodes))
     by_protocol = counts.by_protocol
     under_rules, approvals = rule_rows(counts, plan)
@@ -213,7 +213,7 @@ _GROUPS: Final[WeakKeyDictionary[Part, dict[object, tuple[TurnGroup, ...]]]] = W
 """Parts → orders → their turns, since a report asks about several sets of targets."""
 
 
-def groups_of(part: Part, plan: Plan) -> tuple[TurnGroup, ...]:
+def _groups_of(part: Part, plan: Plan) -> tuple[TurnGroup, ...]:
     """The turns of a part, decided, with their panels; held as long as the part is."""
     held = _GROUPS.setdefault(part, {})
     key = plan.order, plan.own_order
@@ -232,7 +232,7 @@ def count_parts(
     """
     total = RecountCounts()
     for part in parts:
-        counts, groups = RecountCounts(notes=tuple(part.notes)), groups_of(part, plan)
+        counts, groups = RecountCounts(notes=tuple(part.notes)), _groups_of(part, plan)
         check_sizes(groups, plan.rank_scores)
         for group in groups:
             counts += RecountCounts(ended=ended_counts(group))
@@ -282,7 +282,7 @@ def _each_turn(source: Source, plan: Plan, only: str | None) -> Iterator[pl.Data
         )
     yield PER_TURN_SCHEMA.to_frame()
     for part in source.parts(together=_TOLD_TOGETHER):
-        yield from per_turn_frames(groups_of(part, plan), part.votes.turns, some)
+        yield from per_turn_frames(_groups_of(part, plan), part.votes.turns, some)
 
 
 _TOLD_TOGETHER: Final = 25_000

@@ -55,27 +55,6 @@ def levels_of(masses: Masses) -> Levels:
     return tuple(tuple(c for c, mass in enumerate(masses) if mass == grade) for grade in grades)
 
 
-class Rich(NamedTuple):
-    """What a rich ballot holds, each in the profile's order of candidates."""
-
-    points: Masses
-    rank: Masses
-    """From 1, the best."""
-    approved: Masses
-
-    def under(self, protocol: Protocol) -> Masses:
-        """The masses of its ballot under a protocol; its order where it holds none for that."""
-        match held_by_rich(protocol):
-            case "simple":
-                return tuple(int(place == 1) for place in self.rank)
-            case "ranked":
-                return tuple(len(self.rank) - place for place in self.rank)
-            case "cumulative":
-                return self.points
-            case "approval":
-                return self.approved
-
-
 def held_by_rich(protocol: Protocol) -> PublishedProtocol:
     """The ballot of a rich one that says most under a protocol: its own, or else the ranking."""
     return next((held for held in PROTOCOLS if held == protocol), "ranked")
@@ -102,30 +81,11 @@ class TurnKey(NamedTuple):
 class Profile:
     """The ballots of one stage, candidates by place in the order instead of by name."""
 
-    protocol: BallotFormat
+    protocol: Protocol
     size: int
     """Number of candidates."""
     ballots: tuple[Masses | None, ...]
     """One per voter, in the order of the voters' names; `None` for an abstention."""
-    rich: tuple[Rich | None, ...] = ()
-    """What the same voters' rich ballots hold; empty for every other format."""
-    counted_as: Protocol | None = None
-    """The protocol of the masses of rich ballots; `None` for every other format."""
-
-    @property
-    def rule(self) -> Protocol:
-        """The protocol that the masses count under."""
-        if self.protocol != "rich":
-            return self.protocol
-        return self.counted_as or "cumulative"
-
-    def under(self, protocol: Protocol) -> "Profile":
-        """The ballots that rich ones hold for a protocol; those of any other format as cast."""
-        if self.protocol != "rich":
-            return self
-        form = held_by_rich(protocol)
-        held = tuple(None if rich is None else rich.under(form) for rich in self.rich)
-        return Profile(form, self.size, held)
 
     @property
     def cast(self) -> tuple[Masses, ...]:

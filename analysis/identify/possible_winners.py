@@ -13,7 +13,7 @@ import numpy as np
 
 from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
-from tutorsim.analysis.counting.rule_definitions import Approvals, Rule, approvals_of, ballot_format
+from tutorsim.analysis.counting.rule_definitions import Approvals, Rule, approvals_of
 from tutorsim.analysis.identify.ballots_consistent_with_logged import domain_of, placements
 from tutorsim.analysis.identify.runoff_winners import Sets, path_sets, runoff_sets
 from tutorsim.analysis.identify.search_for_votes_whose_sum_fits import WORK_LIMIT, WorkBudget
@@ -332,9 +332,9 @@ class Identifier:
 
 def query_of(profile: Profile, target: Rule, budget: int) -> Query:
     """What the voters of a profile may have cast; voters of equal ballots are alike."""
-    plain = profile.under(ballot_format(target))
-    cast = sorted(domain_of(ballot, protocol=plain.rule, target=target) for ballot in plain.cast)
-    nothing = [None] * (len(plain.ballots) - len(cast))
+    of = profile.protocol
+    cast = sorted(domain_of(ballot, protocol=of, target=target) for ballot in profile.cast)
+    nothing = [None] * (len(profile.ballots) - len(cast))
     return Query(target, profile.size, budget, (*nothing, *cast))
 
 

@@ -32,7 +32,7 @@ class Case(NamedTuple):
 
     @property
     def protocol(self) -> BallotFormat:
-        """The format of the ballots."""
+        """What the ballots count under."""
         return self.final.profile.protocol
 
 

@@ -1,5 +1,6 @@
 """Plain oracle of the projection of many panels at once: one profile, ballot by ballot."""
 
+from tests.reference.turns import under
 from tutorsim.analysis.ballots.vote_arrays import levels_of
 from tutorsim.analysis.counting.ballot_format_conversion import (
     Projected,
@@ -13,8 +14,8 @@ __all__ = ["project"]
 
 def project(profile, target, *, budget):
     """Project every ballot cast; abstentions stay out."""
-    plain, form = profile.under(ballot_format(target)), counted_form(target)
-    masses = tuple(projected_masses(b, plain.rule, form, budget) for b in plain.cast)
+    plain, form = under(profile, ballot_format(target)), counted_form(target)
+    masses = tuple(projected_masses(b, plain.protocol, form, budget) for b in plain.cast)
     orders = (levels_of(b) for b in plain.cast)
     rankings = (tuple(tuple(str(c) for c in level) for level in order) for order in orders)
     return Projected(masses, tuple(rankings))

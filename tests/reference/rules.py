@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 from tests.reference.cases import decided
 from tests.reference.projection import project
+from tests.reference.turns import under
 from tutorsim.analysis.ballots.vote_arrays import Profile, TurnKey
 from tutorsim.analysis.counting.ballot_format_conversion import projected_winners
-from tutorsim.analysis.counting.rule_definitions import Target
+from tutorsim.analysis.counting.rule_definitions import Target, ballot_format
 from tutorsim.analysis.identify import NOBODY, NOT_SETTLED, Possible, TieReading, breakdown_point
 
 __all__ = ["Answer", "Named", "Projection", "Recounter", "Shape", "gather_named", "shape_of"]
@@ -102,7 +103,7 @@ class Recounter:
 
     def _answered(self, shape, target, exempt, reading):
         profile = shape.final
-        own = shape.own if target == profile.rule else None
+        own = shape.own if target == profile.protocol else None
         possible = self._possible(profile, target, exempt, reading, own)
         projected = own or self._projected(profile, target, possible, reading)
         return Answer(possible, projected, self._breakdown(shape, target, reading, own))
@@ -121,7 +122,11 @@ class Recounter:
             return 0 if len(start.winners) > 1 else NOT_SETTLED
         return breakdown_point(
             lambda k: self._identifier.contested(
-                profile, target, winner=winner, exempt=k, reading=reading
+                under(profile, ballot_format(target)),
+                target,
+                winner=winner,
+                exempt=k,
+                reading=reading,
             ),
             voters=len(profile.ballots),
         )
@@ -131,15 +136,19 @@ class Recounter:
         profile = shape.initial
         if profile is None:
             return None
-        possible = self._identifier.possible(profile, target, exempt=exempt, reading=reading)
+        possible = self._asked(profile, target, exempt, reading)
         return possible, self._projected(profile, target, possible, reading)
+
+    def _asked(self, profile, target, exempt, reading):
+        plain = under(profile, ballot_format(target))
+        return self._identifier.possible(plain, target, exempt=exempt, reading=reading)
 
     def _possible(self, profile, target, exempt, reading, own):
         if own is None:
-            return self._identifier.possible(profile, target, exempt=exempt, reading=reading)
+            return self._asked(profile, target, exempt, reading)
         if exempt == 0:
             return Possible(own.outcome, settled=True)
-        found = self._identifier.possible(profile, target, exempt=exempt, reading=reading)
+        found = self._asked(profile, target, exempt, reading)
         return Possible(tuple(sorted({*own.outcome, *found.winners})), found.settled)
 
     def _projected(self, profile, target, possible, reading):

@@ -17,8 +17,8 @@ from tutorsim.analysis.ballots.vote_arrays import (
     Masses,
     Place,
     Profile,
-    Rich,
     TurnKey,
+    held_by_rich,
     rich_rules,
     standing_order,
 )
@@ -31,9 +31,52 @@ from tutorsim.ballots_and_decisions import (
     tally,
 )
 
-__all__ = ["DecidedTurn", "TurnBallots", "Turns", "decided_turns", "read_turns", "vote_shift"]
+__all__ = [
+    "DecidedTurn",
+    "RichProfile",
+    "TurnBallots",
+    "Turns",
+    "decided_turns",
+    "read_turns",
+    "under",
+    "vote_shift",
+]
 
 Order = tuple[str, ...]
+
+
+class Rich(NamedTuple):
+    """What a rich ballot holds, each in the profile's order of candidates."""
+
+    points: Masses
+    rank: Masses
+    """From 1, the best."""
+    approved: Masses
+
+    def under(self, protocol):
+        """The masses of its ballot under a protocol; its order where it holds none for that."""
+        return {
+            "simple": tuple(int(place == 1) for place in self.rank),
+            "ranked": tuple(len(self.rank) - place for place in self.rank),
+            "cumulative": self.points,
+            "approval": self.approved,
+        }[held_by_rich(protocol)]
+
+
+@dataclass(frozen=True)
+class RichProfile(Profile):
+    """Rich ballots: their masses, of the protocol that counts, and what they hold besides."""
+
+    rich: tuple[Rich | None, ...]
+
+
+def under(profile, protocol):
+    """The ballots that rich ones hold for a protocol; those of any other format as cast."""
+    if not isinstance(profile, RichProfile):
+        return profile
+    form = held_by_rich(protocol)
+    held = tuple(None if rich is None else rich.under(form) for rich in profile.rich)
+    return Profile(form, profile.size, held)
 
 
 class TurnBallots(NamedTuple):
@@ -87,7 +130,8 @@ def read_turns(ballots, *, fallback_order=None):
         if protocol == "rich":
             parts = zip(*(_ballots(cells, m) for cells in held), strict=True)
             rich = tuple(None if None in part else Rich(*part) for part in parts)
-            profile = Profile(protocol, m, cast, rich, rules[episode_id, turn, stage])
+            rule = rules[episode_id, turn, stage] or "cumulative"
+            profile = RichProfile(rule, m, cast, rich)
         else:
             profile = Profile(protocol, m, cast)
         profile = shared.setdefault(profile, profile)
@@ -100,7 +144,7 @@ def read_turns(ballots, *, fallback_order=None):
 
 def _alike(first, last):
     """Whether two votes of a turn count under one protocol."""
-    return last is None or first.profile.rule == last.profile.rule
+    return last is None or first.profile.protocol == last.profile.protocol
 
 
 def _ballots(cells, m):

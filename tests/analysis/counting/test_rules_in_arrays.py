@@ -27,7 +27,7 @@ def drawn_ballot(random, protocol, m):
 
 
 def projected(profiles, target):
-    m, rule = profiles[0].size, profiles[0].rule
+    m, rule = profiles[0].size, profiles[0].protocol
     cast = np.array([[b is not None for b in p.ballots] for p in profiles])
     masses = np.array([[b or (0,) * m for b in p.ballots] for p in profiles])
     found = DistinctPanels.find(masses, cast, rule)

@@ -66,7 +66,7 @@ def answers_of(profiles, target, *, exempt=(0,), budget=25, tables=True):
     m, n = profiles[0].size, len(profiles[0].ballots)
     cast = np.array([[b is not None for b in p.ballots] for p in profiles])
     masses = np.array([[b or (0,) * m for b in p.ballots] for p in profiles], dtype=np.int64)
-    panels = DistinctPanels.find(masses.reshape(-1, n, m), cast, profiles[0].rule)
+    panels = DistinctPanels.find(masses.reshape(-1, n, m), cast, profiles[0].protocol)
     ends = table_ends(panels, [target], budget=budget).get(target) if tables else None
     answers = answer_panels(panels, target, exempt=exempt, budget=budget, ends=ends)
     return answers, panels.of.tolist()

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
-from tests.reference.turns import read_turns
+from tests.reference.turns import read_turns, under
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.rule_definitions import TARGETS, RankScores
 from tutorsim.analysis.recount import recount
@@ -124,10 +124,10 @@ def test_exempt_voters_widen_the_answers_of_rich_ballots_too():
 def test_the_parts_of_a_rich_ballot_are_those_that_the_voting_room_names():
     turns = read_turns(rich_source("approval").ballots, fallback_order=DEFAULT_ROLES)
     [stage] = turns.final.values()
-    assert stage.profile.rule == "approval"
+    assert stage.profile.protocol == "approval"
     for protocol in ("simple", "ranked", "cumulative", "approval"):
-        under = stage.profile.under(protocol)
-        for voter, ballot in zip(stage.voters, under.ballots, strict=True):
+        held = under(stage.profile, protocol)
+        for voter, ballot in zip(stage.voters, held.ballots, strict=True):
             choice = cast_as(PANEL[voter], form="rich", protocol=protocol)
             expected = masses_of(choice, DEFAULT_ROLES, protocol=protocol)
             assert stage.named(ballot) == expected

@@ -3,8 +3,9 @@
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 import polars as pl
 
@@ -63,30 +64,46 @@ class Places(NamedTuple):
         return self.files[number], row - self.starts[number]
 
 
-def refuse(
-    frame: pl.DataFrame,
-    file: Path | Places,
-    reason: str,
-    bad: pl.Expr | None = None,
-    *,
-    hint: str = _HINT,
-    **said: object,
-) -> None:
-    """Refuse the file if a row is bad, naming the first such row and the reason.
+@dataclass(frozen=True)
+class FileRows:
+    """Rows of a file, or of several put one after the other, and what is told of them."""
 
-    `file`: named in the error; or the files whose rows stand one after the other. `reason`: what
-    is wrong, with `{column}` for a cell of the row, or for what `said` gives under that name.
-    `bad`: true for a row that makes no ballot; by default every row is bad. Raises
-    `BallotFileError` if any is.
-    """
-    found = (frame if bad is None else frame.filter(bad)).sort("row").head(1)
-    for row in found.iter_rows(named=True):
-        place, number = (file, row["row"]) if isinstance(file, Path) else file.of(row["row"])
-        raise BallotFileError(
-            f"{place}, row {number}: {reason.format_map({**row, **said})}.",
-            why=f"Rows count from 1 at the first one after the heading{_line(place, number)}",
-            hint=hint,
-        )
+    frame: pl.DataFrame
+    file: Path | Places
+    assumed: tuple[str, ...] = ()
+
+    def note(self, text: str) -> Self:
+        return replace(self, assumed=(*self.assumed, text))
+
+    def with_frame(self, frame: pl.DataFrame, text: str = "") -> Self:
+        rows = replace(self, frame=frame)
+        return rows.note(text) if text else rows
+
+    def with_columns(self, *columns: Any, text: str = "", **named: Any) -> Self:
+        return self.with_frame(self.frame.with_columns(*columns, **named), text)
+
+    def texts(self, name: str) -> pl.Series:
+        """The cells of a column as texts."""
+        return self.frame.get_column(name).cast(pl.String)
+
+    def refuse(
+        self, reason: str, bad: pl.Expr | None = None, *, hint: str = _HINT, **said: object
+    ) -> None:
+        """Refuse the file if a row is bad, naming the first such row and the reason.
+
+        `reason`: what is wrong, with `{column}` for a cell of the row, or for what `said` gives
+        under that name. `bad`: true for a row that makes no ballot; by default every row is bad.
+        Raises `BallotFileError` if any is.
+        """
+        found = self.frame if bad is None else self.frame.filter(bad)
+        for row in found.sort("row").head(1).iter_rows(named=True):
+            file, number = self.file, row["row"]
+            place, number = (file, number) if isinstance(file, Path) else file.of(number)
+            raise BallotFileError(
+                f"{place}, row {number}: {reason.format_map({**row, **said})}.",
+                why=f"Rows count from 1 at the first one after the heading{_line(place, number)}",
+                hint=hint,
+            )
 
 
 def _line(file: Path, row: int) -> str:
@@ -133,16 +150,17 @@ def one_budget(stated: Iterable[int | None]) -> int | None:
 # --- Rich ballot checks --------------------------------------------------------------------------
 
 
-def check_rich(frame: pl.DataFrame, file: Path | Places, budget: int) -> None:
+def check_rich(rows: FileRows, budget: int) -> None:
     """Points, a strict order and an approval line that agree, and the masses of one rule.
 
     `budget`: what the points must sum to. Raises `BallotFileError` with file, row and reason.
     """
-    cast = frame.filter(pl.col("protocol") == "rich").sort(*BALLOT, "rank", maintain_order=True)
-    if not cast.height:
+    rich = rows.frame.filter(pl.col("protocol") == "rich")
+    cast = rows.with_frame(rich.sort(*BALLOT, "rank", maintain_order=True))
+    if not rich.height:
         return
     missing = pl.any_horizontal(pl.col(*RICH).is_null())
-    refuse(cast, file, f"a rich ballot without {', '.join(RICH)}", missing)
+    cast.refuse(f"a rich ballot without {', '.join(RICH)}", missing)
     points, rank, approved = (pl.col(name) for name in RICH)
     before, upper = (column.shift(1).over(BALLOT) for column in (points, approved))
     checks = {
@@ -157,10 +175,10 @@ def check_rich(frame: pl.DataFrame, file: Path | Places, budget: int) -> None:
         ),
     }
     for reason, bad in checks.items():
-        refuse(cast, file, f"the ballot of {{voter!r}}: {reason}", bad)
-    if rich_rule(cast) is None:
+        cast.refuse(f"the ballot of {{voter!r}}: {reason}", bad)
+    if rich_rule(cast.frame) is None:
         other = pl.any_horizontal(rich_mass(p).ne(pl.col("mass")) for p in PROTOCOLS)
-        refuse(cast, file, "the masses of the rich ballots are not those of one protocol", other)
+        cast.refuse("the masses of the rich ballots are not those of one protocol", other)
 
 
 # --- Ballot checks -------------------------------------------------------------------------------
@@ -197,51 +215,50 @@ def check_ballots(
         valid = pl.lit("valid").alias("ballot_status")
         frame = columns.with_columns(pl.col("stage").replace(STAGES), valid)
         return Checked(frame, plain, _approving_nobody(frame))
-    _check_words(columns, file)
-    frame = columns.with_columns(pl.col("stage").replace(STAGES))
-    _check_rounds(frame, file)
-    frame, numbered = _number_namesakes(frame, file, allowed=namesakes)
-    frame, filled = _fill_left_out(frame, file)
-    frame, incomplete = _from_the_top(frame, file)
+    _check_words(FileRows(columns, file))
+    rows = FileRows(columns.with_columns(pl.col("stage").replace(STAGES)), file)
+    _check_rounds(rows)
+    rows = _from_the_top(_fill_left_out(_number_namesakes(rows, allowed=namesakes)))
     mass, form = pl.col("mass"), pl.col("protocol")
-    frame = frame.with_columns(
+    rows = rows.with_columns(
         sum=mass.sum().over(BALLOT),
         missing=mass.is_null().sum().over(BALLOT),
         has=pl.len().over(BALLOT),
         statuses=pl.col("ballot_status").n_unique().over(BALLOT),
+        given=pl.when(form.is_in(WITH_BUDGET)).then("mass").when(form == "rich").then("points"),
     )
-    points = pl.when(form.is_in(WITH_BUDGET)).then("mass").when(form == "rich").then("points")
-    budget = budget or budget_of(frame.with_columns(given=points), file) or CUMULATIVE_BUDGET
-    _check_masses(frame, file, budget)
-    check_rich(frame.filter(~_abstains()), file, budget)
+    budget = budget or budget_of(rows.frame, file) or CUMULATIVE_BUDGET
+    _check_masses(rows, budget)
+    check_rich(rows.with_frame(rows.frame.filter(~_abstains())), budget)
     stated = pl.col("ballot_status").fill_null("valid")
     status = pl.when(_abstains()).then(pl.lit("abstained")).otherwise(stated)
-    frame = frame.with_columns(pl.when(~_abstains()).then("mass"), ballot_status=status)
-    _check_tie_rounds(frame, file)
-    return Checked(
-        frame,
-        budget,
-        (*numbered, *filled, *incomplete, *_approving_nobody(frame), *_without_final_vote(frame)),
-    )
+    rows = rows.with_columns(pl.when(~_abstains()).then("mass"), ballot_status=status)
+    _check_tie_rounds(rows)
+    notes = (*rows.assumed, *_approving_nobody(rows.frame), *_without_final_vote(rows.frame))
+    return Checked(rows.frame, budget, notes)
 
 
-def _check_words(frame: pl.DataFrame, file: Path | Places) -> None:
+def _check_words(rows: FileRows) -> None:
     stages = (*STAGES.values(), *STAGES)
     words = {"protocol": BALLOT_FORMATS, "stage": stages, "ballot_status": BALLOT_STATUSES}
     for name, known in words.items():
         unknown = f"unknown {name} {{{name}!r}} (known: {', '.join(known)})"
-        refuse(frame, file, unknown, ~pl.col(name).is_in(known))
-    refuse(frame, file, "turn {turn} is negative", pl.col("turn") < 0)
-    refuse(frame, file, "the mass {mass} is negative", pl.col("mass") < 0)
+        rows.refuse(unknown, ~pl.col(name).is_in(known))
+    rows.refuse("turn {turn} is negative", pl.col("turn") < 0)
+    rows.refuse("the mass {mass} is negative", pl.col("mass") < 0)
 
 
-def _check_rounds(frame: pl.DataFrame, file: Path | Places) -> None:
+def _of_stage(rows: FileRows, stage: str) -> pl.DataFrame:
+    return rows.frame.filter(pl.col("stage") == stage)
+
+
+def _check_rounds(rows: FileRows) -> None:
     """One protocol a turn, and only candidates of the final vote in its tie round."""
     other = pl.col("protocol") != pl.col("protocol").first().over(_TURN)
-    refuse(frame, file, "a {protocol} ballot in a turn of another protocol", other)
-    final, again = (frame.filter(pl.col("stage") == name) for name in ("vote_final", "tie_vote"))
-    stray = again.join(final, on=[*_TURN, "candidate"], how="anti")
-    refuse(stray, file, "the tie round has {candidate!r}, which the final vote has not")
+    rows.refuse("a {protocol} ballot in a turn of another protocol", other)
+    final, again = _of_stage(rows, "vote_final"), _of_stage(rows, "tie_vote")
+    stray = rows.with_frame(again.join(final, on=[*_TURN, "candidate"], how="anti"))
+    stray.refuse("the tie round has {candidate!r}, which the final vote has not")
 
 
 def _without_final_vote(frame: pl.DataFrame) -> tuple[str, ...]:
@@ -250,117 +267,105 @@ def _without_final_vote(frame: pl.DataFrame) -> tuple[str, ...]:
     return (f"{turns} of the turns had no final vote and were not recounted.",) * (turns > 0)
 
 
-def _check_tie_rounds(frame: pl.DataFrame, file: Path | Places) -> None:
+def _check_tie_rounds(rows: FileRows) -> None:
     """A tie round is among exactly the candidates that the final vote left tied."""
-    final = frame.filter(pl.col("stage") == "vote_final")
+    final, again = _of_stage(rows, "vote_final"), _of_stage(rows, "tie_vote")
     totals = final.group_by(*_TURN, "candidate").agg(pl.col("mass").sum())
     leading = totals.filter(pl.col("mass") == pl.col("mass").max().over(_TURN))
     tied = leading.filter(pl.len().over(_TURN) > 1)
-    again = frame.filter(pl.col("stage") == "tie_vote")
-    stray = again.join(tied, on=[*_TURN, "candidate"], how="anti")
-    refuse(stray, file, "the tie round has {candidate!r}, which was not tied before it")
+    stray = rows.with_frame(again.join(tied, on=[*_TURN, "candidate"], how="anti"))
+    stray.refuse("the tie round has {candidate!r}, which was not tied before it")
     left_out = tied.join(again, on=[*_TURN, "candidate"], how="anti")
     short = again.join(left_out.select(*_TURN, left_out="candidate"), on=_TURN, how="inner")
-    refuse(short, file, "the tie round leaves out {left_out!r}, which was tied before it")
+    rows.with_frame(short).refuse("the tie round leaves out {left_out!r}, which was tied before it")
 
 
-def _number_namesakes(
-    frame: pl.DataFrame, file: Path | Places, *, allowed: bool
-) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def _number_namesakes(rows: FileRows, *, allowed: bool) -> FileRows:
     """Tell voters of one name in one round apart, where each has a whole ballot.
 
     A second ballot under one name is refused unless the user says that such are several voters.
     """
-    frame = frame.with_columns(
-        pl.int_range(pl.len()).over(*BALLOT, "candidate").alias("block"),
-        pl.col("candidate").n_unique().over(_ROUND).alias("m"),
+    block, m = pl.col("block"), pl.col("m")
+    every = rows.with_columns(
+        block=pl.int_range(pl.len()).over(*BALLOT, "candidate"),
+        m=pl.col("candidate").n_unique().over(_ROUND),
     )
-    if not frame.select((pl.col("block") > 0).any()).item():
-        return frame.drop("block", "m"), ()
-    whole = pl.len().over(*BALLOT, "block") == pl.col("m")
-    in_turn = (pl.col("block").diff().fill_null(0) >= 0).all().over(BALLOT)
-    several = pl.col("block").max().over(BALLOT) > 0
-    a_contest = (pl.col("m") > 1) | (pl.col("mass").n_unique().over(BALLOT) == 1)
-    twice = (pl.col("block") > 0) & ~(whole & in_turn & a_contest).all().over(BALLOT)
-    refuse(frame, file, "voter {voter!r} has two entries for {candidate!r}", twice)
+    if not every.frame.select((block > 0).any()).item():
+        return rows
+    whole = pl.len().over(*BALLOT, "block") == m
+    in_turn = (block.diff().fill_null(0) >= 0).all().over(BALLOT)
+    several = block.max().over(BALLOT) > 0
+    a_contest = (m > 1) | (pl.col("mass").n_unique().over(BALLOT) == 1)
+    twice = (block > 0) & ~(whole & in_turn & a_contest).all().over(BALLOT)
+    every.refuse("voter {voter!r} has two entries for {candidate!r}", twice)
     if not allowed:
-        refuse(
-            frame,
-            file,
+        every.refuse(
             "voter {voter!r} has a second ballot in one vote",
-            pl.col("block") > 0,
+            block > 0,
             hint="If a column says what was voted on, add --map episode_id=COLUMN; if they are "
             "several voters, add --namesakes; else remove one of them.",
         )
-    count = frame.filter(several).select(*BALLOT, "block").n_unique()
-    number = pl.format("{} #{}", "voter", pl.col("block") + 1)
-    renamed = frame.with_columns(pl.when(several).then(number).otherwise("voter").alias("voter"))
+    count = every.frame.filter(several).select(*BALLOT, "block").n_unique()
+    number = pl.format("{} #{}", "voter", block + 1)
+    every = every.with_columns(voter=pl.when(several).then(number).otherwise("voter"))
     taken = pl.struct(*BALLOT, "candidate").is_duplicated()
-    refuse(renamed, file, "the name {voter!r} is needed to tell namesakes apart", taken)
-    note = (
-        f"{_short(file)}: {count} ballots of voters who share a name in their round were numbered."
-    )
-    return renamed.drop("block", "m"), (note,)
+    every.refuse("the name {voter!r} is needed to tell namesakes apart", taken)
+    told = f"{count} ballots of voters who share a name in their round were numbered."
+    return every.with_frame(every.frame.drop("block", "m"), f"{_short(rows.file)}: {told}")
 
 
-def _fill_left_out(
-    frame: pl.DataFrame, file: Path | Places
-) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def _fill_left_out(rows: FileRows) -> FileRows:
     """A row of no mass, unknown in a ranking, for each candidate left out; rounds in order."""
-    rounds = frame.select(*_ROUND, "candidate").unique(maintain_order=True)
-    short = frame.with_columns(
-        pl.col("candidate").n_unique().over(_ROUND).alias("m"), pl.len().over(BALLOT).alias("has")
-    ).filter(pl.col("has") < pl.col("m"))
+    rounds = rows.frame.select(*_ROUND, "candidate").unique(maintain_order=True)
+    counted = rows.frame.with_columns(
+        m=pl.col("candidate").n_unique().over(_ROUND), has=pl.len().over(BALLOT)
+    )
+    short = counted.filter(pl.col("has") < pl.col("m"))
     if short.height == 0:
-        return frame, ()
+        return rows
     rich = pl.col("protocol") == "rich"
-    refuse(short, file, "the rich ballot of {voter!r} has {has} of {m} candidates", rich)
+    reason = "the rich ballot of {voter!r} has {has} of {m} candidates"
+    rows.with_frame(short).refuse(reason, rich)
     ballots = short.unique(BALLOT, keep="first", maintain_order=True)
-    gives = pl.col("mass").is_not_null() & ~pl.col("protocol").is_in(MAY_LEAVE_OUT)
+    must_name = ~pl.col("protocol").is_in(MAY_LEAVE_OUT)
     empty = ballots.with_columns(
-        mass=pl.when(gives).then(pl.lit(0, pl.Int64)),
+        mass=pl.when(pl.col("mass").is_not_null() & must_name).then(pl.lit(0, pl.Int64)),
         label=pl.lit(None, pl.String),
         position=pl.lit(None, pl.Int64),
     ).drop("candidate", "m", "has")
     added = empty.join(rounds, on=_ROUND, how="inner", maintain_order="left_right")
     added = added.join(short, on=[*BALLOT, "candidate"], how="anti", maintain_order="left")
-    place = pl.col("row").min()
-    filled = pl.concat([frame, added.select(frame.columns)]).sort(
-        place.over(_TURN), place.over(_ROUND), place.over(BALLOT), maintain_order=True
-    )
-    without = ballots.filter(~pl.col("protocol").is_in(MAY_LEAVE_OUT)).height
-    note = f"{_short(file)}: {without} of the ballots left candidates out; they have no mass there."
-    return filled, (note,) * (without > 0)
+    places = (pl.col("row").min().over(names) for names in (_TURN, _ROUND, BALLOT))
+    filled = pl.concat([rows.frame, added.select(rows.frame.columns)])
+    rows = rows.with_frame(filled.sort(*places, maintain_order=True))
+    n = ballots.filter(must_name).height
+    told = f"{_short(rows.file)}: {n} of the ballots left candidates out; they have no mass there."
+    return rows.note(told) if n else rows
 
 
-def _from_the_top(frame: pl.DataFrame, file: Path | Places) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def _from_the_top(rows: FileRows) -> FileRows:
     """Rankings that leave candidates out with m - 1 for the first, and what is told of them."""
-    named = pl.col("mass").is_not_null()
-    left_out = (~named).any().over(BALLOT) & named.any().over(BALLOT)
-    scored = frame.filter(left_out & pl.col("protocol").is_in(leaving_out("anywhere")))
-    n = scored.select(BALLOT).unique().height
-    told = (
-        f"{n} of the ballots of scores left candidates out: bounds take every score of the scale, "
-        "and a point the scores that are given.",
-    ) * (n > 0)
-    short = frame.filter(left_out & pl.col("protocol").is_in(MAY_LEAVE_OUT))
+    mass, protocol = pl.col("mass"), pl.col("protocol")
+    left_out = mass.has_nulls().over(BALLOT) & mass.is_not_null().any().over(BALLOT)
+    short = rows.frame.filter(left_out & protocol.is_in(MAY_LEAVE_OUT))
     if short.height == 0:
-        return frame, ()
-    refuse(
-        short.join(frame.filter(pl.col("stage") == "tie_vote"), on=_TURN, how="semi"),
-        file,
+        return rows
+    rows.with_frame(short.join(_of_stage(rows, "tie_vote"), on=_TURN, how="semi")).refuse(
         "the ballot of {voter!r} leaves candidates out in a turn with a tie round, and who was "
-        "tied depends on them",
+        "tied depends on them"
     )
-    first = pl.len().over(BALLOT).cast(pl.Int64) - 1 - pl.col("mass").max().over(BALLOT)
-    ranked = pl.col("protocol").is_in(leaving_out("last"))
-    raised = pl.when(left_out & ranked).then(pl.col("mass") + first).otherwise("mass")
-    n = short.filter(ranked).select(BALLOT).unique().height
-    note = (
-        f"{n} of the rankings left candidates out: those stand below the ones named, in an order "
-        "that is not known; bounds take every order, and a point shares what is left among them.",
-    ) * (n > 0)
-    return frame.with_columns(raised.alias("mass")), (*note, *told)
+    first = pl.len().over(BALLOT).cast(pl.Int64) - 1 - mass.max().over(BALLOT)
+    ranked, scored = (protocol.is_in(leaving_out(where)) for where in ("last", "anywhere"))
+    told = (
+        "of the rankings left candidates out: those stand below the ones named, in an order that "
+        "is not known; bounds take every order, and a point shares what is left among them.",
+        "of the ballots of scores left candidates out: bounds take every score of the scale, and "
+        "a point the scores that are given.",
+    )
+    for kind, text in zip((ranked, scored), told, strict=True):
+        n = short.filter(kind).select(BALLOT).unique().height
+        rows = rows.note(f"{n} {text}") if n else rows
+    return rows.with_columns(mass=pl.when(left_out & ranked).then(mass + first).otherwise(mass))
 
 
 def budget_of(points: pl.DataFrame, file: Path | Places) -> int | None:
@@ -446,34 +451,32 @@ def _abstains() -> pl.Expr:
     return nothing | (pl.col("ballot_status") == "abstained").fill_null(False)
 
 
-def _check_masses(frame: pl.DataFrame, file: Path | Places, budget: int) -> None:
+def _check_masses(rows: FileRows, budget: int) -> None:
     """Arrays say which ballots are unsound, and the rule of the format why the first of them is."""
     some = pl.col("mass").is_null() & (pl.col("missing") < pl.col("has"))
     partly = some & ~pl.col("protocol").is_in(MAY_LEAVE_OUT)
-    refuse(
-        frame, file, "voter {voter!r} has a mass for some candidates and none for others", partly
-    )
+    rows.refuse("voter {voter!r} has a mass for some candidates and none for others", partly)
     silent = (pl.col("ballot_status") == "abstained") & (pl.col("sum") > 0)
     contradicted = (pl.col("statuses") > 1) | silent
-    refuse(frame, file, "the ballot_status of voter {voter!r} contradicts its rows", contradicted)
-    cast = frame.filter(~_abstains() & pl.col("protocol").is_in([*FORMATS]))
+    rows.refuse("the ballot_status of voter {voter!r} contradicts its rows", contradicted)
+    cast = rows.frame.filter(~_abstains() & pl.col("protocol").is_in([*FORMATS]))
     ordered = cast.with_columns(pl.col("row").min().over(BALLOT).alias("first"))
     ordered = ordered.sort("first", *BALLOT, maintain_order=True)
     unsound: list[pl.DataFrame] = []
-    for (protocol, size), rows in ordered.group_by("protocol", "has", maintain_order=True):
-        given = rows.get_column("mass").fill_null(LEFT_OUT)
+    for (protocol, size), alike in ordered.group_by("protocol", "has", maintain_order=True):
+        given = alike.get_column("mass").fill_null(LEFT_OUT)
         masses = given.to_numpy().reshape(-1, int(size))
         bad = ~FORMATS[protocol].valid(masses, budget)
         if bad.any():
             start = int(bad.argmax()) * int(size)
-            unsound.append(rows.slice(start, int(size)))
+            unsound.append(alike.slice(start, int(size)))
     if not unsound:
         return
-    ballot = min(unsound, key=lambda rows: int(rows["first"][0]))
+    ballot = min(unsound, key=lambda one: int(one["first"][0]))
     protocol = str(ballot["protocol"][0])
     given = ballot["mass"].fill_null(LEFT_OUT)
     fault = FORMATS[protocol].fault(given.to_list(), budget)
     assert fault is not None, "arrays and the plain rule disagree"
     blamed = ballot if fault.place == 0 else ballot.slice(fault.place, 1)
     more = " --budget N says what a ballot sums to." if FORMATS[protocol].budget else ""
-    refuse(blamed, file, fault.reason, hint=_HINT + more)
+    rows.with_frame(blamed).refuse(fault.reason, hint=_HINT + more)

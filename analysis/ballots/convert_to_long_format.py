@@ -304,7 +304,7 @@ def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
     if "candidate" not in found and plain(found.get("mass", "")) == "votes":
         found.setdefault("weight", found.pop("mass"))  # how many voters gave a ballot
     renamed = cells.frame.rename({theirs: ours for ours, theirs in found.items()})
-    rows = Rows(renamed, file, hints, found, cells.notes, comments=cells.comments)
+    rows = Rows(renamed, file, cells.notes, hints, found, comments=cells.comments)
     other = [f"{o} in “{t}”" for o, t in found.items() if o not in (t, "candidates")]
     return rows.note(", ".join(other)) if other else rows
 

@@ -3,16 +3,17 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any, Final, NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, refuse
+from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, FileRows
 from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.reading_options import (
+    NO_HINTS,
     Hints,
     plain,
     says_nobody,
@@ -289,40 +290,21 @@ _MOST_NAMED: Final = 6
 
 
 @dataclass(frozen=True)
-class Rows:
+class Rows(FileRows):
     """Rows on their way into the long shape."""
 
-    frame: pl.DataFrame
     file: Path
-    hints: Hints
-    columns: Mapping[str, str]
-    assumed: tuple[str, ...] = ()
+    hints: Hints = NO_HINTS
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Our column → the file's."""
     used: tuple[str, ...] = ()
     """Columns of the file that are used under no name of ours."""
     comments: tuple[str, ...] = ()
     """Lines of comment, which nothing is read from."""
 
-    def note(self, text: str) -> "Rows":
-        return replace(self, assumed=(*self.assumed, text))
-
-    def with_frame(self, frame: pl.DataFrame, text: str = "") -> "Rows":
-        rows = replace(self, frame=frame)
-        return rows.note(text) if text else rows
-
-    def with_columns(self, *columns: Any, text: str = "", **named: Any) -> "Rows":
-        return self.with_frame(self.frame.with_columns(*columns, **named), text)
-
-    def refuse(self, reason: str, bad: pl.Expr | None = None, **said: Any) -> None:
-        """Refuse the file for a row, as `ballot_checks.refuse` does; `hint` may be among `said`."""
-        refuse(self.frame, self.file, reason, bad, **said)
-
     def called(self, name: str) -> str:
         """What the file calls a column."""
         return self.columns.get(name, name)
-
-    def texts(self, name: str) -> pl.Series:
-        """The cells of a column as texts."""
-        return self.frame.get_column(name).cast(pl.String)
 
     def has(self, *names: str) -> bool:
         return all(name in self.frame.columns for name in names)

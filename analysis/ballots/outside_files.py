@@ -9,11 +9,11 @@ import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import (
     EXAMPLE,
+    FileRows,
     Places,
     check_ballots,
     one_budget,
     only_one,
-    refuse,
 )
 from tutorsim.analysis.ballots.convert_to_long_format import lay_out
 from tutorsim.analysis.ballots.preflib import PREFLIB_SUFFIXES, read_preflib
@@ -55,22 +55,22 @@ def typed_columns(frame: pl.DataFrame, file: Path | Places) -> pl.DataFrame:
     one, the data row's number in the file. Raises `BallotFileError` if a row misses a value, or has
     something else than a number in a number column.
     """
-    frame = frame.filter(~pl.all_horizontal(pl.exclude("row").is_null()))
+    rows = FileRows(frame.filter(~pl.all_horizontal(pl.exclude("row").is_null())), file)
     for name in frame.columns[1:]:
-        frame = frame.with_columns(_typed(frame, name, file).alias(name))
+        rows = rows.with_columns(_typed(rows, name).alias(name))
     absent = [pl.lit(None, t).alias(c) for c, t in BALLOTS_SCHEMA.items() if c not in frame.columns]
-    frame = frame.with_columns(absent)
+    rows = rows.with_columns(absent)
     if isinstance(file, Path):
-        frame = frame.with_columns(pl.col("run_id").fill_null(file.stem))
+        rows = rows.with_columns(pl.col("run_id").fill_null(file.stem))
     for name in REQUIRED:
         if name != "mass":
-            refuse(frame, file, f"no {name}", pl.col(name).is_null())
-    return frame.select("row", *BALLOTS_SCHEMA.names())
+            rows.refuse(f"no {name}", pl.col(name).is_null())
+    return rows.frame.select("row", *BALLOTS_SCHEMA.names())
 
 
-def _typed(frame: pl.DataFrame, name: str, file: Path | Places) -> pl.Expr:
+def _typed(rows: FileRows, name: str) -> pl.Expr:
     """The column as text, as whole numbers, or as true and false."""
-    dtype, column = frame.schema[name], pl.col(name)
+    dtype, column = rows.frame.schema[name], pl.col(name)
     text = column.cast(pl.String).str.strip_chars()
     if name == "approved":
         word = text.str.to_lowercase().replace("", None)
@@ -86,7 +86,7 @@ def _typed(frame: pl.DataFrame, name: str, file: Path | Places) -> pl.Expr:
         read = pl.when(given.is_not_null()).then(number).cast(pl.Int64)
     else:
         return pl.when(text != "").then(column.cast(pl.String))
-    refuse(frame, file, f"{name} {{{name}!r}} is {kind}", bad)
+    rows.refuse(f"{name} {{{name}!r}} is {kind}", bad)
     return read
 
 

@@ -104,7 +104,7 @@ def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
 def _on_scale(rows: Rows) -> tuple[Rows, int | None]:
     """Scores as whole numbers from 0, and the end of their scale; `None` without scores."""
     scored = rows.frame.get_column("protocol").is_in(ON_A_SCALE) if rows.has("protocol") else None
-    numbers = as_numbers(rows.frame.get_column("mass")) if rows.has("mass") else None
+    numbers = rows.numbers("mass") if rows.has("mass") else None
     if scored is None or not scored.any() or numbers is None:
         return rows, None
     given = numbers.filter(scored).drop_nulls()
@@ -163,7 +163,7 @@ def _with_weights(rows: Rows) -> Rows:
     """A ballot of weight w as those of w voters."""
     if not rows.has("weight"):
         return rows
-    said, weight = rows.columns["weight"], as_numbers(rows.frame.get_column("weight"))
+    said, weight = rows.columns["weight"], rows.numbers("weight")
     if rows.frame.schema["weight"] == pl.String:
         rows.refuse(
             "the weight {weight!r} may have a sign that parts thousands, or decimals",
@@ -483,7 +483,7 @@ def _of_voters(rows: Rows, voters: Sequence[str]) -> Rows:
 
 def _numbers_of_voters(rows: Rows, voters: Sequence[str]) -> Rows:
     """One number for each row's candidate and voter."""
-    numbers = [as_numbers(rows.frame.get_column(name)) for name in voters]
+    numbers = [rows.numbers(name) for name in voters]
     cast = rows.with_columns(column for column in numbers if column is not None)
     return _each_voter(cast, voters, "mass")
 
@@ -505,7 +505,7 @@ def _holds_numbers(rows: Rows, name: str) -> bool:
         return name in rows.hints.candidates
     if doubtful.counts_or_names(name):
         return False
-    return as_numbers(rows.frame.get_column(name)) is not None
+    return rows.numbers(name) is not None
 
 
 def _with_keys(rows: Rows, shape: str) -> Rows:
@@ -586,7 +586,7 @@ def _guessed(rows: Rows, shape: str) -> Rows:
     """The protocol that the numbers of all ballots fit."""
     if not rows.has("mass"):
         return rows.with_columns(protocol=pl.lit("ranked"))
-    numbers = as_numbers(rows.frame.get_column("mass"))
+    numbers = rows.numbers("mass")
     if numbers is None:
         if nearly_numbers(rows.frame.get_column("mass")):
             refuse_strange(rows, "mass")
@@ -635,7 +635,7 @@ def _ranks_as_masses(rows: Rows, *, ranks: bool = False) -> Rows:
             rows = rows.with_frame(as_ranks, "ranks, 1 the best")
     if rows.has("mass") or not rows.has("rank"):
         return rows
-    number = as_numbers(rows.frame.get_column("rank"))
+    number = rows.numbers("rank")
     if number is None:
         raise columns_missed(rows.file, ["mass"], list(rows.columns.values()))
     m = pl.col("candidate").n_unique().over(BALLOT[:3]).cast(pl.Int64)

@@ -292,7 +292,7 @@ def refuse_tallies(rows: Rows, candidates: Sequence[str]) -> None:
     """Columns of votes for and against, which count voters."""
     if rows.hints.candidates or rows.has("voter"):
         return
-    numbers = [as_numbers(rows.frame.get_column(name)) for name in candidates]
+    numbers = [rows.numbers(name) for name in candidates]
     counts = any((column > 1).any() for column in numbers if column is not None)
     if counts and all(plain(name) in _TALLIED or says_nobody(name) for name in candidates):
         raise BallotFileError(
@@ -329,7 +329,7 @@ def refuse_summed_rows(rows: Rows, candidates: Sequence[str]) -> None:
     heading = plain(rows.columns.get("voter", "name"))
     if rows.hints.candidates or heading not in ("name", "model", "llm", "agent"):
         return
-    numbers = {name: as_numbers(rows.frame.get_column(name)) for name in other_columns(rows)}
+    numbers = {name: rows.numbers(name) for name in other_columns(rows)}
     named = [name for name, column in numbers.items() if column is None]
     who = rows.columns.get("voter") or next(iter(named), None)
     for name, said in numbers.items() if who else ():
@@ -462,7 +462,7 @@ def refuse_weights(rows: Rows, name: str, beside: Sequence[str] = ()) -> None:
     for other in other_columns(rows):
         if other in beside:
             continue
-        if re.search(_WEIGHTS, other, re.IGNORECASE) and as_numbers(rows.frame[other]) is not None:
+        if re.search(_WEIGHTS, other, re.IGNORECASE) and rows.numbers(other) is not None:
             said = beside[0] if beside else rows.called(name)
             raise BallotFileError(
                 f"{rows.file}: “{other}” may say how often a ballot counts.",
@@ -512,7 +512,7 @@ _WEIGHTS: Final = (
 def refuse_comparisons(rows: Rows) -> None:
     """A column that names others of its row, as the winner of a pair does, or what stands in them;
     where several name columns, voters choose among themselves."""
-    others = [n for n in other_columns(rows) if as_numbers(rows.frame.get_column(n)) is None]
+    others = [n for n in other_columns(rows) if rows.numbers(n) is None]
     names = {*other_columns(rows), *rows.columns.values()}
     found: dict[str, set[str]] = {}
     texts = rows.frame.select(pl.col(others).cast(pl.String))
@@ -625,7 +625,7 @@ def proposal(rows: Rows) -> str:
     several = f"; where each is a vote: {' '.join(votes)}" if len(votes) > 1 else ""
     if said:
         return f"Say what the columns hold, perhaps: {' '.join(said)}{several}"
-    strange = (n for n in ("mass", "rank") if rows.has(n) and as_numbers(rows.frame[n]) is None)
+    strange = (n for n in ("mass", "rank") if rows.has(n) and rows.numbers(n) is None)
     told = (f"“{rows.columns[n]}” holds {rows.frame[n].drop_nulls()[0]!r}" for n in strange)
     return next((f"{one}, which is no number." for one in told), "")
 

@@ -282,7 +282,7 @@ _PLACE_WORDS: Final = {
         *("_scelta", "_opción", "_wahl", "_choix"),
     )
 }
-_PLACE_STEMS: Final = ("rank", "choice", "place", "preference", "pref", "position", "")
+_PLACE_NAME: Final = r"_*(?:rank|choice|place|preference|pref|position)?_*(\d+)"
 _LIST_SEPARATORS: Final = ">;|,"
 _PARTED: Final = r"\w[\s/:.–-]+\w"
 _MOST_NAMED: Final = 6
@@ -305,6 +305,10 @@ class Rows(FileRows):
     def called(self, name: str) -> str:
         """What the file calls a column."""
         return self.columns.get(name, name)
+
+    def numbers(self, name: str) -> pl.Series | None:
+        """The numbers in a column; `None` if a cell is none: see `as_numbers`."""
+        return as_numbers(self.frame.get_column(name))
 
     def has(self, *names: str) -> bool:
         return all(name in self.frame.columns for name in names)
@@ -356,14 +360,9 @@ def _may_be_places(rows: Rows, found: Mapping[int, str], cells: pl.Series) -> bo
 def _place_of(word: str) -> int | None:
     if word in _PLACE_WORDS:
         return _PLACE_WORDS[word]
-    said = re.match(_PLACE_CELL, word.replace("_", " "))
-    if said is not None:
-        return place if (place := int(said[1] or said[2])) < 100 else None
-    digits = word.lstrip("abcdefghijklmnopqrstuvwxyz_")
-    stem = word[: len(word) - len(digits)].strip("_")
-    if digits.isdecimal() and stem in _PLACE_STEMS and int(digits) < 100:
-        return int(digits)
-    return None
+    said = re.match(_PLACE_CELL, word.replace("_", " ")) or re.fullmatch(_PLACE_NAME, word)
+    place = int(said[1] or said[2]) if said is not None else 100
+    return place if place < 100 else None
 
 
 def _listed(*names: str) -> pl.Expr:
@@ -647,7 +646,7 @@ def of_wide(rows: Rows, candidates: Sequence[str]) -> Rows:
     """Rows with a number in a column for each candidate that somebody in the vote gives one."""
     called = _in_brackets(candidates)
     shown = ", ".join(called[:_MOST_NAMED]) + ", …" * (len(called) > _MOST_NAMED)
-    numbers = {name: as_numbers(rows.frame.get_column(name)) for name in candidates}
+    numbers = {name: rows.numbers(name) for name in candidates}
     texts = [name for name in candidates if rows.frame.schema[name] == pl.String]
     if any(_said(rows.frame.get_column(n)).str.contains(r"\d").any() for n in texts):
         numbers |= {n: None for n in texts if _said(rows.frame.get_column(n)).is_in(_DASHES).all()}

@@ -23,6 +23,7 @@ from tutorsim.analysis.ballots.ballot_checks import (
     budget_of,
     check_ballots,
     one_budget,
+    unreadable,
 )
 from tutorsim.analysis.ballots.properties_of_ballot_formats import WITH_BUDGET
 from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints, spellings
@@ -37,7 +38,6 @@ from tutorsim.analysis.ballots.table_to_arrays import (
 )
 from tutorsim.analysis.ballots.vote_arrays import RICH, STAGES, TURN, Place, Rounds, Votes, joined
 from tutorsim.analysis.statistics.array_types import Bools
-from tutorsim.errors import BallotFileError
 from tutorsim.regular_files_and_digests import open_named
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS
 
@@ -326,8 +326,5 @@ def scanned(file: Path) -> Iterator[pl.LazyFrame]:
         open_named(file).close()
         yield pl.scan_parquet(file.absolute(), glob=False, hive_partitioning=False)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise BallotFileError(
-            f"{file} cannot be read as ballots.",
-            why=str(error).splitlines()[0],
-            hint="Write it again, in the shape of `tutorsim export`'s ballots table.",
-        ) from error
+        hint = "Write it again, in the shape of `tutorsim export`'s ballots table."
+        raise unreadable(file, str(error).splitlines()[0], hint) from error

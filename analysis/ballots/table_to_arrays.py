@@ -428,20 +428,14 @@ def plain_budget(frame: pl.DataFrame, budget: int | None) -> int | None:
     votes = piece.votes
     if (piece.turn < 0).any() or votes.turns.select("episode_id", "turn").is_duplicated().any():
         return None
-    points = budget or first_budget(votes) or CUMULATIVE_BUDGET
+    own = votes.turns.get_column("protocol").is_in(WITH_BUDGET).to_numpy()
+    cast = chain(votes.final, votes.initial, votes.tie)
+    sums = (summed(part.of(own[part.turn]).masses, 2) for part in cast)
+    first = next((int(given[given > 0][0]) for given in sums if given.any()), CUMULATIVE_BUDGET)
+    points = budget or first
     sound = sound_turns(frame, piece, points)
     voted = all(part.cast.all() for rounds in without_empty(votes).stages for part in rounds)
     return points if points > 0 and sound.all() and voted else None
-
-
-def first_budget(votes: Votes) -> int | None:
-    """What the first cumulative ballot with points sums to; `None` without any."""
-    own = votes.turns.get_column("protocol").is_in(WITH_BUDGET).to_numpy()
-    for part in (*votes.final, *votes.initial, *votes.tie):
-        sums = part.of(own[part.turn]).masses.sum(axis=2).ravel()
-        if sums.any():
-            return int(sums[sums > 0][0])
-    return None
 
 
 def sound_turns(frame: pl.DataFrame, piece: Piece, budget: int) -> Bools:

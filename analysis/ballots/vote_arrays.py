@@ -484,12 +484,13 @@ _MEMBERS: Final = 30
 """Members of a set that one number holds."""
 
 
-def encode_rows(columns: Sequence[npt.NDArray[Any]] | npt.NDArray[Any]) -> tuple[Ints, int]:
-    """A code for each row, equal for equal rows, and how many codes there may be.
+def distinct_rows(columns: Sequence[npt.NDArray[Any]] | npt.NDArray[Any]) -> tuple[Ints, Ints]:
+    """The first place of each different row, and the number of each row among the different ones.
 
-    `columns`: one or more, shape (rows,) each, of whole numbers or truths from -1 on.
+    Different rows are numbered as their first columns rise. `columns`: one or more, shape (rows,)
+    each, of whole numbers or truths from -1 on.
     """
-    code, codes = np.zeros(len(columns[0]), dtype=np.int64), 1
+    code, codes = np.zeros(len(columns[0]), dtype=np.int64), 1  # equal for equal rows
     for column in columns:
         base = int(column.max(initial=0)) + 2
         if codes * base > _LARGEST_CODE:
@@ -499,15 +500,6 @@ def encode_rows(columns: Sequence[npt.NDArray[Any]] | npt.NDArray[Any]) -> tuple
         code += column
         code += 1
         codes *= base
-    return code, codes
-
-
-def distinct_rows(columns: Sequence[npt.NDArray[Any]] | npt.NDArray[Any]) -> tuple[Ints, Ints]:
-    """The first place of each different row, and the number of each row among the different ones.
-
-    Different rows are numbered as their first columns rise.
-    """
-    code, codes = encode_rows(columns)
     if codes > max(_FEW_CODES, 4 * len(code)):
         _, first, number = np.unique(code, return_index=True, return_inverse=True)
         return first, number

@@ -73,11 +73,11 @@ class FileRows:
     assumed: tuple[str, ...] = ()
 
     def note(self, text: str) -> Self:
-        return replace(self, assumed=(*self.assumed, text))
+        """The rows with one more thing told of them, if it is any."""
+        return replace(self, assumed=(*self.assumed, text)) if text else self
 
     def with_frame(self, frame: pl.DataFrame, text: str = "") -> Self:
-        rows = replace(self, frame=frame)
-        return rows.note(text) if text else rows
+        return replace(self, frame=frame).note(text)
 
     def with_columns(self, *columns: Any, text: str = "", **named: Any) -> Self:
         return self.with_frame(self.frame.with_columns(*columns, **named), text)

@@ -377,8 +377,11 @@ def _shaped(rows: Rows) -> tuple[str, Rows]:
         doubtful.refuse_weights(rows, "ranking", [*places.values()])
         doubtful.refuse_unseen_names(rows)
         return "places", of_places(rows, places)
-    if rows.has("candidate") and not rows.has("voter") and len(_number_columns(rows)) > 1:
-        return "voters", _numbers_of_voters(rows, _number_columns(rows))
+    voters = _number_columns(rows) if rows.has("candidate") and not rows.has("voter") else []
+    if len(voters) > 1:
+        numbers = (rows.numbers(name) for name in voters)
+        cast = rows.with_columns(column for column in numbers if column is not None)
+        return "voters", _each_voter(cast, voters, "mass")
     for name in ONE_CELL:
         if rows.has(name):
             doubtful.refuse_other_ballots(rows, name)
@@ -444,7 +447,12 @@ def _of_votes(rows: Rows, votes: Sequence[str]) -> Rows:
 
 def _number_columns(rows: Rows) -> list[str]:
     """Columns that hold numbers or marks; where some cells are X and others Y, those are names."""
-    names = [name for name in other_columns(rows) if _holds_numbers(rows, name)]
+    stated, names = rows.hints.candidates, other_columns(rows)
+    if stated:
+        names = [name for name in names if name in stated]
+    else:
+        likely = (name for name in names if not doubtful.counts_or_names(name))
+        names = [name for name in likely if rows.numbers(name) is not None]
     words = {
         name: set(rows.frame.get_column(name).drop_nulls().str.strip_chars().str.to_lowercase())
         for name in names
@@ -481,13 +489,6 @@ def _of_voters(rows: Rows, voters: Sequence[str]) -> Rows:
     return of_one_cell(_each_voter(rows, voters, column), column, _single_protocol(rows))
 
 
-def _numbers_of_voters(rows: Rows, voters: Sequence[str]) -> Rows:
-    """One number for each row's candidate and voter."""
-    numbers = [rows.numbers(name) for name in voters]
-    cast = rows.with_columns(column for column in numbers if column is not None)
-    return _each_voter(cast, voters, "mass")
-
-
 def _each_voter(rows: Rows, voters: Sequence[str], column: str) -> Rows:
     kept = [name for name in rows.frame.columns if name not in voters]
     long = rows.frame.unpivot(on=voters, index=kept, variable_name="voter", value_name=column)
@@ -497,15 +498,6 @@ def _each_voter(rows: Rows, voters: Sequence[str], column: str) -> Rows:
         long = long.with_columns(pl.format("row {}", "row").alias("episode_id"))
         text += ", one row a vote"
     return rows.with_frame(long.sort("row", maintain_order=True), text)
-
-
-def _holds_numbers(rows: Rows, name: str) -> bool:
-    """Whether a column of a wide table is a candidate's."""
-    if rows.hints.candidates:
-        return name in rows.hints.candidates
-    if doubtful.counts_or_names(name):
-        return False
-    return rows.numbers(name) is not None
 
 
 def _with_keys(rows: Rows, shape: str) -> Rows:

@@ -144,8 +144,6 @@ class Piece(NamedTuple):
     turn: Ints
     """The turn of each row of the table; -1 where it has no final ballots, -2 where the row is of
     no known stage."""
-    runs: pl.DataFrame
-    """`episode_id`, `turn` and `protocol` of each run of rows of one turn, in the table's order."""
 
 
 class VoteReader:
@@ -180,7 +178,11 @@ class VoteReader:
         stage = self._stages.known(ballots.get_column("stage"))
         candidate = self._candidates.known(ballots.get_column("candidate"))
         voter = self._voters.known(ballots.get_column("voter"))
-        labelled, label = self._labelled(ballots)
+        label = None
+        labelled = "label" in ballots.columns and ballots["label"].count() > 0
+        if labelled:  # -1 where a row has none
+            number = self._labels.known(ballots.get_column("label").fill_null(_NO_LABEL))
+            label = None if number is None else number - 1
         if stage is None or candidate is None or voter is None or (labelled and label is None):
             return None
         rows, starts, known = ballots, turn_starts(ballots), stage < 2 * len(STAGES)
@@ -192,12 +194,14 @@ class VoteReader:
             label = None if label is None else label[known]
             rows = ballots.filter(known)
             starts = turn_starts(rows)
-        runs, turns, turn = _turns(rows, starts)
+        turns, turn = _turns(rows, starts)
         order, names = tuple(self._candidates.names), tuple(self._voters.names)
         keys = (turn, stage % len(STAGES), voter, candidate)
         kept = _sorted(keys, (turns.height, len(STAGES), len(names), len(order)))
         column = rows.get_column("mass")
-        mass = _held(column.fill_null(0).cast(pl.Int64).to_numpy(), len(order))
+        mass = column.fill_null(0).cast(pl.Int64).to_numpy()
+        largest = max(int(mass.max(initial=0)), -int(mass.min(initial=0)), len(order))
+        mass = mass.astype(fitting(2 * largest))  # Borda points of rankings are counted twice
         repaired = None
         if "ballot_status" in rows.columns:
             found = (rows.get_column("ballot_status") == "repaired").fill_null(False)
@@ -217,17 +221,7 @@ class VoteReader:
         votes = Votes(turns[decided], order, names, labels, initial, final, tie, episodes)
         of_row = np.full(ballots.height, -2, dtype=turn.dtype)
         of_row[known] = place[turn]
-        return Piece(votes, of_row, runs)
-
-    def _labelled(self, ballots: pl.DataFrame) -> tuple[bool, Ints | None]:
-        """Whether any row has a label; and each row's number, -1 where it has none."""
-        if "label" not in ballots.columns:
-            return False, None
-        column = ballots.get_column("label")
-        if column.null_count() == len(column):
-            return False, None
-        numbers = self._labels.known(column.fill_null(_NO_LABEL))
-        return True, None if numbers is None else numbers - 1
+        return Piece(votes, of_row)
 
 
 def read_votes(ballots: pl.DataFrame, *, fallback_order: Sequence[str] | None = None) -> Votes:
@@ -257,8 +251,8 @@ def in_name_order(votes: Votes) -> Votes:
     return votes.changed(moved, turns=votes.turns[rows], episodes=votes.episodes.sort("episode_id"))
 
 
-def _turns(rows: pl.DataFrame, starts: Bools) -> tuple[pl.DataFrame, pl.DataFrame, Ints]:
-    """Runs of rows, the turns, and the number of each row's turn; a turn may have several runs."""
+def _turns(rows: pl.DataFrame, starts: Bools) -> tuple[pl.DataFrame, Ints]:
+    """The turns, and the number of each row's turn; a turn may have several runs of rows."""
     heads = rows.select(TURN).filter(starts)
     runs = heads.with_columns(pl.col("episode_id", "protocol").cast(pl.String))
     turns = runs.unique(maintain_order=True)
@@ -267,7 +261,7 @@ def _turns(rows: pl.DataFrame, starts: Bools) -> tuple[pl.DataFrame, pl.DataFram
         numbered = turns.with_row_index("number")
         joined = runs.join(numbered, on=TURN, how="left", maintain_order="left", nulls_equal=True)
         number = joined.get_column("number").to_numpy().astype(number.dtype)
-    return runs, turns, np.repeat(number, np.diff(np.flatnonzero(starts), append=rows.height))
+    return turns, np.repeat(number, np.diff(np.flatnonzero(starts), append=rows.height))
 
 
 def _sorted(keys: Sequence[Ints], sizes: Sequence[int]) -> Ints | None:
@@ -284,12 +278,6 @@ def _sorted(keys: Sequence[Ints], sizes: Sequence[int]) -> Ints | None:
     if bool((packed[1:] > packed[:-1]).all()):
         return None
     return np.argsort(packed, kind="stable")
-
-
-def _held(mass: Ints, m: int) -> Ints:
-    """Masses in the smallest type with room for Borda points of rankings that leave some out."""
-    largest = max(int(mass.max(initial=0)), -int(mass.min(initial=0)))
-    return mass.astype(fitting(2 * max(largest, m)))
 
 
 class _Cells(NamedTuple):

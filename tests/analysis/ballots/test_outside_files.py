@@ -469,3 +469,13 @@ def test_hints_are_for_ballots_from_elsewhere(tmp_path):
     (tmp_path / "run.json").write_text("{}")
     with pytest.raises(UsageError, match="for ballots from elsewhere"):
         open_source(tmp_path, hints=Hints(protocol="simple"))
+
+
+def test_files_of_other_columns_are_read_together(tmp_path):
+    (tmp_path / "a.csv").write_text("voter,choice,label\nv,ann,A\nw,ben,B\n")
+    (tmp_path / "b.csv").write_text("voter,ann,ben,run_id\nx,1,0,r\ny,0,1,r\n")
+    rows = open_source(tmp_path).ballots.filter(pl.col("mass") == 1)
+    assert rows.select("run_id", "voter", "candidate").rows() == [
+        *(("a", "v", "ann"), ("a", "w", "ben")),
+        *(("r", "x", "ann"), ("r", "y", "ben")),
+    ]

@@ -230,7 +230,7 @@ def test_rich_ballots_that_a_branch_counts_otherwise_have_no_first_vote():
     episode = panel_episode(*path, condition="rich", scores=(0.1,) * 4)
     source = panel_source(continued(episode, 1, turn=2, left=2), branch=branch_of())
     turns = decided_turns(source)
-    assert [t.final.profile.rule for t in turns] == ["cumulative", "ranked", "ranked"]
+    assert [t.final.profile.protocol for t in turns] == ["cumulative", "ranked", "ranked"]
     assert [t.initial is not None for t in turns] == [True, False, True]
 
 

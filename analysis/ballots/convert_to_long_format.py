@@ -208,14 +208,9 @@ def _with_unused(laid: Rows, file: Rows, shape: str) -> Rows:
     whole = [name for name in ONE_CELL if file.has(name)]
     read = {"one cell": whole[:1], "long": ["candidate", "mass", "rank"], "voters": ["candidate"]}
     spare = {"mass", "rank", *whole}.difference(read.get(shape, ()), laid.used)
-    used = {*file.columns.values(), *file.columns} - {
-        *spare,
-        *(file.columns.get(name, name) for name in spare),
-    }
+    used = {*file.columns.values(), *file.columns} - {*spare, *map(file.called, spare)}
     used |= {*laid.used, *filter(None, [file.hints.own]), "row", "provenance", "candidates"}
-    unused = [
-        file.columns.get(n, n) or "one without a name" for n in file.frame.columns if n not in used
-    ]
+    unused = [file.called(n) or "one without a name" for n in file.frame.columns if n not in used]
     return laid.note(f"not used: {', '.join(unused)}") if unused else laid
 
 

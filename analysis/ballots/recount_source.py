@@ -18,7 +18,7 @@ from tutorsim.analysis.ballots.parquet_batches import (
 )
 from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
 from tutorsim.analysis.ballots.table_to_arrays import in_name_order, read_votes, turn_starts
-from tutorsim.analysis.ballots.vote_arrays import RICH, Place, Votes, statuses_of
+from tutorsim.analysis.ballots.vote_arrays import BALLOT, RICH, Place, Votes, statuses_of
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import (
     branch_words,
     deciding_order,
@@ -129,8 +129,7 @@ class Source:
         """Ballots by `protocol` and `stage`, in the table's order: how many have each status."""
         if self._sound is not None:
             return statuses_of(self._sound)
-        ballot = ("episode_id", "turn", "stage", "voter")
-        each = self.ballots.unique(ballot, keep="first", maintain_order=True)
+        each = self.ballots.unique(BALLOT, keep="first", maintain_order=True)
         return each.group_by("protocol", "stage", maintain_order=True).agg(
             (pl.col("ballot_status") == status).sum().alias(status) for status in BALLOT_STATUSES
         )
@@ -467,8 +466,7 @@ def reading_of(source: Source) -> dict[str, Any]:
 
 def _votes(frame: pl.DataFrame) -> list[dict[str, Any]]:
     """One row a protocol and stage."""
-    ballot = ("episode_id", "turn", "stage", "voter")
-    each = frame.unique(ballot, maintain_order=True)
+    each = frame.unique(BALLOT, maintain_order=True)
     counted = each.group_by("protocol", "stage", maintain_order=True).agg(
         turns=pl.struct("episode_id", "turn").n_unique(),
         voters=pl.col("voter").n_unique(),

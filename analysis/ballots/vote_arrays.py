@@ -412,7 +412,11 @@ def joined(pieces: Sequence[Votes]) -> Votes:
     places = [np.array([*map(names.index, piece.labels), -1], dtype=kind) for piece in pieces]
     initial, final, tie = (
         _together(
-            _moved(part, int(start), place)
+            replace(
+                part,
+                turn=part.turn + int(start),
+                labels=None if part.labels is None else place[part.labels],
+            )
             for start, place, rounds in zip(starts, places, held, strict=False)
             for part in rounds
         )
@@ -429,12 +433,6 @@ def joined(pieces: Sequence[Votes]) -> Votes:
         tie=tie,
         episodes=episodes.unique("episode_id", keep="first", maintain_order=True),
     )
-
-
-def _moved(part: Rounds, start: int, labels: Ints) -> Rounds:
-    """Turns counted from a start, and labels by name."""
-    named = None if part.labels is None else labels[part.labels]
-    return replace(part, turn=part.turn + start, labels=named)
 
 
 def _together(parts: Iterable[Rounds]) -> tuple[Rounds, ...]:

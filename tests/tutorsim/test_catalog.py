@@ -200,7 +200,7 @@ def test_the_text_does_not_depend_on_the_order_of_entries():
     assert wordings_text(turned) == wordings_text({"prompts": prompts})
 
 
-def test_a_prompt_of_several_lines_can_be_read_as_such(tmp_path):
+def test_a_prompt_of_several_lines_can_be_read_as_such():
     text = wordings_text(load_panel_catalog().wordings())
     assert "Use exactly this form:\nPROPOSAL: <the reply to the student>\n" in text
 

@@ -287,7 +287,7 @@ def say(served, text, *, name="message-1", **changed):
     return served.request("POST", "say", body, **{**own(served), **changed})
 
 
-def test_a_second_server_and_a_used_port_are_refused(serve, tmp_path):
+def test_a_second_server_and_a_used_port_are_refused(serve):
     served = serve()
     port = served.url.split("/")[2].split(":")[1]
     before = sorted(path.name for path in served.cassettes.iterdir())

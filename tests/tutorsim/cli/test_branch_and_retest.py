@@ -311,7 +311,7 @@ def test_a_parent_that_asked_in_the_rule_s_format_pays_for_the_future_alone(
 
 
 @pytest.mark.costly
-def test_another_panel_model_and_blinding_go_on(parent, shell, endpoint, new):
+def test_another_panel_model_and_blinding_go_on(parent, shell, new):
     roles = [S, M, V]
     votes = {f"tie_vote/{V}": "?", f"vote_final/{V}": "?"}
     made = parent(votes=votes, roles=roles, blinding="shared", max_turns=2)
@@ -332,7 +332,7 @@ def test_another_panel_model_and_blinding_go_on(parent, shell, endpoint, new):
 
 @pytest.mark.costly
 def test_verdicts_of_the_prefix_are_taken_over_and_only_new_programs_judged(
-    parent, shell, endpoint, new, monkeypatch
+    parent, shell, new, monkeypatch
 ):
     made = parent(benchmarks={"humaneval": {"limit": 1}}, max_turns=2, conditions=["simple"])
     judged: list[str] = []
@@ -390,7 +390,7 @@ def test_the_cap_stops_a_branch_which_then_goes_on_and_the_prefix_does_not_count
     assert shell("verify", new).code == 0
 
 
-def test_a_cap_needs_the_price_of_the_model_that_goes_on(parent, shell, endpoint, new):
+def test_a_cap_needs_the_price_of_the_model_that_goes_on(parent, shell, new):
     made = parent()
     prices = ("--prices", new.parent / "study" / "prices.toml", "--max-usd", 1)
     said = shell("branch", made.log, *ORDER, "--model", "another", "-o", new, *prices)
@@ -477,7 +477,7 @@ def test_an_edited_parent_is_refused_before_anything_is_paid_for(
     assert endpoint.sent == []
 
 
-def test_a_parent_that_is_gone_is_named_as_missing(parent, shell, endpoint, new):
+def test_a_parent_that_is_gone_is_named_as_missing(parent, shell, new):
     made = parent()
     shutil.rmtree(made.cassettes)
     shell("branch", made.log, *ORDER, "-o", new).fails(USAGE, "--cassette-dir")
@@ -503,9 +503,7 @@ def test_a_branch_is_never_written_over_its_parent(parent, shell, endpoint):
     assert endpoint.sent == []
 
 
-def test_another_branch_into_the_same_folder_is_refused_with_what_differs(
-    parent, shell, endpoint, new
-):
+def test_another_branch_into_the_same_folder_is_refused_with_what_differs(parent, shell, new):
     made = parent()
     assert shell("branch", made.log, *ORDER, "-o", new).code == 0
     before = files(new)
@@ -514,9 +512,7 @@ def test_another_branch_into_the_same_folder_is_refused_with_what_differs(
     assert files(new) == before
 
 
-def test_a_folder_with_another_recording_stays_as_it_is(
-    parent, shell, endpoint, record, write_grid, new
-):
+def test_a_folder_with_another_recording_stays_as_it_is(parent, shell, record, write_grid, new):
     made = parent()
     assert record(write_grid(seed=6), name="other").code == 0
     other = new.parent / "other" / "cassettes"
@@ -553,7 +549,7 @@ def test_a_branch_is_not_branched_and_its_study_not_run(parent, shell, endpoint,
         (f"{S},{M},{S}", "3 to 8 different roles"),
     ],
 )
-def test_a_panel_that_cannot_go_on_is_refused(parent, shell, endpoint, new, roles, why):
+def test_a_panel_that_cannot_go_on_is_refused(parent, shell, new, roles, why):
     made = parent()
     shell("branch", made.log, *ORDER, "--roles", roles, "-o", new).fails(USAGE, why)
     assert not new.exists()
@@ -569,11 +565,11 @@ def test_a_panel_that_cannot_go_on_is_refused(parent, shell, endpoint, new, role
         (*ORDER, "--json"),
     ],
 )
-def test_what_is_asked_for_has_to_be_said(parent, shell, new, args):
+def test_what_is_asked_for_has_to_be_said(parent, shell, args):
     assert shell("branch", parent().log, *args).code == USAGE
 
 
-def test_recording_a_branch_is_refused_in_ci(parent, shell, endpoint, new, monkeypatch):
+def test_recording_a_branch_is_refused_in_ci(parent, shell, new, monkeypatch):
     made = parent()
     monkeypatch.setenv("CI", "1")
     assert shell("branch", made.log, *ORDER, "-o", new).code == USAGE

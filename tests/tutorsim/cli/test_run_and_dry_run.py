@@ -14,9 +14,7 @@ pytestmark = pytest.mark.loopback
 SMALL = ("--limit", 1, "--condition", "simple", "--max-turns", 1)
 
 
-def test_a_plan_counts_calls_and_prices_them_and_sends_nothing(
-    endpoint, write_grid, shell, tmp_path
-):
+def test_a_plan_counts_calls_and_prices_them_and_sends_nothing(endpoint, write_grid, shell):
     study = write_grid()
     prices = ("--prices", study.with_name("prices.toml"))
     said = shell("run", study, "--dry-run", *prices)

@@ -160,7 +160,7 @@ def test_one_episode_has_no_interval_over_tasks(shell, one_episode):
     assert "not_estimable" in row["rate"]["interval"]
 
 
-def test_ballots_from_elsewhere_are_summarised(shell, built, tmp_path):
+def test_ballots_from_elsewhere_are_summarised(shell, tmp_path):
     path = tmp_path / "ballots.csv"
     path.write_text(
         "episode_id,turn,stage,voter,candidate,mass,protocol\n"
@@ -211,7 +211,7 @@ def test_an_unknown_ending_is_a_usage_error(shell, built, tmp_path):
     assert not (tmp_path / "a.doc").exists()
 
 
-def test_hostile_names_reach_the_terminal_only_escaped(shell, built, tmp_path):
+def test_hostile_names_reach_the_terminal_only_escaped(shell, tmp_path):
     path = tmp_path / "ballots.jsonl"
     row = {"episode_id": "e", "turn": 1, "stage": "final", "voter": "v", "mass": 1}
     name = "\x1b[31m[bold]x\u202e"

@@ -143,7 +143,7 @@ def test_a_failed_draw_says_so(branched):
     assert "failed at call 2/judge/judge/1" in text.getvalue()
 
 
-def test_a_run_that_is_no_branch_of_the_other_is_refused(shell, branched, built):
+def test_a_run_that_is_no_branch_of_the_other_is_refused(shell, branched):
     name = branched.parent.episodes[0].episode_id
     said = shell("show", branched.parent.folder, name, "--beside", branched.child.folder)
     said.fails(2, "is no branch.")

@@ -327,7 +327,7 @@ def test_the_fallback_order_is_that_of_the_roles_where_none_is_given(make_study)
     assert make_study(roles=roles).settings().fallback_order == tuple(roles)
 
 
-def test_shipped_files_are_in_the_form_that_is_written(tmp_path):
+def test_shipped_files_are_in_the_form_that_is_written():
     for path in shipped_studies().values():
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         assert tomllib.loads(tomli_w.dumps(data)) == data

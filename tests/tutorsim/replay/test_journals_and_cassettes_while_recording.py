@@ -55,7 +55,7 @@ def content(folder):
 
 
 @loopback
-def test_a_finished_episode_is_one_cassette_in_call_order(tmp_path, record, server):
+def test_a_finished_episode_is_one_cassette_in_call_order(tmp_path, record):
     calls = [call("x", agent=agent) for agent in ("d", "c", "b", "a")]
     replies = record(tmp_path, calls)
 
@@ -99,9 +99,7 @@ def test_a_body_with_the_credential_is_refused_and_not_written(where, tmp_path, 
 
 
 @loopback
-def test_a_short_placeholder_for_a_local_server_may_occur_in_texts(
-    tmp_path, record, server, monkeypatch
-):
+def test_a_short_placeholder_for_a_local_server_may_occur_in_texts(tmp_path, record, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "test")
 
     assert record(tmp_path, [call("a test")])[0].text == "re: a test"
@@ -203,7 +201,7 @@ def json_of(folder):
 
 
 @loopback
-def test_a_call_that_changed_since_it_was_recorded_is_refused(tmp_path, record, server):
+def test_a_call_that_changed_since_it_was_recorded_is_refused(tmp_path, record):
     record(tmp_path, [call("old words")], finish=False)
 
     with pytest.raises(ChangedCallError, match=r"messages\[0\].content differs at character 0"):

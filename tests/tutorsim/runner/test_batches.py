@@ -353,7 +353,7 @@ def test_batches_that_a_restarted_server_does_not_know_are_sent_again(
 
 @pytest.mark.slow
 def test_a_recording_outlives_a_server_that_is_killed_and_comes_back_without_its_batches(
-    serve, direct, launch, monkeypatch, tmp_path
+    direct, launch, monkeypatch, tmp_path
 ):
     study, whole = direct(conditions=["baseline"])
     faults = ("--seed", SEED, "--fault", "pending:3:1.5")

@@ -45,7 +45,7 @@ def test_a_recording_that_moved_is_found_by_its_digest_below_the_usual_folder(
     assert find_recording(recorded.log, cassette_dir=None) == Path("cassettes/mine")
 
 
-def test_a_folder_that_is_given_is_the_only_place(recorded, tmp_path):
+def test_a_folder_that_is_given_is_the_only_place(recorded):
     for given in (recorded.cassettes, recorded.cassettes.parent):
         found = find_recording(recorded.log, cassette_dir=given)
         assert found == recorded.cassettes
@@ -53,7 +53,7 @@ def test_a_folder_that_is_given_is_the_only_place(recorded, tmp_path):
         find_recording(recorded.log, cassette_dir=recorded.log)
 
 
-def test_a_path_that_now_holds_another_recording_is_not_believed(recorded, tmp_path):
+def test_a_path_that_now_holds_another_recording_is_not_believed(recorded):
     bundled = bundled_recording()
     assert bundled is not None
     lines = (recorded.log / TIMINGS_FILE).read_text().splitlines()

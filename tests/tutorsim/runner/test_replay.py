@@ -255,7 +255,7 @@ def test_a_prompt_that_changed_where_no_call_used_it_is_told(replayed, recorded)
         check_drift(open_recording(recorded.cassettes))
 
 
-def test_a_replay_goes_over_its_own_log_and_leaves_nothing_else(replayed, recorded):
+def test_a_replay_goes_over_its_own_log_and_leaves_nothing_else(replayed):
     first, into = replayed()
     second, _ = replayed()
     assert first.code == second.code == 0

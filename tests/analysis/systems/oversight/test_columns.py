@@ -14,7 +14,7 @@ def frames(played):
     return {name: table.frame(played.episodes, played.head) for name, table in TABLES.items()}
 
 
-def test_only_votes_that_decided_are_in_the_ballots(played, frames):
+def test_only_votes_that_decided_are_in_the_ballots(frames):
     ballots = frames["ballots"]
     assert set(ballots["condition"]) == set(VOTING_CONDITIONS)
     assert set(ballots["stage"]) == {"vote_final"}

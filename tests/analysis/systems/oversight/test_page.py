@@ -99,7 +99,7 @@ def test_exact_scores_of_the_mistake_are_not_printed(report):
     assert kinds == {("guidance", "exact"), ("guidance", "lenient"), ("mistake", "lenient")}
 
 
-def test_the_confusion_matrix_counts_every_item(played, report):
+def test_the_confusion_matrix_counts_every_item(report):
     confusion = tables(report)["confusion"].filter(condition="hpo", label="guidance")
     counts = confusion.select(pl.exclude("condition", "label", "actual")).sum_horizontal()
     assert counts.sum() == 16

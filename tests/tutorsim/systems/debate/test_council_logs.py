@@ -599,7 +599,7 @@ def test_a_folder_is_read_past_what_is_no_council_and_past_what_was_read(tmp_pat
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="the published trials are not here")
-def test_the_published_trials_are_read_whole(tmp_path):
+def test_the_published_trials_are_read_whole():
     names = ("frontier_test", "hard_frontier", "mmlu_pro_frontier", "test")
     every = [
         one

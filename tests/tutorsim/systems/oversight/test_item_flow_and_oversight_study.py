@@ -352,7 +352,7 @@ def test_the_plan_counts_calls_of_the_grid_and_prices_tokens(write):
     assert planned.cost > 0
 
 
-def test_a_sample_is_of_whole_dialogues_and_of_itself_the_same(write, tmp_path):
+def test_a_sample_is_of_whole_dialogues_and_of_itself_the_same(write):
     loaded = load_study(write(benchmarks={"mrbench": {"sample": 3}}, conditions=["single"]))
     names = {task.conversation for task in loaded.tasks["mrbench"]}
     assert len(names) == 3

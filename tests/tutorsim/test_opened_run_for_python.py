@@ -1,6 +1,5 @@
 """`tutorsim.open`: the questions of the commands, as frames."""
 
-import json
 import pydoc
 from collections import Counter
 from pathlib import Path
@@ -41,7 +40,7 @@ def test_a_file_of_ballots_is_recounted(votes, shell):
     assert (run.system, run.tables) == (None, ("ballots",))
     assert run.ballots.height == 10
     found = run.recount(["simple"], exempt=[0])
-    told = json.loads(shell("recount", votes, "--targets", "simple", "--exempt", "0", "--json").out)
+    told = shell("recount", votes, "--targets", "simple", "--exempt", "0", "--json").json()
     assert found.result.model_dump(mode="json")["rules"] == told["rules"]
     [kept] = found.rules.rows(named=True)  # no order is logged, so that a tie stays one
     assert (kept["ties"], kept["turns"], kept["not_settled"]) == ("set", 2, 0)
@@ -157,10 +156,10 @@ def test_a_recording_gives_the_frames_and_answers_of_the_commands(tmp_path, shel
     assert run.calls.height == sum(len(record.calls) for record in records)
     voted = [turn.decision.winner for record in records for turn in record.turns if turn.decision]
     assert Counter(run.turns.get_column("winner").drop_nulls()) == Counter(voted)
-    told = json.loads(shell("recount", log, "--targets", "ranked", "--json").out)
+    told = shell("recount", log, "--targets", "ranked", "--json").json()
     found = run.recount(["ranked"])
     assert found.result.model_dump(mode="json")["rules"] == told["rules"]
-    tested = json.loads(shell("summary", log, "--json").out)["values"]["contrasts"]
+    tested = shell("summary", log, "--json").json()["values"]["contrasts"]
     assert run.contrasts().select("pairs", "difference", "p", "p_holm").rows() == [
         (row["test"]["n"], row["difference"]["value"], row["test"]["p_value"], row["p_holm"])
         for row in tested
@@ -185,7 +184,7 @@ def test_outcomes_are_the_rows_that_the_commands_write(tmp_path, shell):
     """`export`, `recount --outcomes`, `recount --json` and Python give one table."""
     shell("replay", ROOT / "cassettes" / "debate", "--log-dir", tmp_path / "run")
     run, file = tutorsim.open(tmp_path / "run"), tmp_path / "outcomes.parquet"
-    told = json.loads(shell("recount", tmp_path / "run", "--outcomes", file, "--json").out)
+    told = shell("recount", tmp_path / "run", "--outcomes", file, "--json").json()
     shell("export", tmp_path / "run", "-o", tmp_path / "tables")
     written = pl.read_parquet(file)
     assert written.equals(pl.read_parquet(tmp_path / "tables" / "outcomes.parquet"))

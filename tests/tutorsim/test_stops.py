@@ -119,7 +119,7 @@ def test_the_end_of_a_run_warns_and_every_view_tells(cut_off, shell, tmp_path):
     assert said.err.count("A larger `max_tokens` in [models] makes room") == 1
     text = shell("summary", log, "--section", "replies").out
     assert "Replies without text or an end of their own" in text
-    value = json.loads(shell("summary", log, "--json").out)["values"]
+    value = shell("summary", log, "--json").json()["values"]
     assert {"stage": "propose", "stop_reason": "max_tokens", "calls": 10, "taken": 0} in value[
         "stop_reasons"
     ]

@@ -77,9 +77,7 @@ def new(tmp_path):
 
 
 def plan_of(shell, *args):
-    said = shell("branch", *args, "--plan", "--json")
-    assert said.code == 0, said.err
-    return json.loads(said.out)
+    return shell("branch", *args, "--plan", "--json").json()
 
 
 def calls(*keys, episodes=EPISODES, draws=1):
@@ -143,7 +141,7 @@ def test_the_files_of_a_child_are_those_that_its_manifest_names(parent, shell, n
     assert shell("branch", made.log, *ORDER, "-o", new).code == 0
     said = shell("cassette", "verify", new)
     assert (said.code, "is what the manifest names" in said.out + said.err) == (0, True)
-    [one] = json.loads(shell("cassette", "list", new, "--json").out)
+    [one] = shell("cassette", "list", new, "--json").json()
     assert (one["study"], one["episodes"]) == ("grid-branch", 4)
 
 
@@ -620,7 +618,7 @@ def test_a_log_edited_by_hand_is_refused_by_name(parent, shell, endpoint, new, h
 def test_a_plan_says_what_to_expect_beside_the_range(parent, shell, new):
     made = parent()
     prices = ("--prices", new.parent / "study" / "prices.toml")
-    value = json.loads(shell("branch", made.cassettes, *ORDER, "--plan", "--json", *prices).out)
+    value = shell("branch", made.cassettes, *ORDER, "--plan", "--json", *prices).json()
     assert value["least_cost"] <= value["expected_cost"] <= value["cost"]
     way = value["least_cost"] + value["share"] * (value["cost"] - value["least_cost"])
     assert value["expected_cost"] == pytest.approx(way)
@@ -642,7 +640,7 @@ def test_a_plan_says_what_it_takes_and_sends_nothing(recorded, shell, monkeypatc
     assert "Prompts: 16, in 2 turns of 2 episodes" in said.out
     assert "Calls to pay: 48; at most 96 if every reply had to be asked for twice" in said.out
     args = ("--repeats", 3, "--sample", 1, "--stages", "vote_final")
-    value = json.loads(shell("retest", recorded.log, *args, *prices, "--plan", "--json").out)
+    value = shell("retest", recorded.log, *args, *prices, "--plan", "--json").json()
     assert value == {
         "study": "grid", "episodes": 1, "turns": 1, "prompts": 4, "repeats": 3, "recorded": 0,
         "calls": 12, "most_calls": 24,
@@ -686,7 +684,7 @@ def test_a_log_without_its_recording_names_the_option_to_give(recorded, shell, t
 def test_a_retest_is_listed_with_its_recording_and_is_no_orphan(retested, shell):
     said = shell("cassette", "list", retested.parent)
     assert "2 ×, 35 calls" in said.out
-    [value] = json.loads(shell("cassette", "list", retested.parent, "--json").out)
+    [value] = shell("cassette", "list", retested.parent, "--json").json()
     assert (value["retest"]["repeats"], value["retest"]["failed_calls"]) == (2, 1)
     assert shell("cassette", "list", retested.parent, "--orphans").code == 0
     (retested / "retest" / "retest.manifest.json").unlink()
@@ -696,15 +694,13 @@ def test_a_retest_is_listed_with_its_recording_and_is_no_orphan(retested, shell)
 
 
 def test_calls_of_a_retest_are_shown_behind_the_others(retested, shell):
-    calls = json.loads(shell("cassette", "show", retested, EPISODE, "--json").out)
+    calls = shell("cassette", "show", retested, EPISODE, "--json").json()
     keys = [call["key"] for call in calls]
     assert len(set(keys)) == len(keys)
     assert keys.index(REPEAT) > keys.index("1/judge/judge/1")
-    shown = json.loads(shell("cassette", "show", retested, EPISODE, "--call", REPEAT, "--json").out)
+    shown = shell("cassette", "show", retested, EPISODE, "--call", REPEAT, "--json").json()
     original = REPEAT.rpartition("/")[0]
-    first = json.loads(
-        shell("cassette", "show", retested, EPISODE, "--call", original, "--json").out
-    )
+    first = shell("cassette", "show", retested, EPISODE, "--call", original, "--json").json()
     assert shown["request"] == first["request"]
 
 

@@ -33,11 +33,11 @@ def test_the_summary_says_it_beside_the_figures_and_the_cost(shell, branched):
     shown = shell("summary", branched.child.folder, "--full").out
     assert shown.count("Logged and re-simulated together") == 4
     assert "Calls taken over from the parent are among them" in shown
-    value = json.loads(shell("summary", branched.child.folder, "--json").out)["values"]
+    value = shell("summary", branched.child.folder, "--json").json()["values"]
     values = value["branch"]
     assert values == {"covered": 18, "continued": 5, "draws": 10, "failed": 0, "cursors": {"1": 5}}
     assert value["study"]["branch"]["parent"] == "built"
-    own = json.loads(shell("summary", branched.parent.folder, "--json").out)["values"]
+    own = shell("summary", branched.parent.folder, "--json").json()["values"]
     assert own["branch"] is None
 
 
@@ -56,7 +56,7 @@ def test_a_recount_of_a_branch_counts_every_vote_once(shell, branched):
     turns = sum(bool(t.decision) for e in branched.child.episodes for t in e.turns)
     shared = len(shared_turns(branched.child.episodes))
     assert shared > 0
-    value = json.loads(shell(*QUICK, branched.child.folder, "--json").out)
+    value = shell(*QUICK, branched.child.folder, "--json").json()
     assert value["turns"] == turns - shared
 
 

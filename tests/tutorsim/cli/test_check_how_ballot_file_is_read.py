@@ -13,7 +13,7 @@ def test_check_says_what_was_read_and_assumed(shell, tmp_path):
     assert "voter in “Wähler”; one column a candidate (ann, ben)" in done.out
     assert "sums to 100" in done.out
     assert "No order is logged" in done.out
-    value = json.loads(shell("check", file, "--map", "voter=Wähler", "--json").out)
+    value = shell("check", file, "--map", "voter=Wähler", "--json").json()
     assert value["files"][0]["shape"] == "wide"
     assert value["candidates"] == ["ann", "ben"]
     assert [v["ballots"] for v in value["votes"]] == [2]
@@ -35,7 +35,7 @@ def test_check_of_an_imported_run_lists_its_votes_and_what_its_logs_leave_open(s
     done = shell("check", run)
     assert done.code == 0
     assert "What the logs leave open" in done.out
-    value = json.loads(shell("check", run, "--json").out)
+    value = shell("check", run, "--json").json()
     assert [(one["voters"], one["candidates"]) for one in value["votes"]] == [(3, 3)]
     assert [one["votes"] for one in value["told"]] == [1]  # of ann's ranking, which leaves out C
     said = shell("check", run, "--fallback-order", "ann,ben")

@@ -9,9 +9,7 @@ pytestmark = pytest.mark.costly
 
 def test_a_comparison_looks_within_each_run_and_across(shell, several_formats):
     folder = several_formats.folder
-    done = shell("compare", folder, folder, "--json")
-    assert done.code == 0, done.err
-    found = json.loads(done.out)["values"]["format_invariance"]
+    found = shell("compare", folder, folder, "--json").json()["values"]["format_invariance"]
     assert set(found) == {"first", "second", "across"}
     assert found["first"] == found["second"]
     pairs = {(p["given"], p["other"]) for p in found["first"]["pairs"]}
@@ -42,9 +40,7 @@ def test_a_recount_quotes_how_far_the_sets_can_be_trusted(shell, several_formats
     [quote] = lines
     assert "simple to ranked" in quote
     assert "is unknown, as none was asked again. With k voters exempt" in quote
-    value = json.loads(
-        shell("recount", several_formats.folder, "--targets", "simple", "--json").out
-    )
+    value = shell("recount", several_formats.folder, "--targets", "simple", "--json").json()
     assert value["format_invariance"]["from_vote"]["n"] > 0
 
 

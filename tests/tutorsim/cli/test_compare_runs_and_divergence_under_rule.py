@@ -24,7 +24,7 @@ def test_differences_are_second_minus_first(shell, built, tmp_path):
     worse = [record.model_copy(update={"success": False}) for record in built.episodes]
     lines = [json.dumps(record.model_dump(mode="json")) for record in worse]
     (other / EPISODES_FILE).write_text("\n".join(lines) + "\n")
-    value = json.loads(shell("compare", built.folder, other, "--json").out)["values"]
+    value = shell("compare", built.folder, other, "--json").json()["values"]
     rows = [row for row in value["outcomes"] if row["outcome"] == "success"]
     assert rows
     for row in rows:

@@ -38,7 +38,7 @@ def test_what_answered_travels_with_every_file_and_back(shell, built, tmp_path, 
     assert open_source(preflib).stated == (run.provenance,)
     done = shell("summary", tmp_path / "b" / f"ballots.{format_}")
     assert "say nothing about any language model" in done.out.partition("\n\n")[0]
-    value = json.loads(shell("summary", preflib, "--json").out)
+    value = shell("summary", preflib, "--json").json()
     assert value["provenance"].startswith(run.provenance)
     told = shell("report", preflib, "-o", tmp_path / "page.md")
     assert told.code == 0

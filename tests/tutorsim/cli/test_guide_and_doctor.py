@@ -44,11 +44,11 @@ def test_a_machine_without_a_sandbox_level_gives_exit_code_6(shell, monkeypatch)
     said = shell("doctor")
     assert said.code == 6
     assert "Too few layers." in said.out
-    assert json.loads(shell("doctor", "--json").out)["sandbox"]["problem"]
+    assert shell("doctor", "--json").json(6)["sandbox"]["problem"]
 
 
 def test_an_installation_without_its_analysis_is_named(working, shell, monkeypatch):
-    assert json.loads(shell("doctor", "--json").out)["analysis"] is True
+    assert shell("doctor", "--json").json()["analysis"] is True
     monkeypatch.setattr("tutorsim.cli.guide_and_doctor.find_spec", lambda name: None)
     said = shell("doctor")
     assert said.code == 1

@@ -24,7 +24,7 @@ def test_recordings_are_listed_with_what_answered_them(recorded, shell):
     assert said.code == 0
     assert str(recorded.cassettes) in said.out
     assert "relay: unnamed" in said.out
-    [value] = json.loads(shell("cassette", "list", recorded.cassettes, "--json").out)
+    [value] = shell("cassette", "list", recorded.cassettes, "--json").json()
     assert (value["study"], value["episodes"], value["failed"]) == ("grid", 4, 0)
     assert value["calls"] == recorded.calls
     assert value["problem"] is None
@@ -33,7 +33,7 @@ def test_recordings_are_listed_with_what_answered_them(recorded, shell):
 def test_an_unfinished_recording_is_listed_with_its_problem(recorded, shell):
     (recorded.cassettes / "manifest.json").unlink()
     assert "(unfinished)" in shell("cassette", "list", recorded.cassettes).out
-    [value] = json.loads(shell("cassette", "list", recorded.cassettes, "--json").out)
+    [value] = shell("cassette", "list", recorded.cassettes, "--json").json()
     assert "no manifest.json" in value["problem"]
 
 
@@ -45,7 +45,7 @@ def test_a_manifest_that_its_cassettes_contradict_does_not_say_what_answered(rec
     said = shell("cassette", "list", recorded.cassettes).out
     assert "(contradicted)" in said
     assert "api:" not in said
-    [value] = json.loads(shell("cassette", "list", recorded.cassettes, "--json").out)
+    [value] = shell("cassette", "list", recorded.cassettes, "--json").json()
     assert value["provenance"] is None
     assert "says that api answered" in value["problem"]
 
@@ -74,7 +74,7 @@ def test_orphans_are_recordings_cassettes_and_episodes_that_belong_to_nothing(
     assert f"not recorded     {EPISODE} (study grid)" in said.out
 
     other = ("--orphans", "--study", write_grid(seed=8))
-    value = json.loads(shell("cassette", "list", recorded.cassettes, *other, "--json").out)
+    value = shell("cassette", "list", recorded.cassettes, *other, "--json").json(1)
     assert value["recordings"] == [str(recorded.cassettes)]
     assert len(value["episodes"]) == 4
 
@@ -89,7 +89,7 @@ def test_a_recording_an_episode_and_a_call_are_shown(recorded, shell):
     one = shell("cassette", "show", recorded.cassettes, EPISODE, "--call", "0/judge/judge/1")
     assert "SCORE: 0.1\nbecause of turn 0" in one.out
     for more in ((), (EPISODE,), (EPISODE, "--call", "0/judge/judge/1")):
-        json.loads(shell("cassette", "show", recorded.cassettes, *more, "--json").out)
+        shell("cassette", "show", recorded.cassettes, *more, "--json").json()
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_cassettes_of_a_panel_of_one_s_own_are_listed_shown_and_verified(ending,
     if ending == ".json.zst":
         path.with_name(path.name + ".zst").write_bytes(compressed(path.read_bytes()))
         path.unlink()
-    listed = json.loads(shell("cassette", "list", own_panel.parent, "--json").out)
+    listed = shell("cassette", "list", own_panel.parent, "--json").json()
     assert [(one["folder"], one["own_panel"], one["cassettes"]) for one in listed] == [
         (str(own_panel), True, 2)
     ]
@@ -197,7 +197,7 @@ def test_cassettes_of_a_panel_of_one_s_own_are_listed_shown_and_verified(ending,
     assert "(own panel)" in row
     assert "relay" in row
     assert shell("cassette", "list", own_panel.parent, "--orphans").code == 0
-    shown = json.loads(shell("cassette", "show", own_panel, "--json").out)
+    shown = shell("cassette", "show", own_panel, "--json").json()
     assert {one["cassette"] for one in shown} == {"release-note.json", "a.b.c.d.json"}
     of_file = shell("cassette", "show", own_panel / f"release-note{ending}")
     assert of_file == shell("cassette", "show", own_panel, "release-note")
@@ -237,7 +237,7 @@ def test_an_interrupted_recording_of_a_panel_of_one_s_own_is_listed(
     [told] = said.err.splitlines()
     assert told.startswith(f"{tmp_path}/release.journal.jsonl holds what an interrupted recording")
     assert 'goes on from it with mode "new"' in told
-    [value] = json.loads(shell("cassette", "list", tmp_path, "--json").out)
+    [value] = shell("cassette", "list", tmp_path, "--json").json()
     assert (value["own_panel"], value["half_recorded"], value["problem"]) == (True, 1, None)
 
 
@@ -269,14 +269,14 @@ def test_cassettes_of_other_apis_are_shown_and_told_by_age(tmp_path, shell, monk
                 http.post(server.url + chat, json=asked)
                 if day == "2020-03-01":
                     http.post(server.url + chat, json={**asked, "stream": True})
-    shown = json.loads(shell("cassette", "show", cassette, "--json").out)
+    shown = shell("cassette", "show", cassette, "--json").json()
     values = [(one["model"], one["stop_reason"], one["output_tokens"]) for one in shown]
     assert values == [("m", None, None), ("m", "stop", 17), ("m", "stop", None)]
     assert {one["input_tokens"] for one in shown} == {2, None}
     assert len(shell("cassette", "show", cassette).out.splitlines()) == 5
     keys = [one["key"] for one in shown]
     assert "[DONE]" in shell("cassette", "show", folder, "c", "--call", keys[2]).out
-    streamed = json.loads(shell("cassette", "show", folder, "c", "--call", keys[2], "--json").out)
+    streamed = shell("cassette", "show", folder, "c", "--call", keys[2], "--json").json()
     assert "".join(
         one["choices"][0]["delta"].get("content", "") for one in streamed["response"]
     ).startswith("I play")

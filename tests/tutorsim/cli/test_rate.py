@@ -232,7 +232,7 @@ def test_a_summary_and_a_report_show_ratings_and_say_who_gave_them(folder, shell
         said = shell(*args)
         assert "A script filled in sheets in the place of people." in said.out
         assert "0.79" in said.out
-    values = json.loads(shell("summary", folder.run, "--json").out)["values"]
+    values = shell("summary", folder.run, "--json").json()["values"]
     [found] = values["ratings"]["agreement"]
     assert found["ordinal"]["value"] == pytest.approx(0.79)
     page = folder.path / "report.md"

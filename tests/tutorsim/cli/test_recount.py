@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-from typing import Any
 
 import pytest
 
@@ -23,9 +22,7 @@ FOREIGN = "episode_id,turn,stage,voter,candidate,mass,protocol\n" + "".join(
 
 
 def value_of(shell, command, run, *options):
-    done = shell(command, run, "--json", *options)
-    assert done.code == 0, done.err
-    value: dict[str, Any] = json.loads(done.out)
+    value = shell(command, run, "--json", *options).json()
     return value["values"] if command == "diverge" else value
 
 

@@ -40,9 +40,7 @@ def whole(parts, tmp_path):
 
 
 def value_of(shell, *options):
-    done = shell("recount", *options, *ASKED, "--json")
-    assert done.code == 0, done.err
-    value = json.loads(done.out)
+    value = shell("recount", *options, *ASKED, "--json").json()
     del value["source"], value["provenance"]
     return value
 

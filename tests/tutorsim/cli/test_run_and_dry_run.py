@@ -26,7 +26,7 @@ def test_a_plan_counts_calls_and_prices_them_and_sends_nothing(endpoint, write_g
     assert re.search(r"baseline +2 +4 to 10 +[0-9.]+ to [0-9.]+\n", said.out)
     assert re.search(r"simple +2 +4 to 64 +[0-9.]+ to [0-9.]+\n", said.out)
     assert "US dollars (prices of 2026-01-01)" in said.out
-    value = json.loads(shell("run", study, "--dry-run", "--json", *prices).out)
+    value = shell("run", study, "--dry-run", "--json", *prices).json()
     assert value["calls"] == {"least": 8, "most": 74, "ceiling": 148}
     assert set(value["tokens"]) == {"tutor-model", "judge-model", "student-model"}
     assert 0 < value["least_cost"] < value["cost"]

@@ -9,7 +9,6 @@ import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,10 +20,7 @@ from tutorsim.runner.find_and_check_recording import bundled_recording
 
 
 def value_of(shell, run, *options):
-    done = shell("summary", run, "--json", *options)
-    assert done.code == 0, done.err
-    value: dict[str, Any] = json.loads(done.out)["values"]
-    return value
+    return shell("summary", run, "--json", *options).json()["values"]
 
 
 def test_the_summary_of_a_run_loads_no_reader_of_ballots_from_elsewhere():
@@ -61,9 +57,8 @@ def texts(value, place=""):
 )
 def test_no_number_is_a_text_in_json(shell, name, command):
     """Headlines are words; exact fractions, for which JSON has no number, stand beside one."""
-    done = shell(command, bundled_recording(name), "--json")
-    assert done.code == 0, done.err
-    numbers = {k: v for k, v in texts(json.loads(done.out)) if ONLY_A_NUMBER.fullmatch(v)}
+    value = shell(command, bundled_recording(name), "--json").json()
+    numbers = {k: v for k, v in texts(value) if ONLY_A_NUMBER.fullmatch(v)}
     words = re.compile(r".*/(facts/Package .*|exact|headline)")
     assert {k: v for k, v in numbers.items() if not words.fullmatch(k)} == {}
 
@@ -247,7 +242,7 @@ def test_figures_have_the_same_last_digit_on_every_processor():
 @pytest.mark.parametrize("name", ["debate", "group", "oversight", "oversight-audit"])
 def test_no_number_of_a_system_s_summary_is_a_text(shell, name):
     """Cells are values in JSON; what has digits and is text is a name."""
-    value = json.loads(shell("summary", bundled_recording(name), "--json").out)
+    value = shell("summary", bundled_recording(name), "--json").json()
     assert value["schema_version"] == 3
     texts = {
         cell
@@ -275,7 +270,7 @@ def test_without_a_retest_the_floor_is_said_to_be_unknown(shell, built):
         "the noise floor, is unknown: each vote was asked for once."
         in shell("summary", built.folder, "--full").out
     )
-    value = json.loads(shell("summary", built.folder, "--json").out)["values"]
+    value = shell("summary", built.folder, "--json").json()["values"]
     assert "not_estimable" in value["noise_floor"]
 
 
@@ -288,7 +283,7 @@ def test_logged_and_re_asked_figures_have_columns_of_their_own(shell, retested):
 
 
 def test_the_floor_is_in_the_summarys_json(shell, retested):
-    floor = json.loads(shell("summary", retested, "--json").out)["values"]["noise_floor"]
+    floor = shell("summary", retested, "--json").json()["values"]["noise_floor"]
     assert (floor["repeats"], floor["stages"]) == (1, ["vote_initial"])
     assert {row["quantity"] for row in floor["beside"]} == {"flip", "flip_set", "leader", "shift"}
     for row in floor["beside"]:

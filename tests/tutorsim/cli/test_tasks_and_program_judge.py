@@ -8,7 +8,7 @@ import pytest
 
 
 def test_every_task_that_comes_with_the_package_is_listed_and_shown(shell):
-    listed = json.loads(shell("tasks", "--json").out)
+    listed = shell("tasks", "--json").json()
     assert {one["benchmark"] for one in listed} >= {"sciq", "mmlu", "mrbench", "lesson", "scenario"}
     assert all(len(task["text"].split()) > 2 or "def " in task["text"] for task in listed)
     for benchmark, task in {task["benchmark"]: task for task in listed}.items():
@@ -16,7 +16,7 @@ def test_every_task_that_comes_with_the_package_is_listed_and_shown(shell):
         assert shown.code == 0, shown.err
         assert " ".join(task["text"].split()) in " ".join(shown.out.split())
         assert "{" not in shown.out
-        as_json = json.loads(shell("tasks", "show", task["task_id"], "--json").out)
+        as_json = shell("tasks", "show", task["task_id"], "--json").json()
         assert as_json["task_id"] == task["task_id"]
 
 

@@ -337,12 +337,11 @@ def test_what_is_no_recording_has_no_length(tmp_path):
 
 
 def test_the_plan_says_what_it_expects_and_assumes(shell):
-    import json
 
     said = shell("run", "demo", "--dry-run").out
     assert "of the way from the shortest to the longest path" in said
     assert "as in the recording demo (stand-in: tutorsim" in said
-    found = json.loads(shell("run", "demo", "--dry-run", "--json").out)
+    found = shell("run", "demo", "--dry-run", "--json").json()
     assert found["least_cost"] < found["expected_cost"] < found["cost"]
     way = (found["expected_cost"] - found["least_cost"]) / (found["cost"] - found["least_cost"])
     assert way == pytest.approx(found["share"])

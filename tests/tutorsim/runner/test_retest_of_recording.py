@@ -1,6 +1,5 @@
 """Retesting over real HTTP: what is sent, what it costs, stopped, and taken up again."""
 
-import json
 import random
 import shutil
 import signal
@@ -37,9 +36,7 @@ def keys_of(repeats, *stages):
 
 
 def announced(shell, *args):
-    said = shell("retest", *args, "--plan", "--json")
-    assert said.code == 0
-    return json.loads(said.out)
+    return shell("retest", *args, "--plan", "--json").json()
 
 
 def test_exactly_the_announced_calls_are_sent_with_the_recorded_bytes(endpoint, recorded, shell):
@@ -219,9 +216,7 @@ def test_faults_that_pass_are_retried_and_leave_no_trace(endpoint, recorded, she
         return random.Random(call).choice(kinds) if attempt == 0 else None
 
     endpoint.fault = fault
-    said = shell("retest", recorded.log, "--repeats", 1, "--json")
-    assert said.code == 0
-    value = json.loads(said.out)
+    value = shell("retest", recorded.log, "--repeats", 1, "--json").json()
     assert (value["paid"], value["calls"], value["failures"]) == (16, 16, [])
     assert set(endpoint.counts().values()) == {2}
 

@@ -137,9 +137,8 @@ def test_another_reading_of_ballots_is_drift_of_the_retest(retested, shell, monk
         "tutorsim.kernel.retest_flow.ballot_question",
         lambda call, labels, *, form, budget, reminder: Question(call, lambda _: None, reminder),
     )
-    said = shell("verify", retested, "--json")
-    assert said.code == 3  # what could be read then is now asked for a second time
-    findings = json.loads(said.out)["findings"]
+    # what could be read then is now asked for a second time
+    findings = shell("verify", retested, "--json").json(3)["findings"]
     values = {finding["episode_id"] for finding in findings}
     assert values == {f"{EPISODE} (retest)", f"{EPISODE.replace('ice', 'moon')} (retest)"}
 

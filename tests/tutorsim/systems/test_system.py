@@ -1,6 +1,5 @@
 """A system that only this test registers goes through every command, or is told why not."""
 
-import json
 import os
 import signal
 import subprocess
@@ -82,7 +81,7 @@ def test_its_views_are_drawn_by_every_command(recorded, shell, tmp_path):
     assert summary.code == 0
     assert "Answered by: stand-in" in summary.out
     assert "How many guests?" in summary.out
-    assert json.loads(shell("summary", log, "--json").out)["answers"][0]["headline"] == "2"
+    assert shell("summary", log, "--json").json()["answers"][0]["headline"] == "2"
     shown = shell("show", log, "Otto")
     assert shown.code == 0
     assert "anna" in shown.out
@@ -99,7 +98,7 @@ def test_its_views_are_drawn_by_every_command(recorded, shell, tmp_path):
 
 def test_its_votes_are_recounted_and_asked_again(recorded, shell, tmp_path):
     log = tmp_path / "log"
-    found = json.loads(shell("recount", log, "--json", "--targets", "approval").out)
+    found = shell("recount", log, "--json", "--targets", "approval").json()
     assert found["turns"] == 2
     again = shell("retest", log, "--cassette-dir", recorded, "--repeats", 1)
     assert again.code == 0, again.err
@@ -107,7 +106,7 @@ def test_its_votes_are_recounted_and_asked_again(recorded, shell, tmp_path):
 
 
 def test_its_calls_are_counted_before_anything_is_sent(greeting, model, shell):
-    planned = json.loads(shell("run", greeting, "--dry-run", "--json").out)
+    planned = shell("run", greeting, "--dry-run", "--json").json()
     assert planned["calls"] == {"least": 12, "most": 12, "ceiling": 24}
     assert model.requests == 0
 

@@ -108,7 +108,7 @@ def test_deciding_votes_are_asked_again_and_recounted(recorded, shell, tmp_path)
     said = shell("retest", tmp_path / "log", "--repeats", 1, "--cassette-dir", recorded)
     assert said.code == 0, said.err
     assert shell("recount", tmp_path / "log").code == 0
-    told = json.loads(shell("recount", tmp_path / "log", "--set", "vote_from=1,2", "--json").out)
+    told = shell("recount", tmp_path / "log", "--set", "vote_from=1,2", "--json").json()
     assert told
 
 

@@ -19,9 +19,7 @@ def log(tmp_path_factory):
 
 
 def value(shell, *arguments):
-    said = shell(*arguments, "--json")
-    assert said.code == 0, said.err
-    return json.loads(said.out)
+    return shell(*arguments, "--json").json()
 
 
 @pytest.mark.costly

@@ -1,6 +1,5 @@
 """A small study of panels of 3, 4 and 6 roles and two placebos, recorded from the stand-in."""
 
-import json
 import os
 import signal
 import subprocess
@@ -82,7 +81,7 @@ def test_the_study_goes_through_every_command(study, model, shell, tmp_path):
     before = model.requests
     said = shell(*command)
     assert said.code == 0, said.err
-    calls = json.loads(shell("summary", log, "--json").out)["values"]["usage"]["calls"]
+    calls = shell("summary", log, "--json").json()["values"]["usage"]["calls"]
     assert on_disk > 0
     assert model.requests - before <= calls - on_disk
 
@@ -102,7 +101,7 @@ def test_the_study_goes_through_every_command(study, model, shell, tmp_path):
 
 
 def _views(log, tmp_path, shell):
-    found = json.loads(shell("summary", log, "--json").out)["values"]["panels"]
+    found = shell("summary", log, "--json").json()["values"]["panels"]
     assert [len(made["roles"]) for made in found["panels"].values()] == [3, 4, 6, 4, 3]
     assert {row["panel"] for row in found["outcomes"]} == set(found["panels"])
     drawn = shell("summary", log, "--section", "panels").out
@@ -128,11 +127,10 @@ def _views(log, tmp_path, shell):
 
 def _what_follows(log, rec, tmp_path, shell):
     assert "Nothing differs" in shell("compare", log, tmp_path / "again1").out
-    whole = json.loads(shell("recount", log, "--targets", "simple", "--json").out)
+    whole = shell("recount", log, "--targets", "simple", "--json").json()
     names = ("three", "four", "six", "copies", "lot")
     parts = [
-        json.loads(shell("recount", log, "--panel", n, "--targets", "simple", "--json").out)
-        for n in names
+        shell("recount", log, "--panel", n, "--targets", "simple", "--json").json() for n in names
     ]
     assert sum(part["turns"] for part in parts) == whole["turns"]
     assert shell("recount", log, "--panel", "five").code == 2

@@ -271,6 +271,11 @@ class Said(NamedTuple):
         told = " ".join(self.err.split())
         assert [one for one in words if one not in told] == [], self
 
+    def tells(self, *words):
+        """Hold that the command ended well and wrote these words."""
+        assert self.code == 0, self
+        assert [one for one in words if one not in self.out] == [], self
+
     def json(self, code=0):
         """What the command printed as JSON, if it ended with this code."""
         assert self.code == code, self

@@ -123,8 +123,7 @@ def test_the_child_is_complete_in_itself_and_names_its_parent(parent, shell, new
     study = read_manifest(made.cassettes).study_digest
     assert shell("branch", made.log, *ORDER, "-o", new).code == 0
     shutil.rmtree(made.cassettes.parent)
-    said = shell("verify", new)
-    assert (said.code, "4 of 4 episodes" in said.out) == (0, True)
+    shell("verify", new).tells("4 of 4 episodes")
     branch = read_run(new).study.branch
     assert (branch.parent, branch.parent_recording, branch.parent_study) == ("grid", digest, study)
     assert branch.fallback_order == (M, S, V, C)
@@ -635,10 +634,10 @@ REPEAT = "1/vote_final/scaffolding/1/r02"
 def test_a_plan_says_what_it_takes_and_sends_nothing(recorded, shell, monkeypatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     prices = ("--prices", recorded.study.with_name("prices.toml"))
-    said = shell("retest", recorded.log, "--repeats", 3, "--plan", *prices)
-    assert said.code == 0
-    assert "Prompts: 16, in 2 turns of 2 episodes" in said.out
-    assert "Calls to pay: 48; at most 96 if every reply had to be asked for twice" in said.out
+    shell("retest", recorded.log, "--repeats", 3, "--plan", *prices).tells(
+        "Prompts: 16, in 2 turns of 2 episodes",
+        "Calls to pay: 48; at most 96 if every reply had to be asked for twice",
+    )
     args = ("--repeats", 3, "--sample", 1, "--stages", "vote_final")
     value = shell("retest", recorded.log, *args, *prices, "--plan", "--json").json()
     assert value == {

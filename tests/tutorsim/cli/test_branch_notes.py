@@ -18,10 +18,7 @@ def left_at(branched, turn):
 
 def test_a_recount_of_a_branch_begins_with_what_it_is(shell, branched):
     name, *options = QUICK
-    shown = shell(name, branched.child.folder, *options)
-    assert shown.code == 0, shown.err
-    assert HEAD in shown.out
-    assert "in 10 draws" in shown.out
+    shell(name, branched.child.folder, *options).tells(HEAD, "in 10 draws")
     own = shell(name, branched.parent.folder, *options).out
     assert "re-simulated" not in own
 

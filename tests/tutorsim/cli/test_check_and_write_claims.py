@@ -196,8 +196,7 @@ def test_claims_of_a_command_hold_and_an_altered_one_is_named(
     assert printed_in(told.out) - printed_in(*(one["printed"] for one in found)) == Counter()
     check = ("verify", built.folder, "--claims", claims)
     beside = ("--beside", built.folder) if two else ()
-    held = shell(*check, *beside)
-    assert (held.code, f"{len(found):,} of {len(found):,} claims hold" in held.out) == (0, True)
+    shell(*check, *beside).tells(f"{len(found):,} of {len(found):,} claims hold")
     if two:
         assert "--beside RUN" in shell(*check).err
     change(claims, found[-1]["id"], value=-99)
@@ -219,10 +218,8 @@ def test_a_removed_claim_is_missing_unless_the_file_is_an_excerpt(recorded_once,
 
 def test_one_number_is_asked_for_by_its_citation(recorded_once, claims, shell):
     digest = json.loads(claims.read_text(encoding="utf-8"))["digest"]
-    told = shell("verify", recorded_once.cassettes, "--claim", f"tutorsim:{digest[:12]}#{FLIP}")
-    assert told.code == 0
-    assert "How the panels decided: turns (protocol: simple)" in told.out
-    assert f"tutorsim:{digest[:12]}#{FLIP}" in told.out
+    said = shell("verify", recorded_once.cassettes, "--claim", f"tutorsim:{digest[:12]}#{FLIP}")
+    said.tells("How the panels decided: turns (protocol: simple)", f"tutorsim:{digest[:12]}#{FLIP}")
     said = shell("verify", recorded_once.cassettes, "--claim", f"tutorsim:{'0' * 12}#{FLIP}")
     said.fails(1, "cites another recording")
     shell("verify", recorded_once.cassettes, "--claim", f"{FLIP}s").fails(1, f"Most alike: {FLIP}")
@@ -252,8 +249,7 @@ def test_ballots_from_elsewhere_are_their_own_recording(shell, tmp_path):
     ballots.write_text(head + "e,1,vote_final,a,x,1\ne,1,vote_final,b,y,1\n", encoding="utf-8")
     how = ("--map", "voter=wer", "--protocol", "simple")
     assert shell("summary", ballots, "--full", "--claims", claims, *how).code == 0
-    told = shell("verify", ballots, "--claims", claims)
-    assert (told.code, "claims hold. Answered by elsewhere" in told.out) == (0, True)
+    shell("verify", ballots, "--claims", claims).tells("claims hold. Answered by elsewhere")
     renamed = ballots.rename(tmp_path / "d.csv")
     assert shell("verify", renamed, "--claims", claims).code == 0
     change(claims, "", options={"hints": {"protocol": 1}})
@@ -281,8 +277,7 @@ def test_a_summary_of_any_system_prints_no_number_that_is_no_claim(shell, tmp_pa
 def test_the_bundled_report_s_claims_hold_and_an_altered_one_is_named(shell, tmp_path):
     recording, bundled = bundled_recording(), ROOT / "reports" / "demo.claims.json"
     assert recording is not None
-    held = shell("verify", recording, "--claims", bundled)
-    assert (held.code, "so does what demo.html prints" in held.out) == (0, True)
+    shell("verify", recording, "--claims", bundled).tells("so does what demo.html prints")
     altered = tmp_path / "altered.json"
     altered.write_bytes(bundled.read_bytes())
     turns = "report.table-diagnostics.simple.turns"
@@ -301,8 +296,7 @@ def test_a_number_that_is_altered_in_the_page_is_named(shell, tmp_path, form, bo
     run, page = bundled_recording("group"), tmp_path / f"p.{form}"
     claims = tmp_path / "p.claims.json"
     assert shell("report", run, "-o", page).code == 0
-    held = shell("verify", run, "--claims", claims)
-    assert (held.code, f"so does what p.{form} prints" in held.out) == (0, True)
+    shell("verify", run, "--claims", claims).tells(f"so does what p.{form} prints")
     text = page.read_text(encoding="utf-8")
     number = r'(value="3">)3(</data>)' if form == "html" else r"(^\| [^\n]*\| )3( \|)"
     altered, n = re.subn(number, r"\g<1>99\2", text, count=1, flags=re.MULTILINE)
@@ -315,6 +309,5 @@ def test_a_number_that_is_altered_in_the_page_is_named(shell, tmp_path, form, bo
     assert ("SHA-256" in told.out) == bound
     moved = page.rename(tmp_path / f"moved.{form}")
     if bound:
-        absent = shell("verify", run, "--claims", claims)
-        assert (absent.code, f"p.{form} is not beside" in absent.out) == (0, True)
+        shell("verify", run, "--claims", claims).tells(f"p.{form} is not beside")
     assert shell("verify", run, "--claims", claims, "--page", moved).code == 1

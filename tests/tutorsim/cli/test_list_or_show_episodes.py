@@ -113,9 +113,7 @@ def test_what_is_not_in_the_run_is_a_usage_error(shell, built, args, words):
 
 def test_a_failed_episode_says_where_and_why(shell, with_failures):
     record = next(r for r in with_failures.episodes if r.status == "failed")
-    shown = shell("show", with_failures.folder, record.episode_id)
-    assert shown.code == 0
-    assert "Failed, at call 0/judge/judge/1" in shown.out
+    shell("show", with_failures.folder, record.episode_id).tells("Failed, at call 0/judge/judge/1")
 
 
 def test_an_empty_run_has_no_episode_to_show(shell, empty_run):
@@ -164,13 +162,13 @@ def test_a_log_of_another_program_shows_what_it_holds(shell, tmp_path):
     }  # fmt: skip
     (tmp_path / "run.json").write_text(json.dumps({"schema_version": 1}))
     (tmp_path / "episodes.jsonl").write_text(json.dumps(record) + "\n")
-    shown = shell("show", tmp_path, "humaneval")
-    assert shown.code == 0, shown.err
-    assert "→ y wins, decided by the vote." in shown.out
-    assert "tests: fail" in shown.out
-    assert "by z  never came\n    whole reply: No [idea].\n" in shown.out
-    assert "condition simple, repeat 2." in shown.out
-    assert "Reviews of the first drafts  not in this log" in shown.out
+    shell("show", tmp_path, "humaneval").tells(
+        "→ y wins, decided by the vote.",
+        "tests: fail",
+        "by z  never came\n    whole reply: No [idea].\n",
+        "condition simple, repeat 2.",
+        "Reviews of the first drafts  not in this log",
+    )
 
 
 def test_an_episode_goes_to_a_file_by_its_ending(shell, built, tmp_path):

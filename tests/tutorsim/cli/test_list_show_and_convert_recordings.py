@@ -21,9 +21,7 @@ ONE_OF_THEM = "humaneval.running-max.low_confidence_novice.approval"
 
 def test_recordings_are_listed_with_what_answered_them(recorded, shell):
     said = shell("cassette", "list", recorded.cassettes.parent)
-    assert said.code == 0
-    assert str(recorded.cassettes) in said.out
-    assert "relay: unnamed" in said.out
+    said.tells(str(recorded.cassettes), "relay: unnamed")
     [value] = shell("cassette", "list", recorded.cassettes, "--json").json()
     assert (value["study"], value["episodes"], value["failed"]) == ("grid", 4, 0)
     assert value["calls"] == recorded.calls

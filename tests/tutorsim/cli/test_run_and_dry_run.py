@@ -18,11 +18,9 @@ def test_a_plan_counts_calls_and_prices_them_and_sends_nothing(endpoint, write_g
     study = write_grid()
     prices = ("--prices", study.with_name("prices.toml"))
     said = shell("run", study, "--dry-run", *prices)
-    assert said.code == 0
-    assert "Study grid: 4 episodes" in said.out
-    # 2 tasks: a baseline of 2 to 5 calls, a panel of 2 to 2 + 28 + 2
-    assert "Calls: 8 (every first attempt succeeds) to 74 " in said.out
-    assert "at most 148 if" in said.out
+    said.tells(
+        "Study grid: 4 episodes", "Calls: 8 (every first attempt succeeds) to 74 ", "at most 148 if"
+    )
     assert re.search(r"baseline +2 +4 to 10 +[0-9.]+ to [0-9.]+\n", said.out)
     assert re.search(r"simple +2 +4 to 64 +[0-9.]+ to [0-9.]+\n", said.out)
     assert "US dollars (prices of 2026-01-01)" in said.out
@@ -50,10 +48,9 @@ def test_the_price_of_an_unknown_model_is_shown_as_unknown(write_grid, shell):
 
 
 def test_a_shipped_study_is_found_by_name(shell):
-    said = shell("run", "published", "--dry-run")
-    assert said.code == 0
-    assert "1,200 episodes" in said.out
-    assert "20 tasks of sciq: a difference of 0.32 in success is shown over tasks" in said.out
+    shell("run", "published", "--dry-run").tells(
+        "1,200 episodes", "20 tasks of sciq: a difference of 0.32 in success is shown over tasks"
+    )
 
 
 @pytest.mark.parametrize(

@@ -142,9 +142,7 @@ def test_failed_episodes_are_named_and_left_out(shell, with_failures):
 
 
 def test_an_empty_run_is_summarised_without_a_number(shell, empty_run):
-    done = shell("summary", empty_run.folder)
-    assert done.code == 0
-    assert "The run has no episode." in done.out
+    shell("summary", empty_run.folder).tells("The run has no episode.")
     value = value_of(shell, empty_run.folder)
     assert value["success"] == value["diagnostics"] == value["winning_roles"] == []
     assert value["usage"]["cost_usd"] == 0
@@ -161,9 +159,7 @@ def test_ballots_from_elsewhere_are_summarised(shell, tmp_path):
         "episode_id,turn,stage,voter,candidate,mass,protocol\n"
         "e,1,final,x,a,1,simple\ne,1,final,x,b,0,simple\n"
     )
-    done = shell("summary", path)
-    assert done.code == 0
-    assert "The file says how voters voted, and nothing of what was said" in done.out
+    shell("summary", path).tells("The file says how voters voted, and nothing of what was said")
     value = value_of(shell, path)
     assert value["study"] is None
     assert [row["turns"] for row in value["diagnostics"]] == [1]

@@ -108,9 +108,7 @@ def test_todays_wordings_are_compared_when_asked_for(recorded, shell, reworded_t
 
 
 def test_equal_wordings_are_said_to_be_equal(recorded, shell):
-    said = shell("verify", recorded.cassettes, "--wordings", "current")
-    assert said.code == 0
-    assert "none of those used differ" in said.out
+    shell("verify", recorded.cassettes, "--wordings", "current").tells("none of those used differ")
 
 
 def test_a_damaged_cassette_stays_a_fault_under_todays_wordings(recorded, shell):
@@ -220,9 +218,7 @@ def test_a_recording_of_the_first_form_is_read_in_todays_words(
     reader, recorded, shell, in_first_form
 ):
     in_first_form(recorded.cassettes)
-    said = shell("verify", recorded.cassettes)
-    assert said.code == 0, said.err
-    assert "4 of 4 episodes" in said.out
+    shell("verify", recorded.cassettes).tells("4 of 4 episodes")
 
 
 @pytest.mark.loopback

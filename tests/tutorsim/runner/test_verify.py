@@ -21,10 +21,9 @@ def drifting(monkeypatch):
 
 
 def test_a_recording_as_it_was_made_is_confirmed(reader, recorded, shell):
-    said = shell("verify", recorded.cassettes)
-    assert said.code == 0
-    assert f"4 of 4 episodes ({recorded.calls} calls) give the recorded bytes." in said.out
-    assert "relay: unnamed" in said.out
+    shell("verify", recorded.cassettes).tells(
+        f"4 of 4 episodes ({recorded.calls} calls) give the recorded bytes.", "relay: unnamed"
+    )
 
 
 def test_other_records_are_drift_and_name_what_differs(drifting, recorded, shell):

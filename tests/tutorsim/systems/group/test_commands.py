@@ -105,9 +105,7 @@ def test_every_table_is_exported(log, shell, tmp_path):
 
 def test_show_tells_thoughts_and_scores(log, shell):
     said = shell("show", log, "lesson.run.tom_average.self_select")
-    assert said.code == 0
-    assert "chosen" in said.out
-    assert "Next speaker  (after event 1)\n  Bob had the highest score" in said.out
+    said.tells("chosen", "Next speaker  (after event 1)\n  Bob had the highest score")
     duel = shell("show", log, "scenario.football.none.duel")
     assert "by self-selection" in duel.out
     assert "Judge" in duel.out

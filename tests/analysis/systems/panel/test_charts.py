@@ -311,8 +311,8 @@ def test_scores_are_compared_only_where_there_are_enough_episodes():
     columns = "benchmark condition turn mean lower upper n running"
     rows = [("sciq", c, t, 0.2 + t / 10 * k, None, None, 9, 9)
             for k, c in enumerate(("baseline", "simple"), 1) for t in (0, 1)]  # fmt: skip
-    episodes = [SimpleNamespace(benchmark="sciq", task_id=name) for name in "ab"]
-    of = SimpleNamespace(source=SimpleNamespace(run=RUN, episodes=episodes), held=HELD)
+    grid = {"tasks": {"sciq": 2}}
+    of = SimpleNamespace(source=SimpleNamespace(run=RUN), grid=grid, held=HELD)
     few = drawn_of(scores_figure, frame(columns, *rows), of)
     assert drawable(few) == "Judge scores by turn in 18 episodes, too few for a comparison"
     assert "over 2 tasks: too few tasks, so that there are none" in few.caption

@@ -236,6 +236,9 @@ def motion_columns(rows: Rows) -> list[str]:
 _FOR_OR_AGAINST: Final = frozenset(
     ("for", "against", "in_favour", "in_favor", "aye", "nay", "dafür", "dagegen", "pour", "contre")
 )
+_TALLIED: Final = _FOR_OR_AGAINST.union(
+    ("yes", "no", "ayes", "nays", "noes", "ja", "nein", "oui", "non", "sí", "si")
+)
 _MOTION: Final = "motion|resolution|amendment|antrag|beschluss|moción|mozione|motie"
 _ABSTAINS: Final = re.compile("(me_|se_|sich_)?(stimm)?(abst|enthal|asten|astien|onthoud)")
 """Words for an abstention in a vote on a motion; others stand for no answer to other questions."""
@@ -301,12 +304,6 @@ def refuse_tallies(rows: Rows, candidates: Sequence[str]) -> None:
             hint="Give one row a voter with columns voter and choice; or one row for each choice "
             "with columns choice and count.",
         )
-
-
-_TALLIED: Final = frozenset(
-    {"for", "against", "yes", "no", "aye", "ayes", "nay", "nays", "noes", "in_favour", "in_favor"}
-    | {"ja", "nein", "dafür", "dagegen", "oui", "non", "pour", "contre", "sí", "si"}
-)
 
 
 def refuse_judges(rows: Rows, candidates: Sequence[str]) -> None:

@@ -149,10 +149,10 @@ _SURVEY: Final = '{"ImportId"'
 def _without_survey_headings(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Rows without the two of headings that an export of a survey has below the first."""
     cells = pl.exclude("row")
-    if not all(frame.schema[n] == pl.String for n in frame.columns if n != "row"):
+    if frame.height < 3 or any(frame.schema[n] != pl.String for n in frame.columns[1:]):
         return frame, ()
     ids = frame.select(pl.all_horizontal(cells.str.starts_with(_SURVEY).fill_null(True)))
-    if frame.height < 3 or ids.to_series().arg_true().to_list() != [1]:
+    if ids.to_series().arg_true().to_list() != [1]:
         return frame, ()
     return frame.slice(2), ("two more rows of headings, as surveys export them, were passed over",)
 

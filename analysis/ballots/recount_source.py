@@ -228,19 +228,18 @@ def provenance_words(run: RunRecord) -> str:
     return f"{stated.kind}: {stated.name}{models}{what}"
 
 
-def open_frame(frame: pl.DataFrame, *, hints: Hints = NO_HINTS, name: str = "frame") -> Source:
+def open_frame(frame: pl.DataFrame, *, hints: Hints = NO_HINTS) -> Source:
     """Open a frame of ballots from elsewhere, in any shape that a file may have.
 
     Raises `BallotFileError` if rows make no ballots; `UsageError` if a hint names a column or
     candidate that is not there.
     """
-    return _of_rows(name, [Path(name)], hints, frame=frame)
+    return _of_rows("frame", [Path("frame")], hints, frame=frame)
 
 
 def open_source(
     path: Path,
     *,
-    budget: int | None = None,
     hints: Hints = NO_HINTS,
     ballots: pl.DataFrame | None = None,
     run: Runner | None = None,
@@ -250,10 +249,9 @@ def open_source(
     `path`: a run folder; a Parquet, CSV, TSV, JSONL or JSON file of ballots, in the ballots table's
     shape or another that `ballots.convert_to_long_format` names; a PrefLib `.soc`, `.soi`, `.toc`,
     `.toi` or `.cat` file; or a folder of files of ballots, of which `ballots.*` alone is read where
-    there is one (an export); or a folder of folders of Parquet files. `budget`: points of a
-    cumulative ballot, as in `hints`. `ballots`: the ballots table of a run of any system but the
-    panel, if its records have been read already. `run`: looks at Parquet files before they are
-    read, where it counts them; by default here.
+    there is one (an export); or a folder of folders of Parquet files. `ballots`: the ballots table
+    of a run of any system but the panel, if its records have been read already. `run`: looks at
+    Parquet files before they are read, where it counts them; by default here.
 
     Raises `LogError` if a run folder, or the retest or the ratings in it, are damaged;
     `BallotFileError` if there are no ballots, or rows that make none; `UsageError` if hints are
@@ -261,8 +259,6 @@ def open_source(
     ballots cannot be read file by file.
     """
     path = Path(path)
-    if budget is not None:
-        hints = replace(hints, budget=budget)
     if (path / RUN_FILE).is_file():
         refuse_hints(path, hints)
         if run is not None:

@@ -335,7 +335,7 @@ def test_the_budget_is_what_the_ballots_sum_to_unless_it_is_stated(tmp_path):
     assert open_source(csv_file(tmp_path, *ballot("v", {"a": 1}, "simple"))).budget == 25
     file = csv_file(tmp_path, *ballot("v", {"a": 7, "b": 3}, "cumulative"))
     with pytest.raises(BallotFileError, match="sum to 10, not to 25"):
-        open_source(file, budget=25)
+        open_source(file, hints=Hints(budget=25))
 
 
 NAMES = st.text(min_size=1, max_size=8).filter(lambda name: name.strip() != "")

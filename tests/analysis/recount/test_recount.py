@@ -205,7 +205,7 @@ def test_a_batch_is_checked_like_rows_and_names_the_row(row, reason, table, tmp_
     bad = pl.DataFrame([row], schema=table.schema, orient="row")
     pl.concat([table, bad]).write_parquet(part)
     with pytest.raises(BallotFileError, match=reason) as found:
-        recount(open_source(part, budget=25), targets=["simple"], exempt=[0])
+        recount(open_source(part, hints=Hints(budget=25)), targets=["simple"], exempt=[0])
     assert f"part-7.parquet, row {table.height + 1}:" in found.value.what
 
 
@@ -225,7 +225,7 @@ def test_the_ballot_with_another_sum_is_blamed_and_not_those_after_it(tmp_path):
     with pytest.raises(BallotFileError, match=r"row 1: the points of 'v0' sum to 20, not to 25"):
         counted(file)
     with pytest.raises(BallotFileError, match=r"row 3: the points of 'v1' sum to 25, not to 20"):
-        recount(open_source(file, budget=20))
+        recount(open_source(file, hints=Hints(budget=20)))
     of_points((10, 10), (5, 20)).write_parquet(file)
     with pytest.raises(BallotFileError, match="as many ballots sum to 25 points as to 20"):
         counted(file)

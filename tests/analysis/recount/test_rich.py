@@ -5,6 +5,7 @@ import pytest
 
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tests.reference.turns import read_turns, under
+from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.rule_definitions import TARGETS, RankScores
 from tutorsim.analysis.recount import recount
@@ -180,7 +181,7 @@ def test_a_rich_ballot_that_contradicts_itself_is_refused(change, reason, tmp_pa
     table = pl.DataFrame(columns).with_columns(pl.lit(x).alias(name) for name, x in place.items())
     table.write_parquet(tmp_path / "b.parquet")
     with pytest.raises(BallotFileError, match=reason):
-        _ = open_source(tmp_path / "b.parquet", budget=25).votes
+        _ = open_source(tmp_path / "b.parquet", hints=Hints(budget=25)).votes
 
 
 def test_a_rich_ballot_that_leaves_a_candidate_out_is_refused(tmp_path):

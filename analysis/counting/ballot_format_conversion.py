@@ -1,21 +1,17 @@
 """Named conventions: one ballot in the target's format for each ballot cast."""
 
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import lcm
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses, levels_of
 from tutorsim.analysis.counting.rule_definitions import (
-    RANKING_RULES,
     Approvals,
-    Ranking,
     RankVector,
     Rule,
     Target,
     ballot_format,
-    winners,
 )
 from tutorsim.vocabularies import BallotFormat, Protocol
 
@@ -50,17 +46,6 @@ _NAMES: Final[dict[tuple[Protocol, Protocol], str]] = {
 }
 
 
-class Projected(NamedTuple):
-    """A profile's ballots in a target's format."""
-
-    masses: tuple[Masses, ...]
-    """Scaled to integers by one common factor."""
-    rankings: tuple[Ranking, ...]
-    """Weak orders of candidate numbers as text, for the rules that read rankings: the order that a
-    ballot shows stands for a ranking, and such a rule counts a level as the average over its
-    orders."""
-
-
 def projection_name(protocol: BallotFormat, target: Target | Approvals) -> str:
     """The projection's name, as tables show it."""
     form = ballot_format(target)
@@ -81,23 +66,6 @@ def counted_form(rule: Rule) -> Form:
     if isinstance(rule, (RankVector, Approvals)) or rule == "mean_position":
         return rule
     return ballot_format(rule)
-
-
-def projected_winners(projected: Projected, target: Rule, among: Sequence[int]) -> tuple[int, ...]:
-    """The target's tied winners when only some candidates stand."""
-    names = [str(c) for c in among]
-    if target in RANKING_RULES:
-        rankings = [_restricted(ranking, names) for ranking in projected.rankings]
-        found = winners(target, rankings=rankings, candidates=names)
-    else:
-        ballots = [{str(c): ballot[c] for c in among} for ballot in projected.masses]
-        found = winners(target, ballots=ballots, candidates=names)
-    return tuple(int(c) for c in found)
-
-
-def _restricted(ranking: Ranking, names: Sequence[str]) -> Ranking:
-    kept = (tuple(c for c in level if c in names) for level in ranking)
-    return tuple(level for level in kept if level)
 
 
 @lru_cache(maxsize=_KEPT)

@@ -15,7 +15,7 @@ from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
 from tutorsim.analysis.counting.rule_definitions import Approvals, Rule, approvals_of
 from tutorsim.analysis.identify.ballots_consistent_with_logged import domain_of, placements
-from tutorsim.analysis.identify.runoff_winners import Sets, path_sets, runoff_sets
+from tutorsim.analysis.identify.runoff_winners import path_sets, runoff_sets
 from tutorsim.analysis.identify.search_for_votes_whose_sum_fits import WORK_LIMIT, WorkBudget
 from tutorsim.analysis.identify.small_panel_winners import (
     Ends,
@@ -31,6 +31,7 @@ from tutorsim.analysis.identify.win_conditions import (
     NOBODY,
     Feasibility,
     Query,
+    Sets,
     counted,
     elected,
     feasible,

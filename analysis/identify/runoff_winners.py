@@ -16,6 +16,7 @@ from tutorsim.analysis.identify.search_for_votes_whose_sum_fits import (
     WorkBudget,
     linear_condition,
 )
+from tutorsim.analysis.identify.win_conditions import Sets
 from tutorsim.analysis.statistics.array_types import Ints
 
 # --- Runoff winners strict rankings --------------------------------------------------------------
@@ -31,8 +32,6 @@ _LISTED: Final = 2_000
 """Ways a ranking may count on a path that are listed; of more, some, with bounds on all."""
 
 Order = tuple[int, ...]
-Sets = frozenset[frozenset[int]]
-
 
 Path = tuple[frozenset[int], ...]
 """Who stands in each round; the last are tied, or one is left."""

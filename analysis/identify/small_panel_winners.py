@@ -17,7 +17,7 @@ from tutorsim.analysis.counting.rule_definitions import (
     ballot_format,
     rank_scores,
 )
-from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels
+from tutorsim.analysis.counting.rules_in_arrays import CountedPanels
 from tutorsim.analysis.identify.ballots_consistent_with_logged import (
     Domain,
     any_set,
@@ -31,7 +31,7 @@ from tutorsim.analysis.identify.ballots_consistent_with_logged import (
     single_minded,
 )
 from tutorsim.analysis.statistics.array_types import Ints
-from tutorsim.vocabularies import CUMULATIVE_BUDGET, Protocol
+from tutorsim.vocabularies import Protocol
 
 # --- Small panel winners -------------------------------------------------------------------------
 
@@ -137,11 +137,8 @@ def _by_sums(ballots: Ints, n: int) -> Sets:
 def _by_rule(target: Rule, m: int, n: int) -> Sets:
     """Voters are alike: what their ballots give in order, they give in any order."""
     panels, place = _in_order(m, n)
-    ballots = [tuple(ballot) for ballot in ballots_of("ranked", m).tolist()]
-    counted = ProjectedPanels(
-        panels, ballots, m=m, protocol="ranked", target=target, budget=CUMULATIVE_BUDGET
-    )
-    sets = (counted.leaders() << np.arange(m)).sum(axis=1)
+    leaders = CountedPanels(ballots_of("ranked", m), panels).leaders(target)
+    sets = (leaders << np.arange(m)).sum(axis=1)
     return np.asarray(sets.astype(np.uint8)[place])
 
 

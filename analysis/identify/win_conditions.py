@@ -15,9 +15,8 @@ from tutorsim.analysis.counting.rule_definitions import (
     approvals_of,
     ballot_format,
     rank_scores,
-    winners,
 )
-from tutorsim.analysis.counting.rules_in_arrays import MOST_RANKED, RankedElections
+from tutorsim.analysis.counting.rules_in_arrays import CountedPanels, whole
 from tutorsim.analysis.identify import ballots_consistent_with_logged as dom
 from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, Options, pairs
 from tutorsim.analysis.identify.search_for_votes_whose_sum_fits import (
@@ -209,6 +208,8 @@ _SOME: Final = 16
 _LARGEST: Final = {bits: int(np.iinfo(bits).max) for bits in (np.int32, np.int64)}
 
 Domains = tuple[Domain | None, ...]
+Sets = frozenset[frozenset[int]]
+"""Different sets of tied winners."""
 Scores = tuple[int, ...]
 """By rank, best first."""
 
@@ -231,25 +232,34 @@ def counted(q: Query) -> frozenset[int] | None:
     Known are ballots in the target's format, rankings where they are strict, and a vote where
     one candidate stands alone on top.
     """
-    cast = [domain for domain in q.domains if domain is not None]
-    if not all(_known(q.target, domain) for domain in cast):
+    if not all(d is None or _known(q.target, d) for d in q.domains):
         return None
-    names = [str(c) for c in range(q.m)]
-    rankings = [tuple(tuple(str(c) for c in level) for level in d.levels) for d in cast]
-    scores = rank_scores(q.target, q.m)
-    if q.target == "simple":
-        ballots = [{name: int(name == top) for name in names} for ((top,), *_) in rankings]
-    elif _by_numbers(q.target):
-        ballots = [dict(zip(names, domain.data, strict=True)) for domain in cast]  # type: ignore[arg-type]
-    elif scores is not None:
-        ballots = [
-            {name: score for (name,), score in zip(ranking, scores, strict=True)}
-            for ranking in rankings
-        ]
+    voters = _voters(q.domains, q.m)
+    if _by_numbers(q.target):
+        cast = whole([d.data if d else (0,) * q.m for d in q.domains], q.m)  # type: ignore[misc]
     else:
-        ballots = []
-    found = winners(q.target, ballots=ballots, rankings=rankings, candidates=names)
-    return frozenset(int(c) for c in found)
+        cast = _marks(q.target, voters.level)
+    [found] = _tied(q.target, cast[None], voters.cast[None])
+    return found
+
+
+def _marks(target: Rule, place: Ints) -> Ints:
+    """What strict rankings give candidates under a rule that counts no numbers of ballots.
+
+    `place`: of each candidate, 0 the first; candidates are the last axis.
+    """
+    m = place.shape[-1]
+    scores = rank_scores(target, m)
+    if scores is not None:
+        return np.asarray(whole([scores], m)[0][place])
+    return np.asarray(1 * (place == 0) if target == "simple" else -place)
+
+
+def _tied(target: Rule, cast: Ints, votes: Bools) -> Sets:
+    """The different sets of tied winners of elections; see `CountedPanels.of_elections`."""
+    led = CountedPanels.of_elections(cast, votes).leaders(target)
+    rows = {tuple(row) for row in led.tolist()}
+    return frozenset(frozenset(c for c, leads in enumerate(row) if leads) for row in rows)
 
 
 def _by_numbers(target: Rule) -> bool:
@@ -365,11 +375,6 @@ def _lead(c: int, ahead: Sequence[int], m: int) -> list[int]:
     return [int(d in ahead) for d in range(m) if d != c]
 
 
-def _one_mark(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
-    sums = _sums(q.target, c, 1, q)
-    return [Feasibility(sums, linear_condition(_lead(c, ahead, q.m)))]
-
-
 def _one_option(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
     sums = _sums(q.target, c, q.budget, q)
     return [Feasibility(sums, linear_condition(_lead(c, ahead, q.m)))]
@@ -384,11 +389,6 @@ def _median_score(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
         Feasibility(_sums(q.target, c, (q.budget, t, frozenset(ahead)), q), test)
         for t in sorted(values)
     ]
-
-
-def _cumulative(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
-    sums = _sums(q.target, c, q.budget, q)
-    return [Feasibility(sums, linear_condition(_lead(c, ahead, q.m)))]
 
 
 def _scored(q: Query, scores: Scores, c: int, ahead: Sequence[int]) -> list[Feasibility]:
@@ -427,8 +427,8 @@ def _bucklin(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
 
 
 _WAYS: Final[dict[Rule, Callable[[Query, int, Sequence[int]], list[Feasibility]]]] = {
-    "simple": _one_mark,
-    "cumulative": _cumulative,
+    "simple": _one_option,
+    "cumulative": _one_option,
     "score": _one_option,
     "median_score": _median_score,
     "copeland": _pairwise,
@@ -447,7 +447,7 @@ _VOTER_COST: Final = 4_000
 
 def elected(
     q: Query, candidates: Sequence[int], exempt: int, *, each: bool, budget: WorkBudget
-) -> frozenset[frozenset[int]]:
+) -> Sets:
     """The sets of tied winners of elections that agree with the ballots cast.
 
     Each favours one of some candidates, and the exempt voters are those from whom it gains most.
@@ -468,19 +468,18 @@ def elected(
         for first in voters.different if each else most[:1] or [0]:
             of.append(c)
             freed.append((first, *(v for v in most if v != first))[:exempt])
-    elections = _favouring(q.domains, q.m, tuple(of), tuple(freed))
+    place, votes = _favouring(q.domains, q.m, tuple(of), tuple(freed))
     number = approvals_of(q.target)
-    if number is not None:
-        return elections.most_named(_approved(q, np.array(of), np.array(freed), number))
-    if q.target == "simple":
-        return elections.most_named(np.ones(elections.votes.shape, dtype=np.int64))
-    return elections.winners(q.target)
+    if number is None:
+        return _tied(q.target, _marks(q.target, place), votes)
+    approved = _approved(q, np.array(of), np.array(freed), number)
+    return _tied(q.target, 1 * (place < approved[:, :, None]), votes)
 
 
 def _tell(q: Query) -> bool:
     """Whether rankings tell ballots under the target."""
     form = ballot_format(q.target)
-    if q.m > MOST_RANKED or too_large(q):
+    if too_large(q):
         return False
     if form == "approval" and any(d is not None and d.kind == "open" for d in q.domains):
         return False
@@ -490,8 +489,10 @@ def _tell(q: Query) -> bool:
 @lru_cache(maxsize=1 << 7)
 def _favouring(
     domains: Domains, m: int, candidates: tuple[int, ...], exempt: tuple[tuple[int, ...], ...]
-) -> RankedElections:
+) -> tuple[Ints, Bools]:
     """Rankings that agree with the ballots cast, with a candidate first in its level.
+
+    The place of each candidate, shape (elections, voters, m), 0 the first; and who votes.
 
     Voter by voter, whoever has most points of Borda's from all ballots stands last in its level,
     so that nobody gets far ahead; a ballot that is to come counts with the mean of its rankings.
@@ -518,7 +519,7 @@ def _favouring(
         order = np.argsort(level[:, v].astype(np.int64) * apart + points, axis=1, kind="stable")
         np.put_along_axis(place[:, v], order, line, axis=1)
         points += (mean[:, v] - 2 * place[:, v]) * votes[:, v, None]
-    return RankedElections(place, votes)
+    return place, votes
 
 
 def _approved(q: Query, own: Ints, freed: Ints, number: Approvals) -> Ints:

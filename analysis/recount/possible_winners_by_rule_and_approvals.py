@@ -23,7 +23,7 @@ from tutorsim.analysis.counting.rule_definitions import (
     ballot_format,
     rank_scores,
 )
-from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels
+from tutorsim.analysis.counting.rules_in_arrays import projected_leaders
 from tutorsim.analysis.counting.turn_winners_in_arrays import only
 from tutorsim.analysis.identify import (
     NO_BOUNDS,
@@ -177,7 +177,7 @@ def _answers_of_panels(
 ) -> _VoteAnswers:
     """Of panels that another rule decided, or of first votes, whose winner nothing can lose."""
     answers = _asked(panels, ends, target, plan, None, breakdown=breakdown)
-    projected = ProjectedPanels(
+    leaders = projected_leaders(
         panels.panels,
         panels.ballots,
         m=panels.m,
@@ -186,7 +186,7 @@ def _answers_of_panels(
         budget=plan.budget,
     )
     nobody = np.full(len(panels.panels), -1)
-    return _VoteAnswers(*answers, projected.leaders(), nobody, panels.of)
+    return _VoteAnswers(*answers, leaders, nobody, panels.of)
 
 
 def _answers_of_function(

@@ -3,10 +3,9 @@
 from typing import NamedTuple
 
 from tests.reference.cases import decided
-from tests.reference.projection import project
+from tests.reference.projection import projected_winners
 from tests.reference.turns import under
 from tutorsim.analysis.ballots.vote_arrays import Profile, TurnKey
-from tutorsim.analysis.counting.ballot_format_conversion import projected_winners
 from tutorsim.analysis.counting.rule_definitions import Target, ballot_format
 from tutorsim.analysis.identify import NOBODY, NOT_SETTLED, Possible, TieReading, breakdown_point
 
@@ -85,7 +84,7 @@ class Recounter:
     def __init__(self, *, budget, identifier):
         self._budget = budget
         self._identifier = identifier
-        self._led: dict[tuple[Profile, Target, tuple[int, ...]], tuple[int, ...]] = {}
+        self._led: dict[tuple[Profile, Target], tuple[int, ...]] = {}
         self._answers: dict[tuple[Shape, Target, int, TieReading], Answer] = {}
         self._breakdowns: dict[tuple[Shape, Target, TieReading], int] = {}
 
@@ -153,17 +152,16 @@ class Recounter:
 
     def _projected(self, profile, target, possible, reading):
         """The projection's outcome, and whether it can be."""
-        led = self._leaders(profile, target, tuple(range(profile.size)))
+        led = self._leaders(profile, target)
         outcome = _outcome(led, reading)
         tied = led if len(led) > 1 else ()
         impossible = possible.settled and not set(outcome) <= set(possible.winners)
         return Projection(tied, outcome, impossible)
 
-    def _leaders(self, profile, target, among):
-        key = (profile, target, among)
+    def _leaders(self, profile, target):
+        key = (profile, target)
         if key not in self._led:
-            projected = project(profile, target, budget=self._budget)
-            self._led[key] = projected_winners(projected, target, among)
+            self._led[key] = projected_winners(profile, target, budget=self._budget)
         return self._led[key]
 
 

@@ -11,9 +11,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from tests.reference.projection import project
+from tests.reference.projection import projected_winners
 from tutorsim.analysis.ballots.vote_arrays import Profile
-from tutorsim.analysis.counting.ballot_format_conversion import projected_winners
 from tutorsim.analysis.counting.rule_definitions import TARGETS, ballot_format
 from tutorsim.analysis.identify.possible_winners import NOBODY, Identifier
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS
@@ -151,8 +150,7 @@ def _seen(ballots, protocol, target, identifier):
 
 def _first(profile, target, budget):
     """The winner under the projection, which for the target's own format is the count itself."""
-    projected = project(profile, target, budget=budget)
-    led = projected_winners(projected, target, range(profile.size))
+    led = projected_winners(profile, target, budget=budget)
     return led[0] if led else NOBODY
 
 

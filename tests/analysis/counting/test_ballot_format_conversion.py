@@ -1,20 +1,16 @@
 """Named projections, exactly as named."""
 
-from tests.reference.projection import project
+from tests.reference.projection import projected_ballots, projected_winners
 from tests.reference.truth import apportioned
 from tutorsim.analysis.ballots.vote_arrays import Profile
-from tutorsim.analysis.counting.ballot_format_conversion import (
-    AS_CAST,
-    projected_winners,
-    projection_name,
-)
+from tutorsim.analysis.counting.ballot_format_conversion import AS_CAST, projection_name
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.vocabularies import PROTOCOLS
 
 
 def projected(protocol, target, ballot, budget=25):
     profile = Profile(protocol, len(ballot), (ballot,))
-    return project(profile, target, budget=budget).masses[0]
+    return projected_ballots(profile, target, budget=budget)[0]
 
 
 def test_a_ranking_becomes_points_in_proportion_to_borda_points():
@@ -49,8 +45,7 @@ def test_no_rounding_of_points_breaks_a_tie():
     assert projected("ranked", "cumulative", (4, 3, 2, 1, 0)) == (600, 450, 300, 150, 0)
     # Two approvals of one and of the other: all tie, as under approval itself.
     profile = Profile("approval", 3, ((1, 1, 0), (1, 1, 0), (1, 0, 1), (0, 1, 1)))
-    found = project(profile, "cumulative", budget=25)
-    assert projected_winners(found, "cumulative", range(3)) == (0, 1)
+    assert projected_winners(profile, "cumulative", budget=25) == (0, 1)
 
 
 def test_a_single_choice_has_all_the_mass():
@@ -75,11 +70,3 @@ def test_apportioned_points_sum_to_the_budget():
     assert apportioned((1, 1, 1), 25) == (9, 8, 8)
     assert apportioned((0, 0, 0), 2) == (1, 1, 0)
     assert sum(apportioned((5, 3, 1, 7), 23)) == 23
-
-
-def test_a_projection_can_be_asked_among_some_candidates_only():
-    profile = Profile("ranked", 3, ((2, 1, 0), (2, 1, 0), (0, 1, 2)))
-    whole = project(profile, "schulze", budget=25)
-    assert projected_winners(whole, "schulze", (0, 1, 2)) == (0,)
-    assert projected_winners(whole, "schulze", (1, 2)) == (1,)
-    assert projected_winners(whole, "condorcet", ()) == ()

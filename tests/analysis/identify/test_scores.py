@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from tests.analysis.identify.conftest import searched_alone
 from tests.reference import scores as plain
-from tests.reference.projection import project
+from tests.reference.projection import projected_winners
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
-from tutorsim.analysis.counting.ballot_format_conversion import projected_winners
 from tutorsim.analysis.counting.rule_definitions import RankVector
-from tutorsim.analysis.counting.rules_in_arrays import ProjectedPanels
+from tutorsim.analysis.counting.rules_in_arrays import projected_leaders
 from tutorsim.analysis.identify import NEVER, READINGS_OF_TIES, Identifier
 from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, rank_options
 from tutorsim.analysis.identify.possible_winners import answer_panels, table_ends
@@ -66,13 +65,13 @@ def test_the_point_is_the_mean_over_the_rankings_of_each_ballot(vote):
     scores, ballots = vote
     m, rule = len(scores), RankVector.of(scores)
     panels = panels_of(ballots, m)
-    of = ProjectedPanels(
+    leaders = projected_leaders(
         panels.panels, panels.ballots, m=m, protocol="cumulative", target=rule, budget=9
     )
-    led = np.flatnonzero(of.leaders()[0]).tolist()
+    led = np.flatnonzero(leaders[0]).tolist()
     assert set(led) == plain.point(ballots, scores)
     profile = Profile("cumulative", m, tuple(ballots))
-    assert projected_winners(project(profile, rule, budget=9), rule, range(m)) == tuple(led)
+    assert projected_winners(profile, rule, budget=9) == tuple(led)
 
 
 def test_borda_as_scores_has_the_table_of_borda_and_veto_one_of_its_own():
@@ -139,10 +138,10 @@ def test_scores_beyond_every_array_have_a_point_all_the_same():
     ballots = [(2, 1, 0), (1, 2, 0), (2, 1, 0), (1, 2, 0), (1, 2, 0)]
     panels = panels_of(ballots, 3, "ranked")
     rule = RankVector.of(scores)
-    of = ProjectedPanels(
+    leaders = projected_leaders(
         panels.panels, panels.ballots, m=3, protocol="ranked", target=rule, budget=9
     )
-    assert of.leaders().tolist() == [[False, True, False]]
+    assert leaders.tolist() == [[False, True, False]]
     assert table_ends(panels, [rule], budget=9) == {}
 
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.analysis.identify.conftest import answers_of, random_profile
+from tests.reference.plain_rules import RANKING_RULES
 from tutorsim.analysis.ballots.vote_arrays import DistinctPanels
-from tutorsim.analysis.counting.rule_definitions import RANKING_RULES
 from tutorsim.analysis.identify import READINGS_OF_TIES, Identifier, small_panel_winners
 from tutorsim.analysis.identify.possible_winners import answer_panels, table_ends
 from tutorsim.analysis.identify.small_panel_winners import (
@@ -67,11 +67,11 @@ def test_each_election_is_counted_once_up_to_the_order_of_voters(monkeypatch):
     """Two rankings of three candidates: 36 combinations, of which 6 twice the same one and the
     other 30 in pairs with the voters swapped."""
     counted = []
-    once = small_panel_winners.ProjectedPanels
+    once = small_panel_winners.CountedPanels
     monkeypatch.setattr(
         small_panel_winners,
-        "ProjectedPanels",
-        lambda rows, *a, **k: counted.append(rows) or once(rows, *a, **k),
+        "CountedPanels",
+        lambda ballots, rows: counted.append(rows) or once(ballots, rows),
     )
     table = small_panel_winners._by_rule("schulze", 3, 2)
     assert len(table) == 36

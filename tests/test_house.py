@@ -476,7 +476,6 @@ FORMATS_BY_NAME = {
     # Rules, which count ballots of one format each.
     "tutorsim.analysis.counting.rule_definitions": "rules",
     "tutorsim.analysis.identify.ballots_consistent_with_logged": "rules",
-    "tutorsim.analysis.identify.possible_winners": "rules",
     "tutorsim.analysis.identify.small_panel_winners": "rules",
     "tutorsim.analysis.identify.win_conditions": "rules",
     "tutorsim.analysis.recount.same_voter_in_two_formats": "ballots that a rule's format allows",

@@ -5,10 +5,11 @@ from tutorsim.analysis.identify.possible_winners import (
     NO_BOUNDS,
     NOT_SETTLED,
     READINGS_OF_TIES,
-    Identifier,
+    PanelSearch,
     Possible,
     TieReading,
     breakdown_point,
+    query_of,
 )
 from tutorsim.analysis.identify.win_conditions import NOBODY
 
@@ -18,8 +19,9 @@ __all__ = [
     "NOT_SETTLED",
     "NO_BOUNDS",
     "READINGS_OF_TIES",
-    "Identifier",
+    "PanelSearch",
     "Possible",
     "TieReading",
     "breakdown_point",
+    "query_of",
 ]

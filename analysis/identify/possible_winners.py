@@ -21,10 +21,8 @@ from tutorsim.analysis.identify.small_panel_winners import (
     Ends,
     labels_of,
     panel_ends,
-    point_ends,
-    points_tabled,
-    score_ends,
-    scores_tabled,
+    sums_ends,
+    sums_tabled,
     tabled,
 )
 from tutorsim.analysis.identify.win_conditions import (
@@ -295,42 +293,6 @@ class PanelSearch:
         return known, complete
 
 
-class Identifier:
-    """Answers questions about profiles by search and remembers the answers.
-
-    `limit`: units of work for the possible winners of one profile under one target.
-    """
-
-    def __init__(self, *, budget: int, limit: int = WORK_LIMIT) -> None:
-        self.budget = budget
-        self.limit = limit
-        self._searches: dict[Query, PanelSearch] = {}
-        self._possible: dict[tuple[Query, int, TieReading], Possible] = {}
-
-    def possible(
-        self, profile: Profile, target: Rule, *, exempt: int, reading: TieReading
-    ) -> Possible:
-        """Possible winners with at most `exempt` exempt voters."""
-        query = query_of(profile, target, self.budget)
-        key = (query, exempt, reading)
-        if key not in self._possible:
-            found = self._search(query).possible(exempt=exempt, reading=reading)
-            self._possible[key] = found
-        return self._possible[key]
-
-    def contested(
-        self, profile: Profile, target: Rule, *, winner: int, exempt: int, reading: TieReading
-    ) -> bool | None:
-        """Whether anything but `winner` is possible; `None` if that is not settled."""
-        search = self._search(query_of(profile, target, self.budget))
-        return search.contested(winner=winner, exempt=exempt, reading=reading)
-
-    def _search(self, query: Query) -> PanelSearch:
-        if query not in self._searches:
-            self._searches[query] = PanelSearch(query, limit=self.limit)
-        return self._searches[query]
-
-
 def query_of(profile: Profile, target: Rule, budget: int) -> Query:
     """What the voters of a profile may have cast; voters of equal ballots are alike."""
     of = profile.protocol
@@ -411,8 +373,32 @@ def answer_panels(
         possible = _outcomes(ends[at], panels.m)
         points = _first_loss(ends, winners) if breakdown else np.zeros((2, 0), dtype=np.int64)
         return PanelAnswers(possible, np.ones(possible.shape[:3], dtype=np.bool_), points)
-    found = _Searched(target, panels.m, at, limit, readings)
-    return _searched(panels, found, budget, winners if breakdown else _no_winners())
+    queries = list(_queries(panels, target, budget))
+    wanted: list[tuple[Query, int | None]] = []
+    if breakdown and winners is None:
+        wanted = [(query, None) for query in queries]
+    elif breakdown and winners is not None:
+        rows = zip(winners.panel.tolist(), winners.winner.tolist(), strict=True)
+        wanted = [(queries[panel], winner) for panel, winner in rows]
+    shape = (2, len(at), len(queries))
+    possible = np.zeros((*shape, panels.m + 1), dtype=np.bool_)
+    settled = np.zeros(shape, dtype=np.bool_)
+    points = np.full((2, len(wanted)), NOT_SETTLED)
+    asked = {query: (list[int](), dict[int | None, list[int]]()) for query in queries}
+    for i, query in enumerate(queries):
+        asked[query][0].append(i)
+    for i, (query, winner) in enumerate(wanted):
+        asked[query][1].setdefault(winner, []).append(i)
+    for query, (same, whose) in asked.items():  # panels that leave the same possible are one
+        search = PanelSearch(query, limit=limit, readings=readings)
+        numbers = [(READINGS_OF_TIES.index(reading), reading) for reading in readings]
+        for (r, reading), (j, k) in product(numbers, enumerate(at)):
+            answer = search.possible(exempt=k, reading=reading)
+            possible[r, j][np.ix_(same, [c + 1 for c in answer.winners])] = True
+            settled[r, j, same] = answer.settled
+        for (winner, places), (r, reading) in product(whose.items(), numbers):
+            points[r, places] = _breakdown(search, winner, reading)
+    return PanelAnswers(possible, settled, points)
 
 
 def table_ends(
@@ -429,21 +415,12 @@ def table_ends(
         return {}
     n = rows.shape[1]
     exempt = n if exempt is None else min(exempt, n)
-    scored = [t for t in targets if scores_tabled(t, ballots, protocol, m, n)]
-    if scored:
-        return {
-            t: score_ends(rows, ballots, protocol, t, m=m, top=budget, exempt=exempt)  # type: ignore[arg-type]
-            for t in scored
-        }
-    if "cumulative" in targets:
-        fits = points_tabled(ballots, protocol, m, n, budget=budget)
-        if not fits:
-            return {}
-        points = point_ends(rows, ballots, protocol, m=m, budget=budget, exempt=exempt)
-        return {"cumulative": points}
-    fit = [target for target in targets if n and tabled(target, m, n)]
-    found: dict[Rule, Ends] = {}
-    for alike in _alike(fit):
+    found: dict[Rule, Ends] = {
+        target: sums_ends(rows, ballots, protocol, target, m=m, budget=budget, exempt=exempt)
+        for target in targets
+        if sums_tabled(target, ballots, protocol, m, n, budget=budget)
+    }
+    for alike in _alike([target for target in targets if n and tabled(target, m, n)]):
         labels = labels_of(ballots, protocol, alike[0], m)
         ends = panel_ends(np.append(labels.of, -1)[rows], labels, alike, m, exempt)
         found |= {target: np.ascontiguousarray(ends[:, :, i]) for i, target in enumerate(alike)}
@@ -482,75 +459,11 @@ def _first_loss(ends: Ends, winners: PanelWinners | None) -> Ints:
     return np.where(lost.any(axis=1), lost.argmax(axis=1), NEVER)
 
 
-def _searched(
-    panels: DistinctPanels, found: "_Searched", budget: int, winners: PanelWinners | None
-) -> PanelAnswers:
-    """The same by search, panel by panel; panels that leave the same possible are one."""
-    queries = list(_queries(panels, found.target, budget))
-    wanted: list[tuple[Query, int | None]] = [(query, None) for query in queries]
-    if winners is not None:
-        rows = zip(winners.panel.tolist(), winners.winner.tolist(), strict=True)
-        wanted = [(queries[panel], winner) for panel, winner in rows]
-    asked: dict[Query, list[int | None]] = {query: [] for query in queries}
-    for query, who in dict.fromkeys(wanted):
-        asked[query].append(who)
-    for query, several in asked.items():
-        found.ask(query, several)
-    shape = (2, len(found.exempt), len(queries))
-    possible = np.zeros((*shape, panels.m + 1), dtype=np.bool_)
-    settled = np.zeros(shape, dtype=np.bool_)
-    for i, query in enumerate(queries):
-        possible[:, :, i], settled[:, :, i] = found.possible[query], found.settled[query]
-    points = np.array([found.points[one] for one in wanted], dtype=np.int64).reshape(-1, 2).T
-    return PanelAnswers(possible, settled, points)
-
-
 def _queries(panels: DistinctPanels, target: Rule, budget: int) -> Iterable[Query]:
     domains = [domain_of(b, protocol=panels.protocol, target=target) for b in panels.ballots]
     for row in panels.panels.tolist():
         cast = sorted(domains[i] for i in row if i >= 0)
         yield Query(target, panels.m, budget, (*[None] * (len(row) - len(cast)), *cast))
-
-
-class _Searched:
-    """Answers of single panels."""
-
-    def __init__(
-        self,
-        target: Rule,
-        m: int,
-        exempt: Sequence[int],
-        limit: int,
-        readings: Sequence[TieReading],
-    ) -> None:
-        self.target, self.exempt = target, exempt
-        self.possible: dict[Query, Bools] = {}
-        self.settled: dict[Query, Bools] = {}
-        self.points: dict[tuple[Query, int | None], tuple[int, int]] = {}
-        self._m, self._limit, self._readings = m, limit, readings
-
-    def ask(self, query: Query, winners: Iterable[int | None]) -> None:
-        """Ask everything about one panel, and forget the search.
-
-        `winners`: whose breakdown points are asked for; `None` for that of the necessary winner.
-        """
-        search = PanelSearch(query, limit=self._limit, readings=self._readings)
-        shape = (2, len(self.exempt))
-        possible = np.zeros((*shape, self._m + 1), dtype=np.bool_)
-        settled = np.zeros(shape, dtype=np.bool_)
-        for reading in self._readings:
-            r = READINGS_OF_TIES.index(reading)
-            for j, k in enumerate(self.exempt):
-                answer = search.possible(exempt=k, reading=reading)
-                possible[r, j, [c + 1 for c in answer.winners]] = True
-                settled[r, j] = answer.settled
-        self.possible[query], self.settled[query] = possible, settled
-        for winner in winners:
-            one, other = (
-                _breakdown(search, winner, reading) if reading in self._readings else NOT_SETTLED
-                for reading in READINGS_OF_TIES
-            )
-            self.points[query, winner] = one, other
 
 
 def _breakdown(search: PanelSearch, winner: int | None, reading: TieReading) -> int:
@@ -561,8 +474,3 @@ def _breakdown(search: PanelSearch, winner: int | None, reading: TieReading) -> 
             return 0 if len(start.winners) > 1 else NOT_SETTLED
         winner = start.necessary
     return search.breakdown(winner=winner, reading=reading)
-
-
-def _no_winners() -> PanelWinners:
-    none = np.zeros(0, dtype=np.int64)
-    return PanelWinners(none, none)

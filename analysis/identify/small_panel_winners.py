@@ -1,6 +1,6 @@
 """Possible winners of small panels, every election counted beforehand; under points and scores."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import combinations, combinations_with_replacement, permutations
 from math import factorial
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from tutorsim.analysis.ballots.vote_arrays import Masses, distinct_rows, fitting, sorted_rows
 from tutorsim.analysis.counting.rule_definitions import (
     Rule,
-    Target,
     approvals_of,
     ballot_format,
     rank_scores,
@@ -26,10 +25,8 @@ from tutorsim.analysis.identify.ballots_consistent_with_logged import (
     domain_of,
     extensions,
     free,
-    median_options,
-    score_options,
-    single_minded,
 )
+from tutorsim.analysis.identify.win_conditions import OPTIONS, Query, exempt_domain, linear_ways
 from tutorsim.analysis.statistics.array_types import Ints
 from tutorsim.vocabularies import Protocol
 
@@ -267,9 +264,12 @@ def _ends_of_sets(m: int) -> Ends:
     return ends
 
 
-# --- Possible point winners ----------------------------------------------------------------------
+# --- Possible winners by points and scores -------------------------------------------------------
 
 Points = NDArray[np.int32]
+
+_HELD: Final[dict[Rule, int]] = {"cumulative": MOST_CANDIDATES, "score": 7, "median_score": 7}
+"""Candidates up to which a rule has a table; a byte holds the outcomes of seven beside nobody."""
 
 _ROWS: Final = 1 << 14
 """Panels whose points are added up at a time."""
@@ -277,35 +277,70 @@ _WIDE: Final = 4_096
 """Combinations of options of one panel that are added up."""
 
 
-def points_tabled(
-    ballots: Sequence[Masses], protocol: Protocol, m: int, n: int, *, budget: int
+def sums_tabled(
+    target: Rule, ballots: Sequence[Masses], protocol: Protocol, m: int, n: int, *, budget: int
 ) -> bool:
-    """Whether panels of n voters with such ballots have few enough combinations of points."""
-    if not (1 < m <= MOST_CANDIDATES and n > 0 and 2**n <= _WIDE):
+    """Whether panels of n voters have few enough combinations of points or scores."""
+    if not (1 < m <= _HELD.get(target, 0) and n > 0 and 2**n <= _WIDE):
         return False
-    domains = {domain_of(ballot, protocol=protocol, target="cumulative") for ballot in ballots}
-    several = [domain for domain in domains if domain.kind != "exact"]
-    most = max((len(_options(d, c, m, budget)) for d in several for c in range(m)), default=1)
-    return bool((most + 1) ** n <= _WIDE)
+    exact = protocol == ballot_format(target)
+    choices, medians = 2, 1
+    if target == "median_score" and exact:
+        medians = len({score for ballot in ballots for score in ballot}) + 2
+    elif target == "median_score":
+        choices = 3
+    elif target == "cumulative" and not exact:
+        domains = {domain_of(ballot, protocol=protocol, target=target) for ballot in ballots}
+        options = (cumulative_options(d, c, m, budget).rows for d in domains for c in range(m))
+        choices = 1 + max(map(len, options), default=1)
+    return bool(choices**n * medians <= _WIDE)
 
 
-def point_ends(
-    panels: Ints, ballots: Sequence[Masses], protocol: Protocol, *, m: int, budget: int, exempt: int
+def sums_ends(
+    panels: Ints,
+    ballots: Sequence[Masses],
+    protocol: Protocol,
+    target: Rule,
+    *,
+    m: int,
+    budget: int,
+    exempt: int,
 ) -> Ends:
-    """Shape (exempt + 1, panels): what panels may end in with at most so many exempt voters.
+    """Shape (exempt + 1, panels): what panels may end in when points or scores are summed, or
+    medians taken.
 
     `panels`: shape (panels, voters): numbers of ballots, -1 for an abstention. `ballots`: what the
-    numbers stand for.
+    numbers stand for; scores of all candidates, or of another format.
     """
-    if protocol == ballot_format("cumulative"):
+    if target == "cumulative" == protocol:
         points = np.array([*ballots, (0,) * m], dtype=np.int32)
         return _ends_of_points(points.T[:, panels.T], budget, exempt)
-    rows, different, number = _by_domain(panels, ballots, protocol, "cumulative")
-    return np.asarray(_ends_of_orders(rows, different, m, budget, exempt)[:, number])
+    rows, domains, number = _by_domain(panels, ballots, protocol, target)
+    query = Query(target, m, budget, tuple(domains))
+    ends = np.zeros((exempt + 1, len(rows)), dtype=np.uint16)
+    for c in range(m):
+        for shift, ahead in ((c + 1, range(c)), (c + 9, range(0))):
+            least = np.full(len(rows), exempt + 1)
+            for kind, extra, need in linear_ways(query, c, ahead):
+                options = [_best(OPTIONS[kind](domain, c, m, extra).rows) for domain in domains]
+                [all_in] = _best(OPTIONS[kind](exempt_domain(kind, c, m, extra), c, m, extra).rows)
+                found = _least_exempt(rows, options, all_in, np.array(need), exempt)
+                np.minimum(least, found, out=least)
+            if not ahead:
+                least[(rows < 0).all(axis=1)] = 0  # nobody voted, and everybody is tied
+            ends |= (least <= np.arange(exempt + 1)[:, None]).astype(np.uint16) << np.uint16(shift)
+    return ends[:, number]
+
+
+def _best(options: Points) -> Points:
+    """The options without those that another one is no less than in every column."""
+    no_more = np.all(options[:, None] <= options, axis=2)
+    under = no_more & np.any(options[:, None] < options, axis=2)
+    return np.asarray(options[~np.any(under, axis=1)])
 
 
 def _by_domain(
-    panels: Ints, ballots: Sequence[Masses], protocol: Protocol, target: Target
+    panels: Ints, ballots: Sequence[Masses], protocol: Protocol, target: Rule
 ) -> tuple[Ints, list[Domain], Ints]:
     """The different panels by what their voters may have cast, those domains, and which is whose.
 
@@ -318,10 +353,6 @@ def _by_domain(
     rows = np.sort(of[panels], axis=1)
     first, number = distinct_rows(rows.T)
     return rows[first], different, number
-
-
-def _options(domain: Domain, c: int, m: int, budget: int) -> Points:
-    return cumulative_options(domain, c, m, budget).rows
 
 
 def _ends_of_points(points: Points, budget: int, exempt: int) -> Ends:
@@ -354,25 +385,6 @@ def _reached(totals: Points, spare: int) -> Ends:
         found |= (in_order[c] >= first).astype(np.uint16) << np.uint16(c + 1)
         found |= (totals[c] >= most).astype(np.uint16) << np.uint16(c + 9)
     return found
-
-
-def _ends_of_orders(
-    rows: Ints, domains: Sequence[Domain], m: int, budget: int, exempt: int
-) -> Ends:
-    """Shape (exempt + 1, panels): what panels end in whose weak orders are known.
-
-    `rows`: different panels: places in `domains`, rising, -1 for an abstention.
-    """
-    columns = np.arange(exempt + 1)[:, None]
-    ends = np.zeros((exempt + 1, len(rows)), dtype=np.uint16)
-    for c in range(m):
-        options = [_options(d, c, m, budget) for d in domains]
-        all_in = _options(single_minded(c, m, budget), c, m, budget)[0]
-        behind = np.array([int(d < c) for d in range(m) if d != c])
-        for shift, need in ((c + 1, behind), (c + 9, 0 * behind)):
-            least = _least_exempt(rows, options, all_in, need, exempt)
-            ends |= (least <= columns).astype(np.uint16) << np.uint16(shift)
-    return ends
 
 
 def _least_exempt(
@@ -417,77 +429,3 @@ def _walk(
         _walk(cells[1:], sums + cells[0][0], need, freed + 1, exempt, least)
     for choice in cells[0][1:]:
         _walk(cells[1:], sums + choice, need, freed, exempt, least)
-
-
-# --- Possible score winners ----------------------------------------------------------------------
-
-_HELD: Final = 7
-"""Candidates whose outcomes a byte holds beside nobody."""
-
-
-def scores_tabled(
-    target: Rule, ballots: Sequence[Masses], protocol: Protocol, m: int, n: int
-) -> bool:
-    """Whether panels of n voters have few enough combinations of scores, of sums or of medians."""
-    if target not in ("score", "median_score") or not (1 < m <= _HELD and n > 0):
-        return False
-    exact = protocol == ballot_format(target)
-    values = len({score for ballot in ballots for score in ballot}) + 2 if exact else 1
-    choices = 2 if exact or target == "score" else 3
-    return bool(choices**n * (values if target == "median_score" else 1) <= _WIDE)
-
-
-def score_ends(
-    panels: Ints,
-    ballots: Sequence[Masses],
-    protocol: Protocol,
-    target: Target,
-    *,
-    m: int,
-    top: int,
-    exempt: int,
-) -> Ends:
-    """Shape (exempt + 1, panels): what panels may end in when scores are summed, or medians taken.
-
-    `panels`: shape (panels, voters): numbers of ballots, -1 for an abstention. `ballots`: what the
-    numbers stand for; scores of all candidates, or of another format.
-    """
-    rows, domains, number = _by_domain(panels, ballots, protocol, target)
-    ends = np.zeros((exempt + 1, len(rows)), dtype=np.uint16)
-    for c in range(m):
-        for shift, ahead in ((c + 1, frozenset(range(c))), (c + 9, frozenset[int]())):
-            least = np.full(len(rows), exempt + 1)
-            for options, all_in, need in _score_sums(target, domains, c, ahead, m, top):
-                np.minimum(least, _least_exempt(rows, options, all_in, need, exempt), out=least)
-            if not ahead:
-                least[(rows < 0).all(axis=1)] = 0  # nobody voted, and everybody is tied
-            ends |= (least <= np.arange(exempt + 1)[:, None]).astype(np.uint16) << np.uint16(shift)
-    return ends[:, number]
-
-
-def _score_sums(
-    target: Target, domains: Sequence[Domain], c: int, ahead: frozenset[int], m: int, top: int
-) -> Iterator[tuple[list[Points], Points, Ints]]:
-    """What each domain, and an exempt voter, can add, and the need: one way to win is enough.
-
-    A median is some score: one of those cast, or an end of the scale; if no score is known, the
-    upper end serves as well as any.
-    """
-    if target == "score":
-        options = [score_options(domain, c, m, top).rows for domain in domains]
-        need = np.array([int(d in ahead) for d in range(m) if d != c])
-        yield options, score_options(free(m), c, m, top).rows[0], need
-        return
-    cast = {score for d in domains if d.kind == "exact" for score in d.data}
-    for median in sorted({0, top, *cast} if cast else {top}):
-        at = (top, median, ahead)
-        options = [_best(median_options(domain, c, m, at).rows) for domain in domains]
-        all_in = median_options(free(m), c, m, at).rows.max(axis=0)
-        yield options, all_in, np.array([1] + [0] * (m - 1))
-
-
-def _best(options: Points) -> Points:
-    """The options without those that another one is no less than in every column."""
-    no_more = np.all(options[:, None] <= options, axis=2)
-    under = no_more & np.any(options[:, None] < options, axis=2)
-    return np.asarray(options[~np.any(under, axis=1)])

@@ -288,14 +288,15 @@ def feasible(
     `few`: whether to list a few options of each voter, with bounds on all.
     """
     q = q._replace(few=few)
-    scores = rank_scores(q.target, q.m)
-    if scores is not None:
-        return _scored(q, scores, outcome, ahead)
-    approvals = approvals_of(q.target)
-    if approvals is not None:
-        sums = _sums("approval", outcome, (q.budget, approvals), q)
-        return [Feasibility(sums, linear_condition(_lead(outcome, ahead, q.m)))]
-    return _WAYS[q.target](q, outcome, ahead)
+    if outcome == NOBODY:
+        return [Feasibility(_sums("pairs", None, 0, q), nobody_condition(q.m))]
+    if q.target in PAIRWISE_CONDITIONS:
+        test = PAIRWISE_CONDITIONS[q.target](outcome, ahead, q.m)
+        return [Feasibility(_sums("pairs", outcome, 0, q), test)]
+    return [
+        Feasibility(_sums(kind, outcome, extra, q), linear_condition(need))
+        for kind, extra, need in linear_ways(q, outcome, ahead)
+    ]
 
 
 def too_large(q: Query) -> bool:
@@ -316,8 +317,8 @@ def _sums(kind: str, c: int | None, extra: Any, q: Query) -> OptionSums:
     kinds = _depths(m) if kind == "bucklin" else 1
     several = 1 + len({d for d in domains if d is not None and not _single(d, c)})
     many = _SOME if q.few else min(dom.MANY, max(_SOME, _ALL_OPTIONS // (m * several * kinds)))
-    options = partial(_OPTIONS[kind], many=many)
-    free = options(_exempt(kind, c, m, extra), c, m, extra)
+    options = partial(OPTIONS[kind], many=many)
+    free = options(exempt_domain(kind, c, m, extra), c, m, extra)
     nothing = Options.of(0 * free.rows[:1])
     regular = [nothing if d is None else options(d, c, m, extra) for d in domains]
     return OptionSums([VoterOptions(one, free) for one in regular])
@@ -328,16 +329,12 @@ def _single(domain: Domain, c: int | None) -> bool:
     return domain.kind != "open" and all(len(level) - (c in level) < 2 for level in domain.levels)
 
 
-def _exempt(kind: str, c: int | None, m: int, extra: Any) -> Domain:
+def exempt_domain(kind: str, c: int | None, m: int, extra: Any) -> Domain:
     """What serves `c` best if any ballot may be cast: all for `c`, or any order with it first; of
     approvals, as many as there must be."""
-    if kind == "simple" and c is not None:
-        return dom.single_minded(c, m, 1)
-    if kind == "approval":
-        return dom.any_set(m)
-    if kind == "cumulative" and c is not None and isinstance(extra, int):
+    if kind in ("simple", "cumulative") and c is not None:
         return dom.single_minded(c, m, extra)
-    return dom.free(m)
+    return dom.any_set(m) if kind == "approval" else dom.free(m)
 
 
 @lru_cache(maxsize=1 << 10)
@@ -354,15 +351,15 @@ def _scored_options(
     return Options(rows, low, high, whole=False)
 
 
-_OPTIONS: Final[dict[str, Callable[..., Options]]] = {
-    "simple": lambda d, c, m, _, many: dom.simple_options(d, c, m),
+OPTIONS: Final[dict[str, Callable[..., Options]]] = {
+    "simple": lambda d, c, m, _, many=0: dom.simple_options(d, c, m),
     "approval": dom.approval_options,
-    "score": lambda d, c, m, top, many: dom.score_options(d, c, m, top),
+    "score": lambda d, c, m, top, many=0: dom.score_options(d, c, m, top),
     "median_score": dom.median_options,
     "cumulative": dom.cumulative_options,
     "scores": partial(_scored_options, np.int32),
     "large scores": partial(_scored_options, np.int64),
-    "condorcet": lambda d, c, m, _, many: dom.condorcet_options(d, c, m),
+    "condorcet": lambda d, c, m, _, many=0: dom.condorcet_options(d, c, m),
     "pairs": lambda d, c, m, _, many: dom.pair_options(d, c, m, many),
     "bucklin": dom.bucklin_options,
 }
@@ -370,73 +367,41 @@ _OPTIONS: Final[dict[str, Callable[..., Options]]] = {
 (for `cumulative`, the budget), its scores by rank, or the depth of the count."""
 
 
-def _lead(c: int, ahead: Sequence[int], m: int) -> list[int]:
-    """By how much `c` must lead each rival: 1 over those ahead of it, 0 over the others."""
-    return [int(d in ahead) for d in range(m) if d != c]
+def linear_ways(q: Query, c: int, ahead: Sequence[int]) -> list[tuple[str, Any, list[int]]]:
+    """Ways to win of which one is enough: what `OPTIONS` add up to is at least a need.
 
-
-def _one_option(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
-    sums = _sums(q.target, c, q.budget, q)
-    return [Feasibility(sums, linear_condition(_lead(c, ahead, q.m)))]
-
-
-def _median_score(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
-    """The median of `c` is some score: one of those cast, or an end of the scale."""
-    cast = [domain for domain in q.domains if domain is not None and domain.kind == "exact"]
-    values = {0, q.budget, *(score for domain in cast for score in domain.data if score >= 0)}  # type: ignore[operator]
-    test = linear_condition([1] + [0] * (q.m - 1))
-    return [
-        Feasibility(_sums(q.target, c, (q.budget, t, frozenset(ahead)), q), test)
-        for t in sorted(values)
-    ]
-
-
-def _scored(q: Query, scores: Scores, c: int, ahead: Sequence[int]) -> list[Feasibility]:
-    """For Borda and any other scores by rank."""
-    need = with_subsets(np.array([_lead(c, ahead, q.m)], dtype=np.int32))[0]
-    fits = _most(scores, q.m, len(q.domains)) <= _LARGEST[np.int32]
-    sums = _sums("scores" if fits else "large scores", c, scores, q)
-    return [Feasibility(sums, linear_condition(need.tolist()))]
-
-
-def _condorcet(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
-    if c == NOBODY:
-        return [Feasibility(_sums("pairs", None, 0, q), nobody_condition(q.m))]
-    return [Feasibility(_sums("condorcet", c, 0, q), linear_condition([1] * (q.m - 1)))]
-
-
-def _pairwise(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
-    test = PAIRWISE_CONDITIONS[q.target](c, ahead, q.m)
-    return [Feasibility(_sums("pairs", c, 0, q), test)]
+    Of each way the kind of options, what they are of beside a candidate, and the need.
+    """
+    m = q.m
+    lead = [int(d in ahead) for d in range(m) if d != c]  # 1 over those ahead, 0 over the others
+    scores, approvals = rank_scores(q.target, m), approvals_of(q.target)
+    if scores is not None:
+        fits = _most(scores, m, len(q.domains)) <= _LARGEST[np.int32]
+        need = with_subsets(np.array([lead], dtype=np.int32))[0].tolist()
+        return [("scores" if fits else "large scores", scores, need)]
+    if approvals is not None:
+        return [("approval", (q.budget, approvals), lead)]
+    if q.target == "condorcet":
+        return [("condorcet", 0, [1] * (m - 1))]
+    if q.target == "median_score":  # some score: one cast, or an end; of none, the upper one does
+        exact = [domain.data for domain in q.domains if domain and domain.kind == "exact"]
+        cast = {score for data in exact for score in data if score != LEFT_OUT}
+        medians = sorted({0, q.budget, *cast}) if exact else [q.budget]
+        need = [1] + [0] * (m - 1)
+        return [("median_score", (q.budget, t, frozenset(ahead)), need) for t in medians]
+    if q.target == "bucklin":  # `c` wins the count at some depth that nobody decides earlier
+        need = [0] * (m - 1) + [1] + lead
+        return [("bucklin", depth, need) for depth in range(1, _depths(m) + 1)]
+    return [(str(q.target), q.budget, lead)]
 
 
 def _depths(m: int) -> int:
-    """How deep a count goes: where each ballot has more than half of all places."""
-    return m // 2 + 1
+    """How deep Bucklin's count goes.
 
-
-def _bucklin(q: Query, c: int, ahead: Sequence[int]) -> list[Feasibility]:
-    """`c` wins the count at some depth that nobody decides earlier.
-
-    At depth d the m candidates share d places on each ballot. Where d is more than m / 2, one
-    of them is on more than half of the ballots, so no count goes deeper.
+    At depth d the m candidates share d places on each ballot. Where d is more than m / 2, one of
+    them is on more than half of the ballots.
     """
-    test = linear_condition([0] * (q.m - 1) + [1] + _lead(c, ahead, q.m))
-    depths = range(1, _depths(q.m) + 1)
-    return [Feasibility(_sums(q.target, c, depth, q), test) for depth in depths]
-
-
-_WAYS: Final[dict[Rule, Callable[[Query, int, Sequence[int]], list[Feasibility]]]] = {
-    "simple": _one_option,
-    "cumulative": _one_option,
-    "score": _one_option,
-    "median_score": _median_score,
-    "copeland": _pairwise,
-    "minimax": _pairwise,
-    "schulze": _pairwise,
-    "bucklin": _bucklin,
-    "condorcet": _condorcet,
-}
+    return m // 2 + 1
 
 
 # --- Elections that favour a candidate -----------------------------------------------------------

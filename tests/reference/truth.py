@@ -11,10 +11,11 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from tests.reference.identifier import Identifier
 from tests.reference.projection import projected_winners
 from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.rule_definitions import TARGETS, ballot_format
-from tutorsim.analysis.identify.possible_winners import NOBODY, Identifier
+from tutorsim.analysis.identify.possible_winners import NOBODY
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS
 
 __all__ = ["TRUTH_SCHEMA", "apportioned", "sincere_ballots", "truth_experiment"]

@@ -14,7 +14,8 @@ from statistics import mean
 from typing import Final, Literal, NamedTuple, get_args
 
 from tutorsim.analysis.ballots.vote_arrays import Profile
-from tutorsim.analysis.identify import Identifier
+from tutorsim.analysis.identify import PanelSearch, query_of
+from tutorsim.analysis.identify.win_conditions import Query
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     Interval,
@@ -320,15 +321,13 @@ def possible_outcomes(
         for ballot in ballots
     )
     profile = Profile(ballots[0].rule, len(candidates), masses)
-    possible = _identifier(budget).possible(profile, rule, exempt=0, reading="set")
-    if not possible.settled:
-        return tuple(candidates)
-    return tuple(candidates[place] for place in possible.winners)
+    return tuple(candidates[place] for place in _searched(query_of(profile, rule, budget)))
 
 
-@lru_cache(maxsize=8)
-def _identifier(budget: int) -> Identifier:
-    return Identifier(budget=budget)
+@lru_cache(maxsize=1 << 16)
+def _searched(query: Query) -> tuple[int, ...]:
+    found = PanelSearch(query).possible(exempt=0, reading="set")
+    return found.winners if found.settled else tuple(range(query.m))
 
 
 # --- Solution counting ----------------------------------------------------------------------

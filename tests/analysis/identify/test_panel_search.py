@@ -7,9 +7,10 @@ import pytest
 
 from tests.analysis.identify.conftest import completions_of, random_profile
 from tests.reference.completions import possible_by_enumeration, sets_by_enumeration
+from tests.reference.identifier import Identifier
 from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.identify import NEVER, NOBODY, NOT_SETTLED, Identifier, breakdown_point
+from tutorsim.analysis.identify import NEVER, NOBODY, NOT_SETTLED, breakdown_point
 from tutorsim.analysis.identify.possible_winners import query_of
 from tutorsim.analysis.identify.search_for_votes_whose_sum_fits import WORK_LIMIT, WorkBudget
 from tutorsim.analysis.identify.win_conditions import (

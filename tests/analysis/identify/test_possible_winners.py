@@ -7,9 +7,10 @@ import pytest
 
 from tests.analysis.identify.conftest import answers_of, completions_of, random_profile
 from tests.reference.completions import possible_by_enumeration, sets_by_enumeration
+from tests.reference.identifier import Identifier
 from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.identify import NEVER, READINGS_OF_TIES, Identifier, breakdown_point
+from tutorsim.analysis.identify import NEVER, READINGS_OF_TIES, breakdown_point
 
 
 def outcomes_of(answers, reading, k, panel):

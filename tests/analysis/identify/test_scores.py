@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from tests.analysis.identify.conftest import searched_alone
 from tests.reference import scores as plain
+from tests.reference.identifier import Identifier
 from tests.reference.projection import projected_winners
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
 from tutorsim.analysis.counting.rule_definitions import RankVector
 from tutorsim.analysis.counting.rules_in_arrays import projected_leaders
-from tutorsim.analysis.identify import NEVER, READINGS_OF_TIES, Identifier
+from tutorsim.analysis.identify import NEVER, READINGS_OF_TIES
 from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, rank_options
 from tutorsim.analysis.identify.possible_winners import answer_panels, table_ends
 from tutorsim.analysis.identify.small_panel_winners import outcomes

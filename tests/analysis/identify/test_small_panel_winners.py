@@ -9,15 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.analysis.identify.conftest import answers_of, random_profile
+from tests.reference.identifier import Identifier
 from tests.reference.plain_rules import RANKING_RULES
 from tutorsim.analysis.ballots.vote_arrays import DistinctPanels
-from tutorsim.analysis.identify import READINGS_OF_TIES, Identifier, small_panel_winners
+from tutorsim.analysis.identify import READINGS_OF_TIES, small_panel_winners
 from tutorsim.analysis.identify.possible_winners import answer_panels, table_ends
 from tutorsim.analysis.identify.small_panel_winners import (
     ANY,
     labels_of,
     panel_ends,
-    points_tabled,
+    sums_tabled,
     tabled,
 )
 
@@ -140,6 +141,6 @@ def test_panels_with_every_number_of_exempt_voters(protocol, m, n, budget):
 
 
 def test_panels_of_very_many_combinations_are_not_added_up():
-    assert points_tabled([(2, 1, 1)], "cumulative", 3, 12, budget=4)
-    assert not points_tabled([(2, 1, 1)], "cumulative", 3, 13, budget=4)
-    assert not points_tabled([(1, 1, 0, 0)], "approval", 4, 8, budget=25)
+    assert sums_tabled("cumulative", [(2, 1, 1)], "cumulative", 3, 12, budget=4)
+    assert not sums_tabled("cumulative", [(2, 1, 1)], "cumulative", 3, 13, budget=4)
+    assert not sums_tabled("cumulative", [(1, 1, 0, 0)], "approval", 4, 8, budget=25)

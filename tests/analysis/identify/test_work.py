@@ -5,12 +5,12 @@ from random import Random
 import pytest
 
 from tests.analysis.identify.conftest import random_profile, random_votes
+from tests.reference.identifier import Identifier
 from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.identify import (
     NOT_SETTLED,
     READINGS_OF_TIES,
-    Identifier,
     breakdown_point,
     win_conditions,
 )
@@ -202,7 +202,7 @@ def test_ballots_that_leave_several_orders_share_the_room_for_options(monkeypatc
     monkeypatch.setattr(win_conditions, "_ALL_OPTIONS", 60)
     monkeypatch.setattr(win_conditions, "_SOME", 1)
     monkeypatch.setitem(
-        win_conditions._OPTIONS,
+        win_conditions.OPTIONS,
         "pairs",
         lambda d, c, m, _, many: room.append(many) or pair_options(d, c, m, many),
     )

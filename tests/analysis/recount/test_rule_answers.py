@@ -6,11 +6,12 @@ import pytest
 
 from tests.reference.cases import gather
 from tests.reference.drawn import drawn_turns
+from tests.reference.identifier import Identifier
 from tests.reference.rules import Recounter, gather_named
 from tests.reference.turns import read_turns
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.identify import NEVER, NOBODY, NOT_SETTLED, Identifier
+from tutorsim.analysis.identify import NEVER, NOBODY, NOT_SETTLED
 from tutorsim.analysis.recount import recount
 
 ORDER = ("bob", "cyd", "ann")

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.reference.debates import Draws, make_context, play
+from tutorsim.analysis.identify import Possible
 from tutorsim.analysis.systems.debate import outcomes_under_every_protocol as module
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     RULES,
@@ -241,7 +242,7 @@ def test_a_question_that_is_too_costly_leaves_every_candidate(monkeypatch):
     """Ranked ballots say all of a simple vote, unless nobody works it out."""
     ballots = [SimpleNamespace(rule="ranked", mass={"x": 2, "y": 1, "z": 0})] * 2
     assert possible_outcomes(ballots, "xyz", "simple", budget=25) == ("x",)
-    open_question = SimpleNamespace(settled=False)
-    searched = SimpleNamespace(possible=lambda *_, **__: open_question)
-    monkeypatch.setattr(module, "_identifier", lambda budget: searched)
+    monkeypatch.setattr(module, "_searched", module._searched.__wrapped__)
+    open_question = SimpleNamespace(possible=lambda **_: Possible((), settled=False))
+    monkeypatch.setattr(module, "PanelSearch", lambda query: open_question)
     assert possible_outcomes(ballots, "xyz", "simple", budget=25) == ("x", "y", "z")

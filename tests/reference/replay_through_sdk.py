@@ -25,6 +25,7 @@ from tutorsim.errors import CallFailed, RecordingError
 from tutorsim.model import CALL_HEADER, json_value
 from tutorsim.model.sdk import SdkModel
 from tutorsim.replay.cassette_file import (
+    Playback,
     parse_cassette,
     read_cassette,
     read_cassette_file,
@@ -42,7 +43,7 @@ def through_the_sdk():
             return _AtOnce(folder, opened.enter_context(asyncio.Runner()))
 
         for module in ("find_and_check_recording", "play_recorded_episodes_and_retests"):
-            patch.setattr(f"tutorsim.runner.{module}.FastReader", reader)
+            patch.setattr(f"tutorsim.runner.{module}.Reader", reader)
         patch.setattr("tutorsim.runner.replay.default_workers", lambda episodes: 1)
         yield
 
@@ -85,9 +86,6 @@ class SdkReader:
         self._transport.open[episode_id] = playback
         return playback
 
-    def close(self, playback):
-        self._transport.open.pop(playback.cassette.episode_id, None)
-
 
 class _AtOnce(SdkReader):
     """The reader where nothing waits: each reply runs an event loop until it is there."""
@@ -107,7 +105,7 @@ class _AtOnce(SdkReader):
         return playback
 
 
-class SdkPlayback:
+class SdkPlayback(Playback):
     """Replays one cassette.
 
     Args:
@@ -117,8 +115,8 @@ class SdkPlayback:
     """
 
     def __init__(self, model, cassette, data):
+        super().__init__(cassette)
         self._model = model
-        self._cassette = cassette
         self._tape = _KeyedCassette.load(
             path=cassette.name,
             serializer=_ReadJson,
@@ -128,25 +126,21 @@ class SdkPlayback:
         )
         self._play = vcr_handle_async_request(self._tape, _no_network, httpx2)
 
-    @property
-    def cassette(self):
-        return self._cassette
-
     async def reply(self, episode_id, call):
         key = str(call.key)
         try:
-            return await self._model.reply(self._cassette.episode_id, call)
+            return await self._model.reply(self.cassette.episode_id, call)
         except _NotPlayed as error:
-            held = self._cassette.interactions
+            held = self.cassette.interactions
             if key in held and key in self.unused():
-                check_same(self._cassette.name, held[key], call)
-            raise missing(self._cassette.name, key, held=held, played=key in held) from error
+                check_same(self.cassette.name, held[key], call)
+            raise missing(self.cassette.name, key, held=held, played=key in held) from error
         except CallFailed as error:
-            raise unreadable_reply(self._cassette.name, key, error) from error
+            raise unreadable_reply(self.cassette.name, key, error) from error
 
     def unused(self):
         counts = self._tape.play_counts
-        keys = self._cassette.interactions
+        keys = self.cassette.interactions
         return tuple(key for index, key in enumerate(keys) if not counts[index])
 
     async def play(self, request, call):
@@ -160,7 +154,7 @@ class SdkPlayback:
         try:
             response: httpx2.Response = await self._play(None, asked)
         except CannotOverwriteExistingCassetteException as error:
-            raise _NotPlayed(self._cassette.name) from error
+            raise _NotPlayed(self.cassette.name) from error
         return response
 
 

@@ -7,11 +7,8 @@ What replays without the SDK and vcrpy can be had from here. Recording is in
 
 from tutorsim.replay.cassette_file import (
     Cassette,
-    FastPlayback,
-    FastReader,
     Playback,
     Reader,
-    check_all_used,
     check_recordable,
     read_cassette,
 )
@@ -42,14 +39,11 @@ __all__ = [
     "AnsweredBy",
     "Cassette",
     "EpisodeEntry",
-    "FastPlayback",
-    "FastReader",
     "FolderLock",
     "Manifest",
     "Playback",
     "Reader",
     "VerdictStore",
-    "check_all_used",
     "check_cassette",
     "check_recordable",
     "episode_entry",

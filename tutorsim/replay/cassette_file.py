@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, NoReturn, Protocol, get_args
+from typing import Any, Final, Literal, NamedTuple, NoReturn, get_args
 
 import orjson
 
@@ -450,52 +450,46 @@ def _why(error: Exception) -> str:
 # --- Answering calls from a cassette -------------------------------------------------------------
 
 
-class Playback(Protocol):
+class Playback:
     """One episode's recording, being replayed. A `Model` for that episode."""
 
-    @property
-    def cassette(self) -> Cassette:
+    def __init__(self, cassette: Cassette) -> None:
+        self.cassette = cassette
         """What is played."""
-        ...
+        self._left = dict(cassette.interactions)
 
     async def reply(self, episode_id: str, call: Call) -> Reply:
-        """Answer one call; each recorded reply is given once.
+        """Answer one call at once; each recorded reply is given once.
 
         `MissingCallError` if none is left for the call's key; `ChangedCallError` if it was recorded
         with another request.
         """
-        ...
+        name, key = self.cassette.name, str(call.key)
+        found = self._left.get(key)
+        if found is None:
+            held = self.cassette.interactions
+            raise missing(name, key, held=held, played=key in held)
+        check_same(name, found, call)
+        try:
+            answer = found.reply()
+        except ValueError as error:
+            raise unreadable_reply(name, key, error) from error
+        del self._left[key]
+        return answer
 
     def unused(self) -> tuple[str, ...]:
         """Keys that were not asked for, in the order of the cassette."""
-        ...
+        return tuple(self._left)
+
+    def check_all_used(self) -> None:
+        """Refuse a replay that left entries of its cassette unused."""
+        unused = self.unused()
+        if unused:
+            raise unused_error(self.cassette.name, unused)
 
 
-class Reader(Protocol):
-    """Opens the episodes of a recording for replay."""
-
-    def open(self, episode_id: str) -> Playback:
-        """Open an episode. `MissingCallError` if the recording has no cassette for it."""
-        ...
-
-    def close(self, playback: Playback) -> None:
-        """Forget an episode."""
-        ...
-
-    def cassette(self, episode_id: str) -> Cassette:
-        """What an episode's recording holds, without playing it."""
-        ...
-
-
-def check_all_used(playback: Playback) -> None:
-    """Refuse a replay that left entries of its cassette unused."""
-    unused = playback.unused()
-    if unused:
-        raise unused_error(playback.cassette.name, unused)
-
-
-class FastReader:
-    """Replays the episodes of a folder; the cassette that was read last is kept.
+class Reader:
+    """Opens the episodes of a folder for replay; the cassette that was read last is kept.
 
     So a retest, which follows each episode, reads no cassette twice.
     """
@@ -504,48 +498,16 @@ class FastReader:
         self._folder = folder
         self._last: Cassette | None = None
 
-    def open(self, episode_id: str) -> "FastPlayback":
-        return FastPlayback(self.cassette(episode_id))
-
-    def close(self, playback: Playback) -> None:
-        """Nothing is held open."""
+    def open(self, episode_id: str) -> Playback:
+        """Open an episode. `MissingCallError` if the recording has no cassette for it."""
+        return Playback(self.cassette(episode_id))
 
     def cassette(self, episode_id: str) -> Cassette:
+        """What an episode's recording holds, without playing it."""
         if self._last is None or self._last.episode_id != episode_id:
             check_episode_id(episode_id)
             self._last = read_cassette(self._folder, episode_id)
         return self._last
-
-
-class FastPlayback:
-    """Replays one cassette."""
-
-    def __init__(self, cassette: Cassette) -> None:
-        self._cassette = cassette
-        self._name = cassette.name
-        self._left = dict(cassette.interactions)
-
-    @property
-    def cassette(self) -> Cassette:
-        return self._cassette
-
-    async def reply(self, episode_id: str, call: Call) -> Reply:
-        """Answer one call at once, as `Playback.reply` says."""
-        key = str(call.key)
-        found = self._left.get(key)
-        if found is None:
-            held = self._cassette.interactions
-            raise missing(self._name, key, held=held, played=key in held)
-        check_same(self._name, found, call)
-        try:
-            answer = found.reply()
-        except ValueError as error:
-            raise unreadable_reply(self._name, key, error) from error
-        del self._left[key]
-        return answer
-
-    def unused(self) -> tuple[str, ...]:
-        return tuple(self._left)
 
 
 def unreadable_reply(cassette: str, key: str, error: Exception) -> RecordingError:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from tutorsim.catalog import WORDINGS_FILE, read_wordings, wordings_text
-from tutorsim.errors import FolderError, RecordingError, TutorsimError
+from tutorsim.errors import FolderError, TutorsimError
 from tutorsim.kernel.load_study_file import load_recorded_study, write_study
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.replay.cassette_file import (
@@ -34,6 +34,7 @@ from tutorsim.replay.manifest import (
     Manifest,
     RetestEntry,
     RetestManifest,
+    edited,
     read_manifest,
     read_retest_manifest,
     retest_folder,
@@ -145,10 +146,7 @@ def _converted(
 ) -> int:
     text = read_cassette_file(folder, entry.episode_id)
     if hashlib.sha256(text).hexdigest() != entry.cassette_sha256:
-        raise RecordingError(
-            f"{cassette_name(entry.episode_id)} was edited after it was recorded.",
-            why="The digest of its text is not the manifest's.",
-            hint="Restore the file from version control, or record the study into a new folder.",
-        )
+        why = "The digest of its text is not the manifest's."
+        raise edited(cassette_name(entry.episode_id), why)
     write_cassette_file(into, entry.episode_id, text, form)
     return cassette_file(into, entry.episode_id, form).stat().st_size

@@ -6,7 +6,6 @@ no paid call; a finished episode's journal becomes its cassette.
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -178,18 +177,6 @@ _SECRET_FIELDS: Final = ("key", "api_key", "api-key", "access_token", "token")
 """Fields of a query that are credentials, and are never kept."""
 
 
-@dataclass(frozen=True)
-class _Head:
-    """What every cassette of a recording says of itself."""
-
-    study_digest: str
-    packages: Mapping[str, str]
-    kept_from: str | None
-    """Study digest of cassettes that are kept as another recording wrote them."""
-    recorded: Callable[[bool], RecordedBy | None] | None
-    """From whether a tape holds replies of today to what its cassette says of the recording."""
-
-
 class CassetteStore:
     """The cassettes and journals of a folder that is being recorded.
 
@@ -226,7 +213,10 @@ class CassetteStore:
         make_folder(folder)
         self.folder = folder
         self._check_name = check_name
-        self._head = _Head(study_digest, dict(packages), kept_from, recorded)
+        self.study_digest = study_digest
+        self.packages = dict(packages)
+        self.kept_from = kept_from
+        self.recorded = recorded
         self._tapes: dict[str, Tape] = {}
 
     def transport(self, inner: httpx2.AsyncBaseTransport) -> httpx2.AsyncBaseTransport:
@@ -245,7 +235,7 @@ class CassetteStore:
         finished, an old journal is removed.
         """
         self._check_name(episode_id)
-        tape = Tape(self, episode_id, self._head, live, anew=anew)
+        tape = Tape(self, episode_id, live, anew=anew)
         self._tapes[episode_id] = tape
         return tape
 
@@ -287,7 +277,7 @@ class CassetteStore:
         tape, key = self.tape_for(headers.get(CALL_HEADER, ""))
         secrets = _secrets_of(request, headers)
         _refuse_secrets(secrets, received, f"The reply to call {key}")
-        body = _message if self._head.study_digest else _whole
+        body = _message if self.study_digest else _whole
         one = Interaction(
             key=key,
             kind=_kind(request, said),
@@ -321,7 +311,6 @@ class Tape:
         self,
         store: CassetteStore,
         episode_id: str,
-        head: _Head,
         live: Model | None,
         *,
         anew: bool = False,
@@ -330,9 +319,8 @@ class Tape:
         self.paid = 0
         """Replies added since the tape was opened."""
         self._store = store
-        self._head = head
         self._live = live
-        self._journal = Journal(store.folder, episode_id, head.study_digest)
+        self._journal = Journal(store.folder, episode_id, store.study_digest)
         if anew:
             self._journal.remove()
         self._cassette = None if anew else self._on_disk()
@@ -453,11 +441,11 @@ class Tape:
             return None
         data = read_cassette_file(self._store.folder, self.episode_id)
         cassette = parse_cassette(data, self.episode_id)
-        if cassette.study_digest not in (self._head.study_digest, self._head.kept_from):
+        if cassette.study_digest not in (self._store.study_digest, self._store.kept_from):
             raise RecordingError(
                 f"{cassette.name} belongs to another study.",
                 why=f"Its study digest is {cassette.study_digest}, "
-                f"this study's is {self._head.study_digest}.",
+                f"this study's is {self._store.study_digest}.",
                 hint="Record into another folder.",
             )
         return cassette
@@ -500,9 +488,9 @@ class Tape:
             self.episode_id,
             [self._held[key] for key in keys],
             kind=combined_kind(one.kind for one in self._held.values()),
-            study_digest=self._head.study_digest,
-            packages=self._head.packages,
-            recorded=self._head.recorded and self._head.recorded(bool(self.paid)),
+            study_digest=self._store.study_digest,
+            packages=self._store.packages,
+            recorded=self._store.recorded and self._store.recorded(bool(self.paid)),
             unasked=unasked,
         )
         return parse_cassette(

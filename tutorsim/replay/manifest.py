@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, ClassVar, Final, Protocol, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -143,33 +143,7 @@ def episode_entry(
     )
 
 
-class Digests(Protocol):
-    """What every manifest says of a cassette, and of the record that its replay gives."""
-
-    @property
-    def episode_id(self) -> str: ...
-
-    @property
-    def calls(self) -> int: ...
-
-    @property
-    def cassette_sha256(self) -> str: ...
-
-    @property
-    def requests_sha256(self) -> str: ...
-
-    @property
-    def record_sha256(self) -> str: ...
-
-    @property
-    def has_failures(self) -> bool: ...
-
-    def failed(self, key: str) -> Failure | None: ...
-
-    def model_dump(self, *, mode: str) -> dict[str, Any]: ...
-
-
-def check_cassette(entry: Digests, cassette: Cassette) -> RecordingError | None:
+def check_cassette(entry: "Digests", cassette: Cassette) -> RecordingError | None:
     """Hold a cassette against the manifest before it is replayed.
 
     `None` when the file is the recorded one. When its requests differ, the error to raise after the
@@ -180,13 +154,16 @@ def check_cassette(entry: Digests, cassette: Cassette) -> RecordingError | None:
         return None
     digests = f"Its digest is {cassette.sha256}, the manifest has {entry.cassette_sha256}."
     if cassette.requests_sha256() == entry.requests_sha256:
-        raise _edited(cassette, f"Its requests are the recorded ones, its replies not. {digests}")
-    return _edited(cassette, digests)
+        raise edited(
+            cassette.name, f"Its requests are the recorded ones, its replies not. {digests}"
+        )
+    return edited(cassette.name, digests)
 
 
-def _edited(cassette: Cassette, why: str) -> RecordingError:
+def edited(cassette: str, why: str) -> RecordingError:
+    """The error for a cassette that is not the manifest's, by its file name."""
     return RecordingError(
-        f"{cassette.name} was edited after it was recorded.",
+        f"{cassette} was edited after it was recorded.",
         why=why,
         hint="Restore the file from version control, or record the study into a new folder.",
     )
@@ -198,7 +175,7 @@ def read_manifest(folder: Path) -> Manifest:
     `RecordingError` if the folder is no recording, or the manifest is damaged or names what could
     leave the folder.
     """
-    found = load_head(folder, Manifest, schema=MANIFEST_SCHEMA)
+    found = load_head(folder, Manifest)
     if found is None:
         raise RecordingError(
             f"{folder} is not a recording.",
@@ -221,12 +198,12 @@ def write_manifest(folder: Path, head: Head) -> None:
     write_atomic(folder / head.file, f"{text}\n".encode())
 
 
-def load_head(folder: Path, kind: type[H], *, schema: int) -> H | None:
+def load_head(folder: Path, kind: type[H]) -> H | None:
     """Read a head and check that its episodes can be used to open files.
 
     `None` if there is no file.
     """
-    path = folder / kind.file
+    path, schema = folder / kind.file, kind.model_fields["schema_version"].default
     content = read_inside(path)
     if content is None:
         return None
@@ -302,6 +279,10 @@ class RetestEntry(Entry):
         return next((failure for failure in self.failures if failure.key == key), None)
 
 
+Digests = EpisodeEntry | RetestEntry
+"""What every manifest says of a cassette, and of the record that its replay gives."""
+
+
 class RetestManifest(Head):
     """The head of a retest's folder."""
 
@@ -357,7 +338,7 @@ def retest_entry(record: RetestRecord, line: str, cassette: Cassette) -> RetestE
 
 def read_retest_manifest(folder: Path) -> RetestManifest | None:
     """Read the manifest of a retest. `None` if the folder holds no finished retest."""
-    return load_head(folder, RetestManifest, schema=RETEST_MANIFEST_SCHEMA)
+    return load_head(folder, RetestManifest)
 
 
 # --- Provenance ----------------------------------------------------------------------------------

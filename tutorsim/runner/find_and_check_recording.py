@@ -45,8 +45,8 @@ from tutorsim.replay import (
     AnsweredBy,
     Cassette,
     EpisodeEntry,
-    FastReader,
     Manifest,
+    Reader,
     read_manifest,
 )
 from tutorsim.replay.cassette_file import (
@@ -330,9 +330,9 @@ class Recording:
     """It has none, though recordings of its form have."""
 
     @cached_property
-    def reader(self) -> FastReader:
+    def reader(self) -> Reader:
         """Reads its cassettes."""
-        return FastReader(self.folder)
+        return Reader(self.folder)
 
     @cached_property
     def _by_id(self) -> Mapping[str, EpisodeSpec]:

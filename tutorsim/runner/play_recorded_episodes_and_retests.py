@@ -38,12 +38,10 @@ from tutorsim.records import EpisodeLine, Failure, RetestRecord, to_line
 from tutorsim.replay import (
     AnsweredBy,
     Cassette,
-    FastReader,
     Manifest,
     Playback,
     Reader,
     VerdictStore,
-    check_all_used,
     check_cassette,
 )
 from tutorsim.replay.manifest import (
@@ -154,15 +152,12 @@ async def played(source: Source, piece: Piece[R, Any], entry: Digests) -> Played
     Calls that are missing, changed or never made raise, and so does an edited cassette.
     """
     playback = source.reader.open(piece.id)
-    try:
-        edited = check_cassette(entry, playback.cassette)
-        if edited is None:
-            check_origin(source.head, playback.cassette, parent_study=source.parent_study)
-        world = _World(source, piece.id, playback, entry)
-        record = await drive_async(piece.flow(), world)
-        check_all_used(playback)
-    finally:
-        source.reader.close(playback)
+    edited = check_cassette(entry, playback.cassette)
+    if edited is None:
+        check_origin(source.head, playback.cassette, parent_study=source.parent_study)
+    world = _World(source, piece.id, playback, entry)
+    record = await drive_async(piece.flow(), world)
+    playback.check_all_used()
     if edited is not None:
         raise edited
     answered_by = AnsweredBy(models={reply.model for reply in world.replies})
@@ -475,4 +470,4 @@ def open_retest(recording: Recording) -> RetestPlayer | None:
             hint=f"`tutorsim retest {recording.folder}` asks what is missing; "
             "or move the folder away.",
         )
-    return RetestPlayer(recording, manifest, Source(manifest, FastReader(folder)))
+    return RetestPlayer(recording, manifest, Source(manifest, Reader(folder)))

@@ -20,7 +20,7 @@ from tests.tutorsim.replay.made import EPISODE, call, interaction, message, writ
 from tutorsim.errors import ChangedCallError, MissingCallError, RecordingError, UnusedCallError
 from tutorsim.kernel.flow_and_drivers import at_once
 from tutorsim.model import Call, CallKey, Reply, Request
-from tutorsim.replay import Cassette, FastReader, cassette_file, check_all_used, read_cassette
+from tutorsim.replay import Cassette, Reader, cassette_file, read_cassette
 from tutorsim.replay.recorded_call import Interaction, requests_digest
 
 NASTY = "é \U0001f600 \u2028\u2029\x85\x7f\x9f\ufeff\ufffe\uffff \x00\x1b[31m\t'\"\\ [b] : - # {"
@@ -349,10 +349,8 @@ def test_a_file_of_the_folder_or_none_is_let_through(tmp_path):
 
 def play_fast(folder, episode, calls):
     async def run():
-        reader = FastReader(folder)
-        playback = reader.open(episode)
+        playback = Reader(folder).open(episode)
         outcome = [await _outcome(playback.reply(episode, one)) for one in calls]
-        reader.close(playback)
         return outcome, playback.unused()
 
     return asyncio.run(run())
@@ -363,7 +361,6 @@ def play_sdk(folder, episode, calls):
         async with SdkReader(folder) as reader:
             playback = reader.open(episode)
             outcome = [await _outcome(playback.reply(episode, one)) for one in calls]
-            reader.close(playback)
             return outcome, playback.unused()
 
     return asyncio.run(run())
@@ -469,14 +466,14 @@ def test_a_missing_cassette_is_a_missing_call(play, tmp_path):
 
 
 def test_unused_entries_fail_a_check(tmp_path, two):
-    playback = FastReader(tmp_path).open(EPISODE)
+    playback = Reader(tmp_path).open(EPISODE)
     at_once(playback.reply(EPISODE, two[0]))
     with pytest.raises(UnusedCallError, match=r"the first is 1/propose/b/1") as caught:
-        check_all_used(playback)
+        playback.check_all_used()
     assert caught.value.exit_code == 1
 
     at_once(playback.reply(EPISODE, two[1]))
-    check_all_used(playback)
+    playback.check_all_used()
 
 
 def requests(draw):
@@ -525,7 +522,7 @@ def test_the_fast_reader_parses_a_file_once_and_each_body_of_an_answered_call_on
         return loads(data)
 
     monkeypatch.setattr(orjson, "loads", counted)
-    playback = FastReader(tmp_path).open(EPISODE)
+    playback = Reader(tmp_path).open(EPISODE)
     for one in calls:
         at_once(playback.reply(EPISODE, one))
 

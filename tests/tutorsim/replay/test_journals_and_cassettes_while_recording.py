@@ -23,7 +23,7 @@ from tutorsim.errors import (
 from tutorsim.kernel.flow_and_drivers import at_once
 from tutorsim.model import CallKey, Reply
 from tutorsim.model.sdk import HttpTransport, SdkModel
-from tutorsim.replay import FastReader
+from tutorsim.replay import Reader
 from tutorsim.replay.journals_and_cassettes_while_recording import (
     CassetteStore,
     Journal,
@@ -60,7 +60,7 @@ def test_a_finished_episode_is_one_cassette_in_call_order(tmp_path, record):
     replies = record(tmp_path, calls)
 
     assert [*content(tmp_path)] == [f"{EPISODE}.json"]
-    playback = FastReader(tmp_path).open(EPISODE)
+    playback = Reader(tmp_path).open(EPISODE)
     assert [*playback.cassette.interactions] == [str(one.key) for one in calls]
     assert [at_once(playback.reply(EPISODE, one)) for one in calls] == replies
     assert playback.cassette.kind == "relay"
@@ -130,7 +130,7 @@ def test_only_a_whole_message_is_recorded_and_anything_else_is_asked_again(
 
     assert reply.text == "whole"
     assert len(server.seen) == 3
-    assert len(FastReader(tmp_path).open(EPISODE).cassette.interactions) == 1
+    assert len(Reader(tmp_path).open(EPISODE).cassette.interactions) == 1
 
 
 @loopback
@@ -139,7 +139,7 @@ def test_bodies_are_stored_decoded(tmp_path, record, server):
     server.respond = lambda _: (200, {"content-encoding": "gzip"}, packed)
 
     assert record(tmp_path, [call("x")])[0].text == "unpacked"
-    playback = FastReader(tmp_path).open(EPISODE)
+    playback = Reader(tmp_path).open(EPISODE)
     assert at_once(playback.reply(EPISODE, call("x"))).text == "unpacked"
 
 
@@ -298,7 +298,7 @@ def test_many_episodes_record_side_by_side_each_into_its_own_cassette(tmp_path, 
     asyncio.run(run())
     assert len(server.seen) == 80
     for name in names:
-        playback = FastReader(tmp_path).open(name)
+        playback = Reader(tmp_path).open(name)
         for n in range(4):
             text = f"{name} {n}"
             assert at_once(playback.reply(name, call(text, agent=f"a{n}"))).text == f"re: {text}"
@@ -346,7 +346,7 @@ def test_an_episode_without_any_reply_has_an_empty_cassette(tmp_path):
     cassette = asyncio.run(open_tape(tmp_path, EPISODE).finish([]))
 
     assert len(cassette.interactions) == 0
-    assert FastReader(tmp_path).open(EPISODE).unused() == ()
+    assert Reader(tmp_path).open(EPISODE).unused() == ()
 
 
 def test_a_tape_of_another_study_is_refused(tmp_path):
@@ -403,7 +403,7 @@ def test_a_stand_in_tells_its_name_and_is_recorded_as_one(tmp_path, record, serv
     server.respond = lambda _: (200, {"x-tutorsim-standin": "stand-in 1"}, data)
     record(tmp_path, [call("x")])
 
-    cassette = FastReader(tmp_path).open(EPISODE).cassette
+    cassette = Reader(tmp_path).open(EPISODE).cassette
     [one] = cassette.interactions.values()
     assert cassette.kind == "stand-in"
     assert one.response_headers["x-tutorsim-standin"] == "stand-in 1"
@@ -425,7 +425,7 @@ def test_the_real_endpoint_is_recorded_as_such(tmp_path, monkeypatch):
                 await tape.finish([call("x").key])
 
     asyncio.run(run())
-    assert FastReader(tmp_path).open(EPISODE).cassette.kind == "api"
+    assert Reader(tmp_path).open(EPISODE).cassette.kind == "api"
 
 
 # --- The journal: what it holds, and what it refuses ----------------------------------------------

@@ -9,7 +9,7 @@ from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import au
 from tutorsim.analysis.systems.system_view import open_run
 from tutorsim.kernel.load_study_file import load_recorded_study
 from tutorsim.records.oversight import OversightRecord
-from tutorsim.replay import FastReader
+from tutorsim.replay import Reader
 from tutorsim.runner.find_and_check_recording import bundled_recording
 from tutorsim.runner.replay import replay
 from tutorsim.systems.oversight import OVERSIGHT
@@ -21,7 +21,7 @@ FIRST_ASKINGS = {
 
 def bodies(folder, episode_id):
     """Call key → system text and message as they were sent."""
-    playback = FastReader(folder).open(episode_id)
+    playback = Reader(folder).open(episode_id)
     found = {}
     for one in playback.cassette.interactions.values():
         body = json.loads(one.request)

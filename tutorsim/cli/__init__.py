@@ -1,7 +1,7 @@
 """The command line. Only this package prints.
 
 Commands are loaded when they are called, so that `tutorsim --help` starts at once: command
-`NAME` is the click command `NAME` of module `tutorsim.cli.NAME`, or of one named after two.
+`NAME` is the click command of that name in module `tutorsim.cli.NAME`, or in one that says more.
 """
 
 import gc
@@ -68,34 +68,27 @@ COMMANDS = {
 }
 """Name → one line of help, in the order shown."""
 
-_FUNCTIONS = {
-    "check": "check_ballot_file",
-    "diverge": "diverge_under_rule",
-    "audit": "audit_recorded_run",
-    "import": "import_logs",
-    "judge": "judge_program",
-}
-"""Command → its function, where the verb alone says too little, or is Python's."""
-_OF_TWO = (
-    "branch_and_retest",
-    "chat_and_standin",
-    "guide_and_doctor",
-    "replay_and_verify",
-)
 _MODULES = {
-    **{name: module for module in _OF_TWO for name in module.split("_and_")},
     "audit": "audit_labels_delivered_replies",
+    "branch": "branch_and_retest",
     "cassette": "list_show_and_convert_recordings",
+    "chat": "chat_and_standin",
     "check": "check_how_ballot_file_is_read",
     "compare": "compare_runs_and_divergence_under_rule",
     "diverge": "compare_runs_and_divergence_under_rule",
+    "doctor": "guide_and_doctor",
+    "guide": "guide_and_doctor",
+    "import": "import_logs",
     "judge": "tasks_and_program_judge",
+    "replay": "replay_and_verify",
+    "retest": "branch_and_retest",
     "run": "run_and_dry_run",
     "show": "list_or_show_episodes",
+    "standin": "chat_and_standin",
     "tasks": "tasks_and_program_judge",
+    "verify": "replay_and_verify",
 }
-"""Command → its module, if the verb tells little of it or another command stands there too; else
-that is named like the function."""
+"""Command → its module, where that is not named like the command alone."""
 
 
 _SILENCE = {
@@ -134,9 +127,9 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        function = _FUNCTIONS.get(cmd_name, cmd_name)
-        module = import_module(f"tutorsim.cli.{_MODULES.get(cmd_name, function)}")
-        command: click.Command = getattr(module, function)
+        module = import_module(f"tutorsim.cli.{_MODULES.get(cmd_name, cmd_name)}")
+        held = (one for one in vars(module).values() if isinstance(one, click.Command))
+        command = next(one for one in held if one.name == cmd_name)
         _add_whole_program_options(command)
         return command
 

@@ -6,12 +6,13 @@ import io
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import click
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BeforeValidator, TypeAdapter, ValidationError
 from rich.console import RenderableType
 
 from tutorsim import __version__
@@ -78,20 +79,27 @@ class Options:
 
     def stated(self) -> dict[str, Any]:
         """The options that were given, as JSON has them."""
-        found: dict[str, Any] = {}
-        if self.published is not None:
-            found["published"] = [asdict(figure) for figure in self.published]
-        if self.prices is not None:
-            found["prices"] = self.prices.model_dump(mode="json")
-        if self.hints != NO_HINTS:
-            found["hints"] = TypeAdapter(Hints).dump_python(self.hints, mode="json")
-        if self.panel is not None:
-            found["panel"] = self.panel
-        if self.asked is not None:
-            found["asked"] = dict(self.asked)
-        if self.beside is not None:
-            found["beside"] = self.beside
-        return found
+        return {
+            name: form.dump_python(value, mode="json")
+            for name, form in _forms().items()
+            if (value := getattr(self, name)) != getattr(_SHIPPED, name)
+        }
+
+
+_SHIPPED: Final = Options()
+
+
+@cache
+def _forms() -> dict[str, TypeAdapter[Any]]:
+    """Option → its form in a file of claims."""
+    return {
+        "published": TypeAdapter(tuple[Annotated[Printed, BeforeValidator(printed_of)], ...]),
+        "prices": TypeAdapter(PriceTable),
+        "hints": TypeAdapter(Hints),
+        "panel": TypeAdapter(str),
+        "asked": TypeAdapter(dict[str, bool | str | list[str]]),
+        "beside": TypeAdapter(str),
+    }
 
 
 _NOT_ASKED: Final = (
@@ -112,17 +120,8 @@ def options_of(stated: dict[str, Any], path: Path) -> Options:
 
     Raises `ClaimsError` if one of them is unknown, or has another form.
     """
-    figures, name = TypeAdapter(tuple[dict[str, Any], ...]), TypeAdapter(str)
-    readers: dict[str, Callable[[Any], Any]] = {
-        "published": lambda value: tuple(map(printed_of, figures.validate_python(value))),
-        "prices": PriceTable.model_validate,
-        "hints": TypeAdapter(Hints).validate_python,
-        "panel": name.validate_python,
-        "asked": TypeAdapter(dict[str, bool | str | list[str]]).validate_python,
-        "beside": name.validate_python,
-    }
     try:
-        return Options(**{name: readers[name](value) for name, value in stated.items()})
+        return Options(**{n: _forms()[n].validate_python(value) for n, value in stated.items()})
     except KeyError as error:
         why = f"The option {error} is unknown."
     except ValidationError as error:
@@ -339,12 +338,45 @@ class Claimed(NamedTuple):
         return self.checked is None or self.checked.holds
 
     def shown(self) -> Iterator[RenderableType]:
-        """For readers."""
-        return _shown(self)
+        """What differs, what is missing or unknown, the numbers asked for, and the verdict."""
+        checked = self.checked
+        for one in checked.differing[:SHOWN] if checked else ():
+            yield Prose(styled(f"{one.id} differs", "bold"))
+            yield Prose(one.question, indent=2)
+            yield Prose(f"claimed     {one.claimed}", indent=2)
+            yield Prose(f"recomputed  {one.recomputed}", indent=2)
+        if checked:
+            yield from _more(len(checked.differing))
+            yield from _listed("is claimed, and is no number of the page", checked.unknown)
+            yield from _listed("is printed, and not claimed", checked.missing)
+        differing = {one.id for one in checked.differing} if checked else set()
+        for claim in (claim for claim in self.claims if claim.id not in differing):
+            yield Prose(styled(citation(self.digest[:DIGITS], claim.id), "bold"))
+            yield Prose(claim.question, indent=2)
+            yield Prose(f"{claim.printed}{_beside(claim)}  ({claim.provenance})", indent=2)
+        if checked:
+            yield Prose(_verdict(self))
+        if self.absent:
+            yield caption(
+                f"{self.absent} is not beside the claims, so it was not read: --page FILE."
+            )
 
     def markdown(self) -> str:
-        """As a step summary of CI."""
-        return _markdown(self)
+        """The verdict on the claims, and a table of what differs."""
+        checked = self.checked
+        if checked is None:
+            return ""
+        lines = [f"### {'✅' if self.holds else '❌'} claims", "", plain(_verdict(self)), ""]
+        if checked.differing:
+            lines += ["| claim | claimed | recomputed |", "|---|---|---|"]
+            lines += [
+                f"| {plain(one.id)} | {plain(one.claimed)} | {plain(one.recomputed)} |"
+                for one in checked.differing[:SHOWN]
+            ]
+            lines.append("")
+        lines += [f"- unknown: {plain(claim.id)}" for claim in checked.unknown[:SHOWN]]
+        lines += [f"- missing: {plain(claim.id)}" for claim in checked.missing[:SHOWN]]
+        return "\n".join(lines).rstrip() + "\n"
 
     def value(self) -> dict[str, Any]:
         """As JSON."""
@@ -533,29 +565,6 @@ def _answered(provenance: dict[str, Any]) -> str:
     return f"{told}, of texts by {_answered(given['provenance'])}" if given else told
 
 
-def _shown(found: Claimed) -> Iterator[RenderableType]:
-    """What differs, what is missing or unknown, the numbers asked for, and the verdict."""
-    checked = found.checked
-    for one in checked.differing[:SHOWN] if checked else ():
-        yield Prose(styled(f"{one.id} differs", "bold"))
-        yield Prose(one.question, indent=2)
-        yield Prose(f"claimed     {one.claimed}", indent=2)
-        yield Prose(f"recomputed  {one.recomputed}", indent=2)
-    if checked:
-        yield from _more(len(checked.differing))
-        yield from _listed("is claimed, and is no number of the page", checked.unknown)
-        yield from _listed("is printed, and not claimed", checked.missing)
-    differing = {one.id for one in checked.differing} if checked else set()
-    for claim in (claim for claim in found.claims if claim.id not in differing):
-        yield Prose(styled(citation(found.digest[:DIGITS], claim.id), "bold"))
-        yield Prose(claim.question, indent=2)
-        yield Prose(f"{claim.printed}{_beside(claim)}  ({claim.provenance})", indent=2)
-    if checked:
-        yield Prose(_verdict(found))
-    if found.absent:
-        yield caption(f"{found.absent} is not beside the claims, so it was not read: --page FILE.")
-
-
 def _beside(claim: Claim) -> str:
     """An interval that is printed in columns of its own."""
     if claim.interval is None or claim.value is None or "[" in claim.printed:
@@ -595,21 +604,3 @@ def _verdict(found: Claimed) -> str:
     if found.page and checked.holds:
         told += f", and so does what {found.page} prints"
     return f"{checked.same:,} of {claims:,} claims hold{told}. Answered by {found.provenance}."
-
-
-def _markdown(found: Claimed) -> str:
-    """The verdict on the claims, and a table of what differs."""
-    checked = found.checked
-    if checked is None:
-        return ""
-    lines = [f"### {'✅' if found.holds else '❌'} claims", "", plain(_verdict(found)), ""]
-    if checked.differing:
-        lines += ["| claim | claimed | recomputed |", "|---|---|---|"]
-        lines += [
-            f"| {plain(one.id)} | {plain(one.claimed)} | {plain(one.recomputed)} |"
-            for one in checked.differing[:SHOWN]
-        ]
-        lines.append("")
-    lines += [f"- unknown: {plain(claim.id)}" for claim in checked.unknown[:SHOWN]]
-    lines += [f"- missing: {plain(claim.id)}" for claim in checked.missing[:SHOWN]]
-    return "\n".join(lines).rstrip() + "\n"

@@ -1,6 +1,6 @@
 """`tutorsim show`: one of a run's episodes, or all of them by name."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -154,7 +154,7 @@ def _show_beside(
     check_logs(run, parent)
     head = read_run(run)
     _check_parent(head, read_run(parent), (run, parent))
-    found = _draws(list(read_episodes(run)), wanted)
+    found = _named(read_episodes(run), wanted, origin_of)
     logged = _find(read_episodes(parent), origin_of(found[0]))
     draws = [episode for episode in found if episode.branch is not None]
 
@@ -184,37 +184,32 @@ def _check_parent(head: RunRecord, parent: RunRecord, paths: tuple[Path, Path]) 
         )
 
 
-def _draws(episodes: Sequence[EpisodeRecord], wanted: str) -> list[EpisodeRecord]:
-    """One episode, or all continuations of the episode that the words name."""
-    exact = [e for e in episodes if wanted in (e.episode_id, origin_of(e))]
-    alone = [e for e in exact if e.episode_id == wanted]
-    if exact:
-        return alone or exact
-    parts = wanted.lower().split()
-    found = [e for e in episodes if all(part in e.episode_id.lower() for part in parts)]
-    if len({origin_of(e) for e in found}) == 1:
-        return found
-    if found:
-        raise _ambiguous(wanted, [e.episode_id for e in found])
-    raise _unknown(wanted, [e.episode_id for e in episodes])
+def _named(episodes: Iterable[E], wanted: str, of: Callable[[E], str]) -> list[E]:
+    """The episode with this id, else those of this name, else those of the only name that has an
+    id with all these parts.
+
+    `of`: the name that episodes share.
+    """
+    parts, ids = wanted.lower().split(), list[str]()
+    same, alike = list[E](), list[E]()
+    for one in episodes:
+        if one.episode_id == wanted:
+            return [one]
+        ids.append(one.episode_id)
+        if of(one) == wanted:
+            same.append(one)
+        if all(part in one.episode_id.lower() for part in parts):
+            alike.append(one)
+    if same or len({of(one) for one in alike}) == 1:
+        return same or alike
+    if alike:
+        raise _ambiguous(wanted, [one.episode_id for one in alike])
+    raise _unknown(wanted, ids)
 
 
 def _find(episodes: Iterable[E], wanted: str) -> E:
     """The episode with this id, or the only one whose id has all these parts."""
-    parts = wanted.lower().split()
-    ids: list[str] = []
-    found: list[E] = []
-    for record in episodes:
-        if record.episode_id == wanted:
-            return record
-        ids.append(record.episode_id)
-        if all(part in record.episode_id.lower() for part in parts):
-            found.append(record)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise _ambiguous(wanted, [record.episode_id for record in found])
-    raise _unknown(wanted, ids)
+    return _named(episodes, wanted, lambda one: one.episode_id)[0]
 
 
 def _ambiguous(wanted: str, ids: list[str]) -> UsageError:

@@ -99,7 +99,7 @@ def table_option(name: str, rows: str) -> Callable[[Command], Command]:
     return click.option(
         name,
         type=FILE,
-        callback=_ending_in(*TABLES),
+        callback=ending_in(*TABLES),
         metavar="FILE",
         help=f"Also write {rows} to FILE, {listing(TABLES, last='or')}.",
     )
@@ -130,7 +130,7 @@ def report_options(command: Command) -> Command:
         "-o",
         "--output",
         type=FILE,
-        callback=_ending_in(".json", ".txt"),
+        callback=ending_in(".json", ".txt"),
         help="Write to FILE instead: .json, or .txt for readers.",
     )
     return json_option(output(command))
@@ -141,8 +141,8 @@ def json_option(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
-def _ending_in(*endings: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """Refuses a file with another ending, before anything is computed."""
+def ending_in(*endings: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """The callback of an option that refuses a file with another ending."""
 
     def check(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
         if path is not None and path.suffix not in endings:

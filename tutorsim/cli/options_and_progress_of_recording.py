@@ -106,18 +106,9 @@ def sending(
     """The values of `sending_options`, and where progress is told."""
     from tutorsim.runner.calls_in_flight import RecordingOptions
 
-    return RecordingOptions(
-        max_connections=options["max_connections"],
-        max_retries=options["max_retries"],
-        timeout=options["timeout"],
-        max_outage=options["max_outage"],
-        anew=options.get("anew", False),
-        batch=options["batch"],
-        retry_errors=options["retry_errors"],
-        relay_name=options["relay"],
-        on_warning=on_warning,
-        on_progress=on_progress,
-    )
+    given = {name: options[name] for name in options.keys() & RecordingOptions.__annotations__}
+    named = {"relay_name": options["relay"], "on_warning": on_warning, "on_progress": on_progress}
+    return RecordingOptions(**given, **named)
 
 
 def check_may_record(record_in_ci: bool) -> None:

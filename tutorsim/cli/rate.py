@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from tutorsim.cli.console_progress_and_safe_text import emit_json, listing, out, safe, tell
 from tutorsim.cli.open_run_or_replay_recording import RunPath, check_logs
-from tutorsim.cli.options import FILE, PLACE, json_option, recording_option
+from tutorsim.cli.options import FILE, PLACE, ending_in, json_option, recording_option
 from tutorsim.errors import FolderError, UsageError
 from tutorsim.records import RUN_FILE, StudySettings, to_line
 from tutorsim.records.ratings import RATINGS_FILE
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from tutorsim.records.ratings import RatedBy, RatedSheet, Rubric, Subject
 
 
-FORMS: Final = (".html", ".csv")
-
-
 @click.command()
 @click.argument("source", metavar="RUN", type=PLACE)
 @click.argument("more", metavar="[FILE]…", nargs=-1, type=PLACE)
@@ -34,6 +31,7 @@ FORMS: Final = (".html", ".csv")
     "--export",
     "export_to",
     type=FILE,
+    callback=ending_in(".html", ".csv"),
     metavar="FILE",
     help="Write one sheet per rater: .html to fill in in a browser, .csv in a spreadsheet.",
 )
@@ -132,7 +130,6 @@ def rate(
     check_logs(run)
     opened = replace(_opened(run, source), with_messages=with_messages)
     if export_to is not None:
-        _check_form(export_to)
         found = _items(opened, subject)
         rubric = _rubric(opened, subject, rubric_file, source, cassette_dir)
         from tutorsim.analysis.ratings.sheet import Asked, draw_sheets
@@ -218,14 +215,6 @@ def _rubric(
             hint="Give a rubric of your own with --rubric FILE; `tutorsim guide rating` shows one.",
         )
     return found
-
-
-def _check_form(path: Path) -> None:
-    if path.suffix not in FORMS:
-        raise UsageError(
-            f"{path} has an ending that says no known format.",
-            hint=f"Use {listing(FORMS, last='or')}.",
-        )
 
 
 def _write(sheets: Sequence[Sheet], path: Path) -> list[Path]:

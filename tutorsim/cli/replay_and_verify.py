@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tutorsim.cli.console_progress_and_safe_text import counted, emit_json, out, safe, tell
+from tutorsim.cli.console_progress_and_safe_text import (
+    counted,
+    emit_json,
+    listing,
+    out,
+    safe,
+    tell,
+)
 from tutorsim.cli.open_run_or_replay_recording import RunPath
 from tutorsim.cli.options import (
     FILE,
@@ -359,7 +366,7 @@ def _show(result: Any) -> None:
         console.print(safe(str(one)), soft_wrap=True)
     console.print(safe(_verdict(result)))
     if result.unvouched and result.is_manifest_true:
-        alone = _listed(result.unvouched)
+        alone = listing(result.unvouched)
         console.print(f"Nothing checks what the manifest alone says: {alone}.", soft_wrap=True)
 
 
@@ -397,11 +404,6 @@ def _markdown(result: Any) -> str:
         lines += ["", f"… and {left} more."] if left > 0 else [""]
     lines += [f"- {plain(str(one))}" for one in result.reworded or ()]
     return "\n".join(lines).rstrip() + "\n"
-
-
-def _listed(parts: tuple[str, ...]) -> str:
-    """Nouns with commas, and "and" before the last."""
-    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
 def _differ(number: int) -> str:

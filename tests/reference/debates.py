@@ -10,7 +10,7 @@ from tutorsim.systems.debate import DEBATE
 from tutorsim.systems.debate.discussion_and_challenges import DebateContext
 from tutorsim.systems.debate.question_sets import DebateTask
 from tutorsim.systems.debate.settings import DebateSettings
-from tutorsim.systems.debate.study import EpisodeName, debate_episode
+from tutorsim.systems.debate.study import debate_episode
 
 TASK = DebateTask("t1", "mmlu", "Which one?", ("red", "green", "blue", "grey"), ("C",))
 
@@ -29,8 +29,8 @@ def make_call(turn, stage, agent, *, system, user):
 
 def play(context, reply):
     """Run one episode with canned replies."""
-    name = EpisodeName(f"{context.discussion}.{context.condition}", "default")
-    return drive(debate_episode(context, name), scripted(reply))
+    name = f"{context.discussion}.{context.condition}"
+    return drive(debate_episode(context, name, "default"), scripted(reply))
 
 
 class Draws:

@@ -100,33 +100,16 @@ def ballot_options(command: Callable[..., None]) -> Callable[..., None]:
     """Adds the options to a command, which gets them as one `hints`."""
 
     @wraps(command)
-    def hinted(
-        *args: Any,
-        columns: tuple[str, ...],
-        stages: tuple[str, ...],
-        protocol: str | None,
-        candidates: tuple[str, ...] | None,
-        own: str | None,
-        namesakes: bool,
-        spelling: str | None,
-        separator: str | None,
-        scale: tuple[float, float] | None,
-        budget: int | None,
-        **rest: Any,
-    ) -> None:
+    def hinted(*args: Any, **given: Any) -> None:
+        plain = ("protocol", "namesakes", "spelling", "separator", "scale", "budget")
         hints = Hints(
-            **_columns(columns),
-            stages=_pairs("--stage", stages, _STAGES),
-            protocol=protocol,
-            **_standing(candidates or ()),
-            **_own(own),
-            namesakes=namesakes,
-            spelling=spelling,
-            separator=separator,
-            scale=scale,
-            budget=budget,
+            **_columns(given.pop("columns")),
+            stages=_pairs("--stage", given.pop("stages"), _STAGES),
+            **_standing(given.pop("candidates") or ()),
+            **_own(given.pop("own")),
+            **{name: given.pop(name) for name in plain},
         )
-        command(*args, hints=hints, **rest)
+        command(*args, hints=hints, **given)
 
     found: Callable[..., None] = hinted
     for option in reversed(_OPTIONS):

@@ -50,7 +50,7 @@ from tutorsim.analysis.pages.numbers_printed_in_studies import Printed, printed_
 from tutorsim.analysis.systems.system_view import Asked, opened
 from tutorsim.cli.console_progress_and_safe_text import tell
 from tutorsim.cli.open_run_or_replay_recording import check_logs
-from tutorsim.cli.options import TYPED, plain
+from tutorsim.cli.options import TYPED, check_two_files, plain
 from tutorsim.cli.output_elements import Prose, caption, publish, styled
 from tutorsim.cli.terminal_documents import TableShown, document_asked
 from tutorsim.errors import CheckFailed, ClaimsError, FolderError, UsageError
@@ -191,8 +191,7 @@ def publish_claimed(
     """
     context = click.get_current_context()
     claims, output = context.params["claims"], context.params["output"]
-    if claims is not None and claims == output:
-        raise UsageError(f"{claims} is the command's file and that of its claims.", hint=_TWO)
+    check_two_files(claims, output, "command")
     every = list(shown)
     publish(every, value, as_json=context.params["as_json"], output=output)
     if claims is None:
@@ -205,11 +204,7 @@ def publish_claimed(
     }
     options = Options(asked=asked, beside=None if second is None else digest_of(second)[0])
     page: PageName = context.command.name  # type: ignore[assignment]  # its commands are pages
-    drawn = None if output is None else drawn_as(output, output.read_bytes())
-    write_claims(claims, claims_of(run, page, _shown_parts(page, every), options, drawn=drawn))
-
-
-_TWO: Final = "Name two files."
+    write_claims(claims, run, page, _shown_parts(page, every), options, drawn=output)
 
 
 def _shown_parts(page: PageName, shown: Iterable[RenderableType]) -> Iterator[Part]:
@@ -278,8 +273,22 @@ def _sha256(files: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def write_claims(path: Path, file: ClaimsFile) -> None:
-    """Write a file of claims, and say so on stderr; `FolderError` if it cannot be written."""
+def write_claims(
+    path: Path,
+    run: Path,
+    page: PageName,
+    parts: Iterable[Part],
+    options: Options,
+    *,
+    drawn: Path | None,
+) -> None:
+    """Write the claims of what a page prints, and say so on stderr.
+
+    `drawn`: the file that the page was written to. Raises `FolderError` if the claims cannot be
+    written.
+    """
+    written = None if drawn is None else drawn_as(drawn, drawn.read_bytes())
+    file = claims_of(run, page, parts, options, drawn=written)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(to_text(file), encoding="utf-8", newline="\n")

@@ -94,6 +94,14 @@ def claims_option(told: str) -> Callable[[Command], Command]:
     return click.option("--claims", type=FILE, metavar="FILE", help=told)
 
 
+def check_two_files(claims: Path | None, output: Path | None, whose: str) -> None:
+    """Refuse one file for what a command writes and for its claims."""
+    if claims is not None and claims == output:
+        raise UsageError(
+            f"{claims} is the {whose}'s file and that of its claims.", hint="Name two files."
+        )
+
+
 def table_option(name: str, rows: str) -> Callable[[Command], Command]:
     """Adds an option that names a file for a table."""
     return click.option(

@@ -220,17 +220,7 @@ def verify(
         from tutorsim.cli.check_and_write_claims import claimed_of
 
         found = claimed_of(asked, cassette_dir, workers=workers)
-    if markdown is not None:
-        add_markdown(markdown, _markdown(result) + (f"\n{found.markdown()}" if found else ""))
-    if as_json:
-        told = {} if found is None else {"claims": found.value()}
-        emit_json({**_as_json(result), **told})
-    else:
-        _show(result)
-        if found is not None:
-            from tutorsim.cli.output_elements import print_all
-
-            print_all(out(), found.shown())
+    _give(result, found, markdown, as_json=as_json)
     if asked is not None and found is None:
         tell("No claim was computed again: the recording itself does not hold.")
     if result.exit_code or (found is not None and not found.holds):
@@ -276,18 +266,30 @@ def _check_fits(
 def _without_recording(asked: Any, run: Path, markdown: Path | None, *, as_json: bool) -> None:
     """Claims of a run or of ballots that no recording is named for."""
     from tutorsim.cli.check_and_write_claims import claimed
-    from tutorsim.cli.output_elements import print_all
 
     found = claimed(asked, run)
-    if markdown is not None:
-        add_markdown(markdown, found.markdown())
-    if as_json:
-        emit_json({"claims": found.value()})
-    else:
-        print_all(out(), found.shown())
+    _give(None, found, markdown, as_json=as_json)
+    if not as_json:
         tell(f"{run} was read as it is; no recording was replayed.")
     if not found.holds:
         raise click.exceptions.Exit(CheckFailed.exit_code)
+
+
+def _give(result: Any, found: Any, markdown: Path | None, *, as_json: bool) -> None:
+    """What came of the recording and of its claims, each where there is one."""
+    if markdown is not None:
+        parts = [_markdown(result)] if result else []
+        add_markdown(markdown, "\n".join([*parts, *([found.markdown()] if found else [])]))
+    if as_json:
+        value = _as_json(result) if result else {}
+        emit_json({**value, **({"claims": found.value()} if found else {})})
+        return
+    if result:
+        _show(result)
+    if found:
+        from tutorsim.cli.output_elements import print_all
+
+        print_all(out(), found.shown())
 
 
 def _as_json(result: Any) -> dict[str, Any]:

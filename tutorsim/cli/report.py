@@ -13,7 +13,14 @@ import click
 from tutorsim.cli.ballot_options import ballot_options, panel_option
 from tutorsim.cli.console_progress_and_safe_text import counted, emit_json, out, safe, tell
 from tutorsim.cli.open_run_or_replay_recording import RunPath, check_logs, records_held
-from tutorsim.cli.options import FILE, FOLDER, claims_option, json_option, published_option
+from tutorsim.cli.options import (
+    FILE,
+    FOLDER,
+    check_two_files,
+    claims_option,
+    json_option,
+    published_option,
+)
 from tutorsim.errors import FolderError, UsageError
 
 if TYPE_CHECKING:
@@ -174,10 +181,7 @@ def _check_claims(
             why="Claims are the numbers of a whole report.",
             hint=f"Write the report, {' or '.join(PAGES)}, with --claims {claims}.",
         )
-    if claims is not None and claims == output:
-        raise UsageError(
-            f"{claims} is the report's file and that of its claims.", hint="Name two files."
-        )
+    check_two_files(claims, output, "report")
 
 
 def _with(what: Opened, embeddings: Path | None, *, with_messages: bool) -> Opened:
@@ -207,26 +211,23 @@ def _refusal(what: SystemRun, command: str) -> UsageError:
     return system_named(what.head.system).refusal(command)
 
 
-def _claims(
-    wanted: _Wanted, page: Path, content: bytes, document: Document, options: Options
-) -> Path | None:
+def _claims(wanted: _Wanted, page: Path, document: Document, options: Options) -> Path | None:
     """Write the claims of a page; `None` where none are wanted."""
-    from tutorsim.analysis.claims.claims_of_printed_numbers import drawn_as
     from tutorsim.analysis.pages.document_as_json import document_parts
-    from tutorsim.cli.check_and_write_claims import ENDING, claims_of, write_claims
+    from tutorsim.cli.check_and_write_claims import ENDING, write_claims
 
     if wanted.no_claims:
         return None
     path = wanted.claims or page.with_suffix(ENDING)
     parts = document_parts(document, "report")
-    drawn = drawn_as(page, content)
-    write_claims(path, claims_of(wanted.run, "report", parts, options, drawn=drawn))
+    write_claims(path, wanted.run, "report", parts, options, drawn=page)
     return path
 
 
 def _report_of(what: Opened, wanted: _Wanted, panel: str | None, options: Options) -> None:
     """Write the page, the text or the chart, and its claims."""
     from tutorsim.analysis.systems.system_view import SystemRun
+    from tutorsim.cli.check_and_write_claims import digest_of
     from tutorsim.cli.terminal_documents import document_asked
 
     name = "-".join(filter(None, (wanted.run.resolve().name, panel)))
@@ -250,12 +251,12 @@ def _report_of(what: Opened, wanted: _Wanted, panel: str | None, options: Option
             return
         for at, _ in enumerate(made.sections):  # each is made when it is looked at
             progress(at + 1, len(made.sections) + 1)
-        document = _with_digest(made, wanted.run)
+        document = replace(made, digest=digest_of(wanted.run)[0])  # what citations name
         content = _text_of(document, draw, printed=wanted.print_episodes)
     charts = [figure.name for figure in document.figures() if figure.chart is not None]
     shown = document.episodes.ids
     _write(path, content)
-    written = _claims(wanted, path, content, document, options)
+    written = _claims(wanted, path, document, options)
     if len(content) > LARGE:
         tell(f"The page has {len(content) / 1e6:.1f} MB; name fewer --episodes.")
     _tell(wanted, path, content, charts, shown, written)
@@ -285,13 +286,6 @@ def _figure(document: Document, chart: str, source: str) -> Figure:
     if found.chart is None:
         raise UsageError(f"The chart {chart!r} cannot be drawn from {source}.", why=found.finding)
     return found
-
-
-def _with_digest(document: Document, run: Path) -> Document:
-    """A document with what a citation of its numbers names."""
-    from tutorsim.cli.check_and_write_claims import digest_of
-
-    return replace(document, digest=digest_of(run)[0])
 
 
 def _check(path: Path, chart: str | None) -> None:

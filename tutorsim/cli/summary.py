@@ -14,6 +14,7 @@ from tutorsim.cli.open_run_or_replay_recording import RunPath, check_logs, recor
 from tutorsim.cli.options import (
     PLACE,
     add_markdown,
+    check_two_files,
     claims_option,
     markdown_option,
     published_option,
@@ -99,7 +100,13 @@ def summary(
     Estimates are {value n interval: {low high method}}; what cannot be estimated
     is {not_estimable: reason}.
     """
-    _check_claims(claims, output, full=full)
+    if claims is not None and not full:
+        raise UsageError(
+            "--claims needs --full.",
+            why="A file of claims holds every number of the whole summary.",
+            hint="Add --full, or write the claims of the report: `tutorsim report RUN`.",
+        )
+    check_two_files(claims, output, "summary")
     check_logs(run)
     table = load_prices(prices)
     asked = Asked(prices=table, published=published)
@@ -110,24 +117,8 @@ def summary(
     shown = document_shown(document, sections, full=full)
     publish(shown, lambda: to_value(document), as_json=as_json, output=output)
     if claims is not None:
-        from tutorsim.analysis.claims.claims_of_printed_numbers import drawn_as
-        from tutorsim.cli.check_and_write_claims import Options, claims_of, write_claims
+        from tutorsim.cli.check_and_write_claims import Options, write_claims
 
         options = Options(published, None if prices is None else table, hints, panel)
         parts = document_parts(document, "summary")
-        drawn = None if output is None else drawn_as(output, output.read_bytes())
-        write_claims(claims, claims_of(run, "summary", parts, options, drawn=drawn))
-
-
-def _check_claims(claims: Path | None, output: Path | None, *, full: bool) -> None:
-    """Refuse claims of a part, before anything is computed."""
-    if claims is not None and not full:
-        raise UsageError(
-            "--claims needs --full.",
-            why="A file of claims holds every number of the whole summary.",
-            hint="Add --full, or write the claims of the report: `tutorsim report RUN`.",
-        )
-    if claims is not None and claims == output:
-        raise UsageError(
-            f"{claims} is the summary's file and that of its claims.", hint="Name two files."
-        )
+        write_claims(claims, run, "summary", parts, options, drawn=output)

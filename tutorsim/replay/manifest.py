@@ -384,12 +384,8 @@ class AnsweredBy:
 
     def join(self, other: "AnsweredBy") -> None:
         """Take in what another one gathered."""
-        self.kinds |= other.kinds
-        self.models |= other.models
-        self.standins |= other.standins
-        self.days |= other.days
-        self.relays |= other.relays
-        self.silent |= other.silent
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) | value)
 
     def provenance(
         self,

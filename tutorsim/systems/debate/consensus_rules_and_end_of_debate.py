@@ -131,15 +131,6 @@ def read_agreement(text: str, reading: AgreementReading = "tag") -> Agreement:
     return "agree" if found[1].upper() == "AGREE" else "disagree"
 
 
-class Support(NamedTuple):
-    """A proposal and how many stand behind it."""
-
-    proposal: int
-    """Index of the proposal among all flags."""
-    agents: int
-    """The proposer and the agreements that followed without a break."""
-
-
 def newest_proposal(flags: Sequence[bool | None]) -> int | None:
     """Index of the newest message that does not agree; `None` if there is none.
 
@@ -152,17 +143,6 @@ def newest_proposal(flags: Sequence[bool | None]) -> int | None:
     return None
 
 
-def support(flags: Sequence[bool | None], agents: int) -> Support | None:
-    """The newest proposal among the last `agents` messages, across turns, and its support.
-
-    Returns `None` if none of these messages is a proposal: nothing is agreed on then.
-    """
-    proposal = newest_proposal(flags)
-    if proposal is None or len(flags) - proposal > agents:
-        return None
-    return Support(proposal, len(flags) - proposal)
-
-
 def agreed(
     flags: Sequence[bool | None],
     *,
@@ -173,15 +153,18 @@ def agreed(
 ) -> int | None:
     """Index of the message whose solution is agreed on; `None` while there is no consensus.
 
+    The newest proposal counts if it is among the last `agents` messages, across turns.
+
     `flags`: as in `newest_proposal`: every message so far. `agents`: number of agents, from 1.
     `turn`: the current turn, from 1; only `hybrid` looks at it.
     """
-    standing = support(flags, agents)
-    if standing is None:
+    proposal = newest_proposal(flags)
+    if proposal is None or len(flags) - proposal > agents:
         return None
+    agreeing = len(flags) - proposal  # the proposer, and who agreed without a break
     everybody = agents <= _HYBRID_AGENTS or turn < _HYBRID_TURN
-    enough = _enough(standing.agents, agents, rule, majority, everybody=everybody)
-    return standing.proposal if enough else None
+    enough = _enough(agreeing, agents, rule, majority, everybody=everybody)
+    return proposal if enough else None
 
 
 @lru_cache(maxsize=256)

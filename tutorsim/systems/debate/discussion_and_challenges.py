@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from tutorsim.kernel.flow_and_drivers import Flow, ask
 from tutorsim.kernel.scene_asks_and_votes import MakeCall, Scene, Wordings, draw_labels, indented
@@ -213,77 +213,59 @@ Ring = tuple[str, ...]
 """The agents, in order."""
 
 
-class Place(NamedTuple):
-    """Where in a debate a message was said."""
-
-    number: int
-    turn: int
-    agent: str
-    last_round: bool
-    """Said in the turn's last round, or in a turn without rounds; only `debate` has rounds."""
-
-
-Reaches = Callable[[Place, str, Ring], bool]
-"""Whether a message reaches a reader other than its author."""
+Shown = Sequence[tuple[int, Message]]
+"""Messages, each with its turn."""
+Reaches = Callable[[Message, str, Ring, int], bool]
+"""Whether a message reaches a reader other than its author, in turns of so many rounds."""
 
 
 def _next(ring: Ring, agent: str) -> str:
     return ring[(ring.index(agent) + 1) % len(ring)]
 
 
-def _debate(message: Place, reader: str, ring: Ring) -> bool:
+def _debate(message: Message, reader: str, ring: Ring, rounds: int) -> bool:
     if message.agent == ring[0]:
         return True
     if reader == ring[0]:
-        return message.last_round
+        return message.round in (0, rounds)  # 0: a draft, in a turn without rounds
     return reader == _next(ring[1:], message.agent)
 
 
 PARADIGMS: Final[Mapping[Paradigm, Reaches]] = {
-    "memory": lambda message, reader, ring: True,
-    "relay": lambda message, reader, ring: reader == _next(ring, message.agent),
-    "report": lambda message, reader, ring: ring[0] in (message.agent, reader),
+    "memory": lambda message, reader, ring, _: True,
+    "relay": lambda message, reader, ring, _: reader == _next(ring, message.agent),
+    "report": lambda message, reader, ring, _: ring[0] in (message.agent, reader),
     "debate": _debate,
-    "collective": lambda message, reader, ring: True,
+    "collective": lambda message, reader, ring, _: True,
 }
 """Whom a message reaches, its author apart, whom it always reaches."""
 
 
-def visible(
-    messages: Sequence[Place],
-    *,
-    reader: str,
-    turn: int,
-    ring: Ring,
-    paradigm: Paradigm,
-    visible_turns: int | Literal["all"],
-) -> tuple[int, ...]:
-    """Numbers of the messages that an agent sees when it speaks in a turn, oldest first.
+def visible(said: Shown, settings: DebateSettings, *, reader: str, turn: int, ring: Ring) -> Shown:
+    """The messages that an agent sees when it speaks in a turn, oldest first.
 
     `visible_turns` earlier turns are shown beside the current one. Paradigm `collective` has no use
     for it: there, everybody sees the turn before and no other.
     """
+    reaches, earlier = PARADIGMS[settings.paradigm], settings.visible_turns
 
-    def in_window(said: int) -> bool:
-        if paradigm == "collective":
-            return said == turn - 1
-        return visible_turns == "all" or said >= turn - visible_turns
+    def in_window(then: int) -> bool:
+        if settings.paradigm == "collective":
+            return then == turn - 1
+        return earlier == "all" or then >= turn - earlier
 
-    reaches = PARADIGMS[paradigm]
-    return tuple(
-        message.number
-        for message in messages
-        if in_window(message.turn) and (message.agent == reader or reaches(message, reader, ring))
-    )
+    return [
+        (then, message)
+        for then, message in said
+        if in_window(then)
+        and (message.agent == reader or reaches(message, reader, ring, settings.rounds))
+    ]
 
 
 # --- The discussion -------------------------------------------------------------------------------
 
 
 T = TypeVar("T")
-Shown = Sequence[tuple[int, Message]]
-"""Messages that an agent sees, each with its turn."""
-
 _GAPS: Final = re.compile(r"\n{3,}")
 
 
@@ -292,30 +274,24 @@ class Discussion:
 
     def __init__(self, context: DebateContext, personas: Sequence[PersonaRecord]) -> None:
         self.context = context
-        self.messages: list[Message] = []
-        self._places: list[Place] = []
+        self.said: list[tuple[int, Message]] = []
+        """Each message with its turn."""
         self._names = {one.agent: f"{one.agent} ({shown_role(one.role)})" for one in personas}
         self._parts = {one.agent: context.part_played(one) for one in personas}
 
     # --- what was said ----------------------------------------------------------------------
 
-    def add(self, turn: int, message: Message) -> None:
-        """Note a message."""
-        last = message.round in (0, self.context.settings.rounds)
-        self.messages.append(message)
-        self._places.append(Place(message.number, turn, message.agent, last))
-
     def of_turn(self, turn: int) -> tuple[Message, ...]:
         """The messages of a turn."""
-        return tuple(self.messages[one.number - 1] for one in self._places if one.turn == turn)
+        return tuple(message for then, message in self.said if then == turn)
 
     def last_of(self, agent: str) -> Message:
         """An agent's last message."""
-        return next(message for message in reversed(self.messages) if message.agent == agent)
+        return next(message for _, message in reversed(self.said) if message.agent == agent)
 
     def end(self, turn: int, *, over: bool, leading: tuple[str, ...] = ()) -> End | None:
         """How the debate ends now, where `leading` lead a vote; `None` if it goes on."""
-        flags = [flag(message) for message in self.messages]
+        flags = [flag(message) for _, message in self.said]
         moment = Moment(turn, over, flags, leading, self.context.agents)
         return end_of(self.context.condition, moment, self.context.setup)
 
@@ -325,24 +301,13 @@ class Discussion:
         """The messages that an agent sees in a turn; without a turn, those that it heard last."""
         settings = self.context.settings
         if turn is None:
-            turn = self._places[-1].turn + (settings.paradigm == "collective")
-        return self._numbered(
-            visible(
-                self._places,
-                reader=agent,
-                turn=turn,
-                ring=self.context.agents,
-                paradigm=settings.paradigm,
-                visible_turns=settings.visible_turns,
-            )
-        )
+            turn = self.said[-1][0] + (settings.paradigm == "collective")
+        return visible(self.said, settings, reader=agent, turn=turn, ring=self.context.agents)
 
     def agreed_to(self, message: Message) -> str | None:
         """The solution that a message agrees to; `None` if it does not agree."""
-        return _newest(self._numbered(message.shown)) if message.agreement == "agree" else None
-
-    def _numbered(self, numbers: Sequence[int]) -> Shown:
-        return [(self._places[one - 1].turn, self.messages[one - 1]) for one in numbers]
+        shown = [self.said[number - 1] for number in message.shown]
+        return _newest(shown) if message.agreement == "agree" else None
 
     # --- what an agent is asked -------------------------------------------------------------
 
@@ -422,7 +387,7 @@ def _rounds(discussion: Discussion, turn: int) -> list[list[_Part]]:
     if drafting or settings.paradigm == "collective":
         kind: MessageKind = "draft" if drafting or turn == 1 else "message"
         return [[_Part(agent, kind) for agent in agents]]
-    first: MessageKind = "message" if discussion.messages else "first"
+    first: MessageKind = "message" if discussion.said else "first"
     opening = [_Part(agents[0], first if settings.paradigm in ("memory", "relay") else "draft")]
     others = [_Part(agent, "message") for agent in agents[1:]]
     if settings.paradigm == "debate":
@@ -439,14 +404,14 @@ def _say(discussion: Discussion, turn: int, parts: Sequence[_Part]) -> Flow[None
     answers = yield from ask(
         [_asked(discussion, turn, *pair) for pair in zip(parts, shown, strict=True)]
     )
-    start = len(discussion.messages) + 1
+    start = len(discussion.said) + 1
     said = [
         _message(discussion.context, start + i, part, shown[i], answers[i])
         for i, part in enumerate(parts)
     ]
     solved = yield from _solutions(discussion.context, turn, parts, said)
     for message, solution in zip(said, solved, strict=True):
-        discussion.add(turn, replace(message, **solution))
+        discussion.said.append((turn, replace(message, **solution)))
 
 
 def _asked(discussion: Discussion, turn: int, part: _Part, shown: Shown) -> Question[str]:

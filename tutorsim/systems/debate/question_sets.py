@@ -294,18 +294,15 @@ def _mmlu(row: Row) -> DebateTask:
 
 
 def _mmlu_pro(row: Row) -> DebateTask:
-    options = _options(row, "options")
     number = row.fields.get("question_id")
     if isinstance(number, bool) or not isinstance(number, int | str) or number == "":
         refuse(row, "question_id", f"it is {kind_of(number)}, not a number or text")
-    gold = _letter(row, "answer", options)
-    category = _group(row, "category")
-    return _closed(row, "mmlu_pro", str(number), options, gold, category)
+    return _in_order(row, "mmlu_pro", str(number))
 
 
 def _gpqa(row: Row) -> DebateTask:
     if "options" in row.fields:
-        return _flat_gpqa(row)
+        return _in_order(row, "gpqa", text_of(row, "question_id"))
     task_id = text_of(row, "Record ID")
     right = text_of(row, "Correct Answer").strip()
     texts = [right, *(text_of(row, name).strip() for name in _GPQA_WRONG)]
@@ -314,12 +311,11 @@ def _gpqa(row: Row) -> DebateTask:
     )
 
 
-def _flat_gpqa(row: Row) -> DebateTask:
-    """A task as a recording holds it, its options already in order."""
+def _in_order(row: Row, benchmark: DebateBenchmark, task_id: str) -> DebateTask:
+    """A task whose options are in order, as one of gpqa is that a recording holds."""
     options = _options(row, "options")
     gold = _letter(row, "answer", options)
-    category = _group(row, "category")
-    return _closed(row, "gpqa", text_of(row, "question_id"), options, gold, category)
+    return _closed(row, benchmark, task_id, options, gold, _group(row, "category"))
 
 
 def _strategyqa(row: Row) -> DebateTask:
@@ -329,7 +325,7 @@ def _strategyqa(row: Row) -> DebateTask:
     if sorted(scores.values()) != [0, 1]:
         refuse(row, "target_scores", f"{scores!r} does not name one right answer")
     return DebateTask(
-        _id(row, "strategyqa"),
+        _id(row, f"strategyqa-{row.place:04d}"),
         "strategyqa",
         text_of(row, "input"),
         ("Yes", "No"),
@@ -347,7 +343,7 @@ def _musr(row: Row) -> DebateTask:
         gold = options[_index(row, "answer", options)]
     question = text_of(row, "question") if "question" in row.fields else "Who did it?"
     story = text_of(row, "narrative")
-    return DebateTask(_id(row, "musr"), "musr", question, options, (gold,), story)
+    return DebateTask(_id(row, f"musr-{row.place:04d}"), "musr", question, options, (gold,), story)
 
 
 def _squad2(row: Row) -> DebateTask:
@@ -375,9 +371,8 @@ def _closed(
     gold: str,
     category: str,
 ) -> DebateTask:
-    name = row.fields.get("task_id")
     return DebateTask(
-        name if isinstance(name, str) and name else task_id,
+        _id(row, task_id),
         benchmark,
         text_of(row, "question").strip(),
         options,
@@ -386,9 +381,10 @@ def _closed(
     )
 
 
-def _id(row: Row, benchmark: str) -> str:
+def _id(row: Row, otherwise: str) -> str:
+    """The id that a recording gives a task."""
     name = row.fields.get("task_id")
-    return name if isinstance(name, str) and name else f"{benchmark}-{row.place:04d}"
+    return name if isinstance(name, str) and name else otherwise
 
 
 def _group(row: Row, field: str) -> str:
@@ -508,6 +504,7 @@ def debate_formats() -> dict[str, TaskFormat]:
     }
 
 
+@cache
 def builtin_tasks(benchmark: DebateBenchmark) -> tuple[DebateTask, ...]:
     """The original tasks that come with the package.
 
@@ -519,11 +516,6 @@ def builtin_tasks(benchmark: DebateBenchmark) -> tuple[DebateTask, ...]:
             why=f"Built-in sets are there for {', '.join(BUILTIN)}.",
             hint=f"Name the published file in [benchmarks.{benchmark}] tasks.",
         )
-    return _builtin(benchmark)
-
-
-@cache
-def _builtin(benchmark: DebateBenchmark) -> tuple[DebateTask, ...]:
     name = BUILTIN[benchmark]
     folder = resources.files("tutorsim").joinpath("systems", "debate", "tasks")
     text = decode(folder.joinpath(name).read_bytes(), name)

@@ -144,15 +144,6 @@ SOLO: Final = "baseline"
 """The agent of a model alone."""
 
 
-@dataclass(frozen=True)
-class EpisodeName:
-    """What a record says of its place in the grid."""
-
-    episode_id: str
-    variant: str
-    repeat: int = 1
-
-
 @dataclass
 class _Reached:
     """What an episode has reached: fields of its record, which grow as the generator runs."""
@@ -172,16 +163,19 @@ class _Reached:
         if end.author is not None:
             self.answer = answers[end.author].text
         if end.message is not None:
-            message = discussion.messages[end.message]
+            _, message = discussion.said[end.message]
             self.answer_of, self.answer = message.agent, message.solution
 
 
-def debate_episode(context: DebateContext, name: EpisodeName) -> Flow[DebateRecord]:
+def debate_episode(
+    context: DebateContext, episode_id: str, variant: str, repeat: int = 1
+) -> Flow[DebateRecord]:
     """Run one episode. Returns the record, with `status` `failed` if a call failed for good."""
     reached, calls = _Reached(), CallLog()
     run = _alone if context.condition in BASELINES else _debate
     failure = yield from run_to_failure(run(context, reached), calls)
-    return _record(context, name, reached, calls, failure)
+    place = {"episode_id": episode_id, "variant": variant, "repeat": repeat}
+    return _record(context, place, reached, calls, failure)
 
 
 # --- A model alone --------------------------------------------------------------------------
@@ -301,7 +295,7 @@ def _counted(cast: Cast, decision: Decision | None, end: End | None) -> dict[str
 
 def _record(
     context: DebateContext,
-    name: EpisodeName,
+    place: Mapping[str, Any],
     reached: _Reached,
     calls: CallLog,
     failure: Failure | None,
@@ -309,7 +303,7 @@ def _record(
     task, ended = context.task, failure is None and reached.ended_by != "full"
     score = task.score(reached.answer) if ended else None
     return DebateRecord(
-        **vars(name),
+        **place,
         **vars(reached),
         benchmark=task.benchmark,
         task_id=task.task_id,
@@ -461,8 +455,8 @@ class DebateStudy(LoadedStudy):
         return tuple(in_drawn_order(task, seed) for task in sampled(tasks, sample, seed=seed))
 
     def episode(self, spec: EpisodeSpec) -> Flow[EpisodeLine]:
-        name = EpisodeName(spec.episode_id, spec.variant, spec.repeat)
-        return (yield from debate_episode(self.context(spec), name))
+        place = (spec.episode_id, spec.variant, spec.repeat)
+        return (yield from debate_episode(self.context(spec), *place))
 
     def context(self, spec: EpisodeSpec) -> DebateContext:
         """The constants of one episode."""

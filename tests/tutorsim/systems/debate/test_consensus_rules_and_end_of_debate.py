@@ -13,17 +13,20 @@ Y, N, D = True, False, None
     ("flags", "agents", "expected"),
     [
         ([], 3, None),
-        ([N], 3, rules.Support(0, 1)),
-        ([N, Y], 3, rules.Support(0, 2)),
-        ([N, Y, N], 3, rules.Support(2, 1)),
-        ([D, D, D], 3, rules.Support(2, 1)),
-        ([D, D, D, Y], 3, rules.Support(2, 2)),
+        ([N], 3, (0, 1)),
+        ([N, Y], 3, (0, 2)),
+        ([N, Y, N], 3, (2, 1)),
+        ([D, D, D], 3, (2, 1)),
+        ([D, D, D, Y], 3, (2, 2)),
         ([N, Y, Y, Y], 3, None),  # the proposal lies before the last three messages
         ([Y, Y], 2, None),
     ],
 )
 def test_support_counts_from_the_newest_proposal_of_the_last_messages(flags, agents, expected):
-    assert rules.support(flags, agents) == expected
+    """The proposal and how many stand behind it, told by what agrees on it."""
+    proposal, agreeing = expected or (None, 0)
+    for rule, enough in (("majority", 2 * agreeing > agents), ("unanimity", agreeing == agents)):
+        assert rules.agreed(flags, agents=agents, rule=rule) == (proposal if enough else None)
 
 
 @pytest.mark.parametrize(

@@ -5,24 +5,35 @@ import re
 import pytest
 
 from tests.reference.debates import make_context, play
+from tutorsim.records.debate import Message
 from tutorsim.systems.debate import discussion_and_challenges as discussion
 from tutorsim.systems.debate.consensus_rules_and_end_of_debate import read_agreement
+from tutorsim.systems.debate.settings import DebateSettings
 
 A, B, C = "agent_1", "agent_2", "agent_3"
 RING = discussion.Ring((A, B, C))
 
 
 def seen(paradigm, reader, turn, messages, visible_turns="all"):
-    return discussion.visible(
-        messages, reader=reader, turn=turn, ring=RING, paradigm=paradigm,
-        visible_turns=visible_turns,
-    )  # fmt: skip
+    settings = DebateSettings(paradigm=paradigm, visible_turns=visible_turns)
+    shown = discussion.visible(messages, settings, reader=reader, turn=turn, ring=RING)
+    return tuple(message.number for _, message in shown)
 
 
 def said(*places):
-    """Places from (turn, agent) or (turn, agent, last round)."""
+    """Messages from (turn, agent), of the last of two rounds, or (turn, agent, round)."""
     return [
-        discussion.Place(i, turn, agent, rest[0] if rest else True)
+        (
+            turn,
+            Message(
+                number=i,
+                agent=agent,
+                round=rest[0] if rest else 2,
+                shown=(),
+                text="",
+                agreement="none",
+            ),
+        )
         for i, (turn, agent, *rest) in enumerate(places, start=1)
     ]
 
@@ -40,9 +51,10 @@ def test_a_report_reaches_the_first_agent():
 
 
 def test_a_debate_reaches_the_next_debater_and_in_the_last_round_the_first_agent():
-    messages = said((1, A), (1, B, False), (1, C, False), (1, B), (1, C))
+    messages = said((1, A), (1, B, 1), (1, C, 1), (1, B), (1, C))
     assert seen("debate", A, 2, messages) == (1, 4, 5)
     assert seen("debate", B, 2, messages) == (1, 2, 3, 4, 5)  # of two debaters, each is next
+    assert seen("debate", A, 2, said((1, B, 0), (1, C, 0))) == (1, 2)  # drafts have no rounds
 
 
 def test_a_collective_turn_shows_the_turn_before_and_no_other():

@@ -21,7 +21,7 @@ from tutorsim.systems.debate import DEBATE
 from tutorsim.systems.debate import question_sets as questions
 from tutorsim.systems.debate.discussion_and_challenges import LABELS
 from tutorsim.systems.debate.settings import CONDITIONS
-from tutorsim.systems.debate.study import EpisodeName, debate_episode
+from tutorsim.systems.debate.study import debate_episode
 
 STUDY = {
     "name": "small",
@@ -417,7 +417,7 @@ def test_challenges_ask_everybody_once_a_setting():
 def test_calls_share_a_round_only_if_none_may_see_another_and_nothing_can_stop():
     def rounds(condition, **settings):
         context = make_context(condition, max_turns=1, vote_from=1, personas="none", **settings)
-        flow, sizes = debate_episode(context, EpisodeName("e", "default")), []
+        flow, sizes = debate_episode(context, "e", "default"), []
         replies = Said({"message": "[DISAGREE] x"})
 
         def world(effect):
@@ -440,7 +440,7 @@ def test_calls_share_a_round_only_if_none_may_see_another_and_nothing_can_stop()
 
 def test_a_call_that_fails_leaves_what_was_reached():
     context = make_context("simple")
-    flow = debate_episode(context, EpisodeName("e", "default"))
+    flow = debate_episode(context, "e", "default")
 
     def world(effect):
         if effect.calls[0].key.turn == 2:

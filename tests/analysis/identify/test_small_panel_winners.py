@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.analysis.identify.conftest import answers_of, random_profile
 from tests.reference.identifier import Identifier
 from tests.reference.plain_rules import RANKING_RULES
-from tutorsim.analysis.ballots.vote_arrays import DistinctPanels
+from tutorsim.analysis.ballots.vote_arrays import DistinctPanels, Profile
 from tutorsim.analysis.identify import READINGS_OF_TIES, small_panel_winners
 from tutorsim.analysis.identify.possible_winners import answer_panels, table_ends
 from tutorsim.analysis.identify.small_panel_winners import (
@@ -120,6 +120,16 @@ def test_scores_of_small_panels_end_as_the_search_says(drawn):
     assert searched.settled.all()
     assert (tabled.possible == searched.possible).all()
     assert (tabled.breakdown == searched.breakdown).all()
+
+
+@pytest.mark.parametrize("tables", [True, False])
+def test_a_median_may_be_an_end_of_the_scale_that_nobody_cast(tables):
+    """Two candidates have 0; the one vote, exempt, may give 5 to the second, who stands alone."""
+    only = [Profile("score", 2, ((0, 0),))]
+    asked = {"exempt": (0, 1), "budget": 5, "tables": tables}
+    answers, _ = answers_of(only, "median_score", **asked)
+    order = READINGS_OF_TIES.index("fallback")
+    assert answers.possible[order, :, 0, 1:].tolist() == [[True, False], [True, True]]
 
 
 # --- Points added up in arrays, held to the search -----------------------------------------------

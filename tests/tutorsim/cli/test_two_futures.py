@@ -2,10 +2,12 @@
 
 import io
 import json
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
+from tutorsim.cli.list_or_show_episodes import _named
 from tutorsim.cli.show_one_episode import futures
 from tutorsim.records import EpisodeRecord
 
@@ -58,6 +60,12 @@ def test_what_the_futures_share_is_told_once_and_before_the_mark(shell, branched
         shown.index("Turn 1:"),
     ]
     assert at == sorted(at)
+
+
+def test_a_parents_id_that_begins_another_means_its_own_draws():
+    draws = [SimpleNamespace(episode_id=name) for name in ("t.1.c01", "t.10.c01", "t.1.c02")]
+    found = _named(draws, "t.1", lambda one: one.episode_id.rpartition(".c")[0])
+    assert [one.episode_id for one in found] == ["t.1.c01", "t.1.c02"]
 
 
 def test_a_draws_id_shows_that_draw_alone(shell, branched):

@@ -79,20 +79,19 @@ def projected_masses(ballot: Masses, protocol: Protocol, form: Form, budget: int
         return ballot
     if protocol == "score" and min(ballot) < 0:
         ballot = _filled(ballot)
+    borda = tuple(range(len(ballot) - 1, -1, -1))
     if protocol == "ranked" and min(ballot) < 0:
-        ballot = _shared_scores(ballot, tuple(range(len(ballot) - 1, -1, -1)))
+        ballot = _shared_scores(ballot, borda)
     if isinstance(form, RankVector):
         return _shared_scores(ballot, form.scores)
     if isinstance(form, Approvals):
         return ballot if protocol == "approval" else _approvals(ballot, form)
-    if form == protocol:
-        return ballot
-    if form == "score":
+    if form in (protocol, "score"):
         return ballot
     if form == "simple":
         return _equal_split(ballot)
     if form == "ranked":
-        return _shared_scores(ballot, tuple(range(len(ballot) - 1, -1, -1)))
+        return _shared_scores(ballot, borda)
     if form == "approval":
         return _above_average(ballot)
     return _shared_points(ballot, budget)
@@ -156,25 +155,17 @@ def _shared_points(weights: Masses, budget: int) -> Masses:
     Candidates of equal remainder share what is left for them. So no candidate gets a point more
     for standing earlier in the order.
     """
-    points, over, left = _shares(weights, budget)
-    parts = lcm(*range(1, len(weights) + 1))
+    if not any(weights):
+        weights = (1,) * len(weights)
+    total, parts = sum(weights), lcm(*range(1, len(weights) + 1))
+    points = [weight * budget // total for weight in weights]
+    rest = [weight * budget % total for weight in weights]
+    left = budget - sum(points)
     shared = [mass * parts for mass in points]
-    for group in over:
+    for size in sorted(set(rest), reverse=True):
+        group = [c for c, remainder in enumerate(rest) if remainder == size]
         extra = min(left, len(group)) * parts // len(group)
         left = max(left - len(group), 0)
         for c in group:
             shared[c] += extra
     return tuple(shared)
-
-
-def _shares(weights: Masses, budget: int) -> tuple[list[int], list[list[int]], int]:
-    """Whole points, candidates by falling remainder, and the points that are left for them."""
-    if not any(weights):
-        weights = (1,) * len(weights)
-    total = sum(weights)
-    points = [weight * budget // total for weight in weights]
-    rest = [weight * budget % total for weight in weights]
-    over = [
-        [c for c, r in enumerate(rest) if r == size] for size in sorted(set(rest), reverse=True)
-    ]
-    return points, over, budget - sum(points)

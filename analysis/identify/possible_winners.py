@@ -197,8 +197,16 @@ class PanelSearch:
             answer = None if reached is None else answer
         return answer
 
-    def breakdown(self, *, winner: int, reading: TieReading) -> int:
-        """The fewest exempt voters with which `winner` is not the only one; see `NEVER`."""
+    def breakdown(self, *, winner: int | None, reading: TieReading) -> int:
+        """The fewest exempt voters with which `winner` is not the only one; see `NEVER`.
+
+        `winner`: `None` for the necessary winner; 0 if there is none.
+        """
+        if winner is None:
+            start = self.possible(exempt=0, reading=reading)
+            if start.necessary is None:
+                return 0 if len(start.winners) > 1 else NOT_SETTLED
+            winner = start.necessary
         return breakdown_point(
             lambda k: self.contested(winner=winner, exempt=k, reading=reading),
             voters=len(self._query.domains),
@@ -397,7 +405,7 @@ def answer_panels(
             possible[r, j][np.ix_(same, [c + 1 for c in answer.winners])] = True
             settled[r, j, same] = answer.settled
         for (winner, places), (r, reading) in product(whose.items(), numbers):
-            points[r, places] = _breakdown(search, winner, reading)
+            points[r, places] = search.breakdown(winner=winner, reading=reading)
     return PanelAnswers(possible, settled, points)
 
 
@@ -464,13 +472,3 @@ def _queries(panels: DistinctPanels, target: Rule, budget: int) -> Iterable[Quer
     for row in panels.panels.tolist():
         cast = sorted(domains[i] for i in row if i >= 0)
         yield Query(target, panels.m, budget, (*[None] * (len(row) - len(cast)), *cast))
-
-
-def _breakdown(search: PanelSearch, winner: int | None, reading: TieReading) -> int:
-    """The breakdown point of a winner, or of the necessary one; 0 if there is none."""
-    if winner is None:
-        start = search.possible(exempt=0, reading=reading)
-        if start.necessary is None:
-            return 0 if len(start.winners) > 1 else NOT_SETTLED
-        winner = start.necessary
-    return search.breakdown(winner=winner, reading=reading)

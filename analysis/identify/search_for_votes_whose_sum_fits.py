@@ -185,12 +185,6 @@ class OptionSums:
                 break
         return answer, work
 
-    def _start(self, exempt: int) -> tuple[int, Ints]:
-        """The first voter with a choice, and the sum before; exempt voters are the last column."""
-        place = 0 if exempt else self._fixed
-        before = self._low[0] - self._low[place]
-        return place, np.append(before, np.int32(0))[None, :]
-
     def _rest(self, place: int, exempt: int) -> _Rest:
         """Bounds on what the voters from one place on can add.
 
@@ -213,7 +207,8 @@ class OptionSums:
         limit: int,
     ) -> tuple[bool | None, int]:
         """One pass that keeps at most `width` partial sums; `None` when it cut and found none."""
-        place, sums = self._start(exempt)
+        place = 0 if exempt else self._fixed  # the first voter with a choice
+        sums = np.append(self._low[0] - self._low[place], np.int32(0))[None, :]  # last: the exempt
         columns = sums.shape[1] - 1
         cut = False
         sums = _alive(sums, test, rests[place], exempt)

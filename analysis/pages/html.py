@@ -27,7 +27,7 @@ from tutorsim.analysis.charts.svg_worker import Run
 from tutorsim.analysis.claims.claims_file import citation
 from tutorsim.analysis.claims.claims_of_printed_numbers import Number, Words
 from tutorsim.analysis.pages.document import Document, cell, heading
-from tutorsim.analysis.pages.document_as_json import Places, cells_of, is_version
+from tutorsim.analysis.pages.document_as_json_and_as_claims import Places, cells_of, is_version
 from tutorsim.analysis.pages.page_in_one_file import page_of, templates, text_of
 from tutorsim.analysis.pages.shown_episodes import Episode, EpisodePart, Grid, Message
 from tutorsim.analysis.pages.words_and_safe_text import ended, shown

@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple, get_args
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ratings.texts_to_rate_with_context import Item, items_of
+from tutorsim.analysis.ratings.what_a_rater_sees import Item, items_of
 from tutorsim.analysis.runs.run_tables import reader_of, real, run_id, text, whole, yes
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.array_types import Floats, Ints
@@ -21,7 +21,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_over_tasks,
     statistic_over_tasks,
 )
-from tutorsim.analysis.systems.system_view import SystemRun, view_of
+from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, view_of
 from tutorsim.records.ratings import RatedBy, RatedSheet, Rubric, Subject
 
 # --- Gathered ratings ----------------------------------------------------------------------------

@@ -34,7 +34,7 @@ from tutorsim.analysis.ratings.agreement import (
     beside_judge,
     gathered,
 )
-from tutorsim.analysis.ratings.texts_to_rate_with_context import Place
+from tutorsim.analysis.ratings.what_a_rater_sees import Place
 from tutorsim.analysis.recount import possible_winners
 from tutorsim.analysis.recount.other_student_score_thresholds import episode_at_threshold
 from tutorsim.analysis.recount.result_models import HELD_FIXED
@@ -48,7 +48,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_over_tasks,
     share_over_tasks,
 )
-from tutorsim.analysis.systems.system_view import SystemRun
+from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
 from tutorsim.records import EpisodeRecord, StudySettings
 from tutorsim.records.ratings import RatedBy
 

@@ -49,16 +49,6 @@ from tutorsim.analysis.ballots.parquet_batches import ParquetBatches, Part, Runn
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores, Target
 from tutorsim.analysis.identify.search_for_votes_whose_sum_fits import WORK_LIMIT
-from tutorsim.analysis.recount.orders_tie_policies_electorates_and_readings import (
-    electorate_counts,
-    electorate_rows,
-    ended_counts,
-    order_table,
-    policy_rows,
-    reading_rows,
-    tied_sets,
-    weighted_counts,
-)
 from tutorsim.analysis.recount.possible_winners_by_rule_and_approvals import rule_counts, rule_rows
 from tutorsim.analysis.recount.possible_winners_per_turn_table import (
     PER_TURN_SCHEMA,
@@ -76,7 +66,21 @@ from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     make_plan,
 )
 from tutorsim.analysis.recount.result_models import RecountResult
-from tutorsim.analysis.recount.turn_groups import RecountCounts, TurnGroup, turn_groups
+from tutorsim.analysis.recount.turn_groups_and_recount_counts import (
+    RecountCounts,
+    TurnGroup,
+    turn_groups,
+)
+from tutorsim.analysis.recount.winners_under_other_orders_ties_electorates_readings import (
+    electorate_counts,
+    electorate_rows,
+    ended_counts,
+    order_table,
+    policy_rows,
+    reading_rows,
+    tied_sets,
+    weighted_counts,
+)
 
 __all__ = [
     "NOBODY_NAME",

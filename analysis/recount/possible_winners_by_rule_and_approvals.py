@@ -24,7 +24,7 @@ from tutorsim.analysis.counting.rule_definitions import (
     rank_scores,
 )
 from tutorsim.analysis.counting.rules_in_arrays import projected_leaders
-from tutorsim.analysis.counting.turn_winners_in_arrays import only
+from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import only
 from tutorsim.analysis.identify import (
     NO_BOUNDS,
     NOBODY,
@@ -45,7 +45,7 @@ from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     function_leaders,
 )
 from tutorsim.analysis.recount.result_models import Agreed, Holds, Interval, RuleRow
-from tutorsim.analysis.recount.turn_groups import (
+from tutorsim.analysis.recount.turn_groups_and_recount_counts import (
     BREAKDOWN_STATES,
     Answer,
     AnswerCount,

@@ -11,7 +11,12 @@ from tutorsim.analysis.ballots.vote_arrays import TURN, distinct_rows
 from tutorsim.analysis.identify import NOBODY
 from tutorsim.analysis.recount.possible_winners_by_rule_and_approvals import answer_rules
 from tutorsim.analysis.recount.recount_plan_and_own_rules import NOBODY_NAME, Plan, check_sizes
-from tutorsim.analysis.recount.turn_groups import BREAKDOWN_STATES, Answer, RuleKey, TurnGroup
+from tutorsim.analysis.recount.turn_groups_and_recount_counts import (
+    BREAKDOWN_STATES,
+    Answer,
+    RuleKey,
+    TurnGroup,
+)
 
 PER_TURN_SCHEMA: Final = pl.Schema(
     {

@@ -34,7 +34,7 @@ from tutorsim.analysis.counting.rule_definitions import (
 )
 from tutorsim.analysis.identify import READINGS_OF_TIES, TieReading
 from tutorsim.analysis.identify.search_for_votes_whose_sum_fits import WORK_LIMIT
-from tutorsim.analysis.recount.turn_groups import StageVotes, TurnGroup
+from tutorsim.analysis.recount.turn_groups_and_recount_counts import StageVotes, TurnGroup
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.errors import UsageError
 from tutorsim.system_registry import RULES, loaded, place_of

@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Masses
-from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import Cluster
+from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import Cluster
 from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, domain_of
 from tutorsim.analysis.pages.cells_and_tables import estimate, present
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table

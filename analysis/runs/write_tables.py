@@ -19,7 +19,7 @@ from tutorsim.analysis.ratings.agreement import ratings_table
 from tutorsim.analysis.recount import PER_TURN_SCHEMA
 from tutorsim.analysis.recount.possible_winners_per_turn_table import turns_table
 from tutorsim.analysis.runs.run_tables import TABLES
-from tutorsim.analysis.systems.system_view import open_run, view_of
+from tutorsim.analysis.systems.system_view_and_opened_run import open_run, view_of
 from tutorsim.errors import FolderError, UsageError
 from tutorsim.records import read_lines, read_run
 from tutorsim.records.ratings import read_ratings

@@ -12,8 +12,12 @@ import numpy as np
 from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import TURN, Place, TurnKey, first_of
-from tutorsim.analysis.counting.turn_winners_in_arrays import leaders_of
-from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import Cluster, places_of, turn_table
+from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import (
+    Cluster,
+    places_of,
+    turn_table,
+)
+from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import leaders_of
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.array_types import Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (

@@ -13,15 +13,15 @@ import pytest
 from tests.benchmarks.ballots import ballots_frame, masses
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.ballots.vote_arrays import DistinctPanels
-from tutorsim.analysis.counting.turn_winners_in_arrays import largest
+from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import largest
 from tutorsim.analysis.identify.possible_winners import table_ends
 from tutorsim.analysis.recount import count_parts, make_plan, recount
-from tutorsim.analysis.recount.orders_tie_policies_electorates_and_readings import (
+from tutorsim.analysis.recount.result_models import OrderTable
+from tutorsim.analysis.recount.winners_under_other_orders_ties_electorates_readings import (
     Sweep,
     sweep_orders,
     tied_sets,
 )
-from tutorsim.analysis.recount.result_models import OrderTable
 from tutorsim.ballots_and_decisions import first_in_order
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, DEFAULT_ROLES, PROTOCOLS
 

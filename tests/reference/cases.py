@@ -1,4 +1,4 @@
-"""Plain oracle of `analysis.counting.turn_winners_in_arrays`: one turn at a time, by `decide`."""
+"""Plain oracle of `winners_as_logged_and_with_votes_changed`: one turn at a time, by `decide`."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

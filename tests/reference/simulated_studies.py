@@ -22,7 +22,10 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     share_of_sums,
     tasks_for,
 )
-from tutorsim.analysis.systems.panel.contrasts import contrast_words, contrasts_of
+from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import (
+    contrast_words,
+    contrasts_of,
+)
 from tutorsim.analysis.systems.panel.student_outcomes import success_rates
 
 TASKS = (2, 4, 6, 10, 20, 60)

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from tutorsim.cli.open_run_or_replay_recording import RunPath
+from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath
 from tutorsim.cli.options import PLACE
 from tutorsim.cli.options_and_progress_of_recording import (
     check_may_record,

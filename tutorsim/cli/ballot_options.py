@@ -14,7 +14,7 @@ from tutorsim.errors import UsageError
 
 if TYPE_CHECKING:
     from tutorsim.analysis.ballots.recount_source import Source
-    from tutorsim.analysis.systems.system_view import SystemRun
+    from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
 from tutorsim.cli.options import names
 
 # --- Ballot options ------------------------------------------------------------------------------

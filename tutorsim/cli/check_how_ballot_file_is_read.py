@@ -16,11 +16,11 @@ from tutorsim.analysis.pages.cells_and_tables import Table
 from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.first_screen import read_words
-from tutorsim.analysis.systems.summary_and_report import document_of
-from tutorsim.analysis.systems.system_view import Ballots, Opened, SystemRun, opened
+from tutorsim.analysis.systems.summary_report_and_noise_floor_of_votes import document_of
+from tutorsim.analysis.systems.system_view_and_opened_run import Ballots, Opened, SystemRun, opened
 from tutorsim.cli.ballot_options import ballot_options
 from tutorsim.cli.console_progress_and_safe_text import listing
-from tutorsim.cli.open_run_or_replay_recording import check_logs, source_shown
+from tutorsim.cli.open_run_or_recording_and_head_of_page import check_logs, source_shown
 from tutorsim.cli.options import PLACE, order_option, report_options
 from tutorsim.cli.output_elements import Prose, caption, heading, publish, table
 from tutorsim.cli.terminal_documents import parts_shown

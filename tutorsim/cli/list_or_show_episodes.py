@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import origin_of
-from tutorsim.cli.open_run_or_replay_recording import RunPath, check_logs
+from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath, check_logs
 from tutorsim.cli.options import report_options
 from tutorsim.cli.output_elements import caption, heading, number, provenance, publish, table
 from tutorsim.cli.show_one_episode import odd_ends, trace
@@ -20,7 +20,7 @@ from tutorsim.records import EpisodeLine, EpisodeRecord, RunRecord, read_episode
 from tutorsim.system_registry import DEFAULT_SYSTEM
 
 if TYPE_CHECKING:
-    from tutorsim.analysis.systems.system_view import SystemRun
+    from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
 
 
 E = TypeVar("E", bound=EpisodeLine)
@@ -79,7 +79,7 @@ def show(
     check_logs(run)
     head = read_run(run)
     if not episode or head.system != DEFAULT_SYSTEM:
-        from tutorsim.analysis.systems.system_view import open_run
+        from tutorsim.analysis.systems.system_view_and_opened_run import open_run
 
         system = open_run(run, head)
         if not episode:
@@ -95,7 +95,7 @@ def show(
 
 def _list(run: "SystemRun", *, as_json: bool, output: Path | None) -> None:
     """The episodes of a run, and what is special about each."""
-    from tutorsim.analysis.systems.system_view import view_for
+    from tutorsim.analysis.systems.system_view_and_opened_run import view_for
 
     rows = view_for(run).listing(run)
     value = {"source": run.name, "episodes": rows}
@@ -133,7 +133,7 @@ def _show_of(
     run: "SystemRun", wanted: str, turn: int | None, *, as_json: bool, output: Path | None
 ) -> None:
     """Show an episode of a system other than the panel."""
-    from tutorsim.analysis.systems.system_view import view_of
+    from tutorsim.analysis.systems.system_view_and_opened_run import view_of
     from tutorsim.cli.terminal_documents import episode_shown
     from tutorsim.kernel.load_study_file import system_named
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tutorsim.cli.console_progress_and_safe_text import emit_json, listing, out, safe, tell
-from tutorsim.cli.open_run_or_replay_recording import RunPath, check_logs
+from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath, check_logs
 from tutorsim.cli.options import FILE, PLACE, ending_in, json_option, recording_option
 from tutorsim.errors import FolderError, UsageError
 from tutorsim.records import RUN_FILE, StudySettings, to_line
@@ -19,8 +19,8 @@ from tutorsim.regular_files_and_digests import read_named
 
 if TYPE_CHECKING:
     from tutorsim.analysis.ratings.sheet import Sheet
-    from tutorsim.analysis.ratings.texts_to_rate_with_context import Item
-    from tutorsim.analysis.systems.system_view import SystemRun
+    from tutorsim.analysis.ratings.what_a_rater_sees import Item
+    from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
     from tutorsim.records.ratings import RatedBy, RatedSheet, Rubric, Subject
 
 
@@ -142,7 +142,7 @@ def rate(
 
 
 def _opened(run: Path, source: Path) -> SystemRun:
-    from tutorsim.analysis.systems.system_view import open_run
+    from tutorsim.analysis.systems.system_view_and_opened_run import open_run
 
     if not (run / RUN_FILE).is_file():
         raise UsageError(
@@ -157,8 +157,8 @@ def _opened(run: Path, source: Path) -> SystemRun:
 
 def _items(run: SystemRun, subject: Subject) -> tuple[Item, ...]:
     """What of a run can be rated; refused if there is nothing."""
-    from tutorsim.analysis.ratings.texts_to_rate_with_context import items_of
-    from tutorsim.analysis.systems.system_view import view_of
+    from tutorsim.analysis.ratings.what_a_rater_sees import items_of
+    from tutorsim.analysis.systems.system_view_and_opened_run import view_of
 
     passages = view_of(run.head.system).passages
     if subject not in passages:
@@ -189,7 +189,7 @@ def _rubric(
 ) -> Rubric:
     """The user's rubric, or that of replies; of answers, the anchors of the run's judge."""
     from tutorsim.analysis.ratings.sheet import judge_rubric, read_rubric, reply_rubric
-    from tutorsim.analysis.systems.system_view import view_of
+    from tutorsim.analysis.systems.system_view_and_opened_run import view_of
     from tutorsim.kernel.load_study_file import load_recorded_study
     from tutorsim.runner.find_and_check_recording import find_recording
 
@@ -277,8 +277,8 @@ def _join(
     run: SystemRun, source: Path, files: Sequence[Path], *, scripted: bool, as_json: bool
 ) -> None:
     from tutorsim.analysis.ratings.sheet import joined
-    from tutorsim.analysis.ratings.texts_to_rate_with_context import items_of
-    from tutorsim.analysis.systems.system_view import view_of
+    from tutorsim.analysis.ratings.what_a_rater_sees import items_of
+    from tutorsim.analysis.systems.system_view_and_opened_run import view_of
     from tutorsim.replay import write_atomic
 
     whole = replace(run, with_messages=True)  # a sheet shows them if its export was told to

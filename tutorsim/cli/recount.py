@@ -17,7 +17,7 @@ from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import Source, open_source, provenance_words
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores
 from tutorsim.analysis.pages.document import Document, section_ids
-from tutorsim.analysis.pages.document_as_json import to_value
+from tutorsim.analysis.pages.document_as_json_and_as_claims import to_value
 from tutorsim.analysis.pages.words_and_safe_text import listed, odd_replies
 from tutorsim.analysis.recount import NO_ORDER, TABLES, RecountTable
 from tutorsim.analysis.recount import recount as recount_source
@@ -43,11 +43,11 @@ from tutorsim.analysis.recount.tables import SECTIONS, approvals_table, protocol
 from tutorsim.analysis.runs.run_tables import Table
 from tutorsim.analysis.runs.write_tables import with_provenance, write_frame, write_turns
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
-from tutorsim.analysis.systems.system_view import SystemRun, view_of
+from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, view_of
 from tutorsim.cli.ballot_options import ballot_options, of_panel_asked, panel_option, refuse_panel
 from tutorsim.cli.check_and_write_claims import publish_claimed
 from tutorsim.cli.console_progress_and_safe_text import counted
-from tutorsim.cli.open_run_or_replay_recording import RunPath, check_logs, source_shown
+from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath, check_logs, source_shown
 from tutorsim.cli.options import (
     Remembering,
     check_sections,

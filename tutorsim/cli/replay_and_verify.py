@@ -15,7 +15,7 @@ from tutorsim.cli.console_progress_and_safe_text import (
     safe,
     tell,
 )
-from tutorsim.cli.open_run_or_replay_recording import RunPath
+from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath
 from tutorsim.cli.options import (
     FILE,
     FOLDER,

@@ -12,7 +12,7 @@ import click
 
 from tutorsim.cli.ballot_options import ballot_options, panel_option
 from tutorsim.cli.console_progress_and_safe_text import counted, emit_json, out, safe, tell
-from tutorsim.cli.open_run_or_replay_recording import RunPath, check_logs, records_held
+from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath, check_logs, records_held
 from tutorsim.cli.options import (
     FILE,
     FOLDER,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tutorsim.analysis.charts.svg_worker import Run
     from tutorsim.analysis.pages.document import Document
     from tutorsim.analysis.pages.numbers_printed_in_studies import Printed
-    from tutorsim.analysis.systems.system_view import Opened, SystemRun
+    from tutorsim.analysis.systems.system_view_and_opened_run import Opened, SystemRun
     from tutorsim.cli.check_and_write_claims import Options
 
 
@@ -111,7 +111,7 @@ def report(
     --json gives:
       written, bytes, charts: [name], episodes: [id], claims: the file, or null
     """
-    from tutorsim.analysis.systems.system_view import Asked, opened
+    from tutorsim.analysis.systems.system_view_and_opened_run import Asked, opened
     from tutorsim.cli.check_and_write_claims import Options
 
     _check_claims(output, claims, no_claims=no_claims, embeddings=embeddings)
@@ -186,7 +186,7 @@ def _check_claims(
 
 def _with(what: Opened, embeddings: Path | None, *, with_messages: bool) -> Opened:
     """What was opened, with the model of sentences named; refused if it compares nothing."""
-    from tutorsim.analysis.systems.system_view import Ballots, view_of
+    from tutorsim.analysis.systems.system_view_and_opened_run import Ballots, view_of
 
     if isinstance(what, Ballots):
         if embeddings is None:
@@ -213,7 +213,7 @@ def _refusal(what: SystemRun, command: str) -> UsageError:
 
 def _claims(wanted: _Wanted, page: Path, document: Document, options: Options) -> Path | None:
     """Write the claims of a page; `None` where none are wanted."""
-    from tutorsim.analysis.pages.document_as_json import document_parts
+    from tutorsim.analysis.pages.document_as_json_and_as_claims import document_parts
     from tutorsim.cli.check_and_write_claims import ENDING, write_claims
 
     if wanted.no_claims:
@@ -226,7 +226,7 @@ def _claims(wanted: _Wanted, page: Path, document: Document, options: Options) -
 
 def _report_of(what: Opened, wanted: _Wanted, panel: str | None, options: Options) -> None:
     """Write the page, the text or the chart, and its claims."""
-    from tutorsim.analysis.systems.system_view import SystemRun
+    from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
     from tutorsim.cli.check_and_write_claims import digest_of
     from tutorsim.cli.terminal_documents import document_asked
 

@@ -12,7 +12,7 @@ from tutorsim.analysis.pages.words_and_safe_text import step_sentence
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import branch_changes, deciding_order
 from tutorsim.ballots_and_decisions import Decision, RichBallot, leaders, tally
 from tutorsim.cli.console_progress_and_safe_text import listing, safe
-from tutorsim.cli.open_run_or_replay_recording import draw_name, from_here
+from tutorsim.cli.open_run_or_recording_and_head_of_page import draw_name, from_here
 from tutorsim.cli.output_elements import Prose, heading, number, provenance, styled, table
 from tutorsim.records import (
     Attempt,

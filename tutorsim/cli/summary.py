@@ -5,12 +5,12 @@ from pathlib import Path
 import click
 
 from tutorsim.analysis.ballots.reading_options import Hints
-from tutorsim.analysis.pages.document_as_json import document_parts, to_value
+from tutorsim.analysis.pages.document_as_json_and_as_claims import document_parts, to_value
 from tutorsim.analysis.pages.markdown import to_markdown
 from tutorsim.analysis.pages.numbers_printed_in_studies import Printed
-from tutorsim.analysis.systems.system_view import Asked, opened
+from tutorsim.analysis.systems.system_view_and_opened_run import Asked, opened
 from tutorsim.cli.ballot_options import ballot_options, panel_option
-from tutorsim.cli.open_run_or_replay_recording import RunPath, check_logs, records_held
+from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath, check_logs, records_held
 from tutorsim.cli.options import (
     PLACE,
     add_markdown,

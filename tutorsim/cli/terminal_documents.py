@@ -16,7 +16,7 @@ from tutorsim.analysis.pages.cells_and_tables import Part, Table
 from tutorsim.analysis.pages.document import Document, Section, cell, section_ids
 from tutorsim.analysis.pages.document import heading as column_heading
 from tutorsim.analysis.pages.shown_episodes import Episode, Grid, Message
-from tutorsim.analysis.systems.system_view import Opened, SystemRun, Use, open_run
+from tutorsim.analysis.systems.system_view_and_opened_run import Opened, SystemRun, Use, open_run
 from tutorsim.cli.console_progress_and_safe_text import safe
 from tutorsim.cli.options import check_sections
 from tutorsim.cli.output_elements import Prose, caption, heading, styled, table
@@ -177,7 +177,7 @@ def document_asked(opened: Opened, *, brief: bool, command: str) -> Document:
 
     Raises `UsageError` if the run's system has none.
     """
-    from tutorsim.analysis.systems.summary_and_report import document_of
+    from tutorsim.analysis.systems.summary_report_and_noise_floor_of_votes import document_of
 
     found = document_of(opened, brief=brief)
     if found is None:

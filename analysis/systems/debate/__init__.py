@@ -18,7 +18,7 @@ from tutorsim.analysis.systems.debate.protocols_and_settings_compared import (
     outcomes_under,
     recount_document,
 )
-from tutorsim.analysis.systems.system_view import Use, View
+from tutorsim.analysis.systems.system_view_and_opened_run import Use, View
 from tutorsim.records import RunRecord
 from tutorsim.records.debate import DebateRecord, DebateTurn
 

@@ -35,10 +35,14 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     flips_by_task,
     mean_over_tasks,
 )
+from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
+    Contrast,
+    beyond_chance,
+    not_shown,
+)
 from tutorsim.analysis.systems.debate.episode_messages import TELLING
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import Outcome
-from tutorsim.analysis.systems.paired_comparison import Contrast, beyond_chance, not_shown
-from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed
+from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, episodes_of, framed
 from tutorsim.records import BallotRecord, RunRecord
 from tutorsim.records.debate import CouncilVote, DebateRecord
 from tutorsim.vocabularies import CUMULATIVE_BUDGET

@@ -6,7 +6,7 @@ from typing import Final
 
 from tutorsim.analysis.pages.shown_episodes import Episode, Telling, usual_marks
 from tutorsim.analysis.pages.shown_episodes import Message as Said
-from tutorsim.analysis.systems.system_view import SystemRun
+from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import DebateRecord, DebateTurn, Message
 

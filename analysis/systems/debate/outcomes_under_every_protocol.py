@@ -23,7 +23,10 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     corrected,
     share_over_tasks,
 )
-from tutorsim.analysis.systems.paired_comparison import Contrast, contrasts_between
+from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
+    Contrast,
+    contrasts_between,
+)
 from tutorsim.ballots_and_decisions import leaders, tally
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import (

@@ -51,8 +51,8 @@ from tutorsim.analysis.systems.debate.scores_by_condition_rounds_and_agents impo
     trivial_baselines,
     turn_shares,
 )
-from tutorsim.analysis.systems.summary_and_report import noise_section
-from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed
+from tutorsim.analysis.systems.summary_report_and_noise_floor_of_votes import noise_section
+from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, episodes_of, framed
 from tutorsim.records import uncollected
 from tutorsim.records.debate import DebateRecord
 

@@ -13,6 +13,7 @@ from tutorsim.analysis.pages.words_and_safe_text import counted, listed
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.statistics.text_similarity import Embedding
+from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import Contrast
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     RULES,
     Debate,
@@ -30,7 +31,6 @@ from tutorsim.analysis.systems.debate.scores_by_condition_rounds_and_agents impo
     cells,
     rounds_slopes,
 )
-from tutorsim.analysis.systems.paired_comparison import Contrast
 from tutorsim.records.debate import DebateRecord, DebateSetup
 from tutorsim.vocabularies import PROTOCOLS
 

@@ -21,6 +21,12 @@ from tutorsim.analysis.runs.run_tables import (
     yes,
 )
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, Estimate
+from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
+    chance_words,
+    difference_words,
+    leads,
+    not_shown,
+)
 from tutorsim.analysis.systems.debate.councils_under_other_rules import (
     council_outcomes,
     council_recount,
@@ -52,13 +58,7 @@ from tutorsim.analysis.systems.debate.page_data import (
     slim,
 )
 from tutorsim.analysis.systems.debate.scores_by_condition_rounds_and_agents import grouped
-from tutorsim.analysis.systems.paired_comparison import (
-    chance_words,
-    difference_words,
-    leads,
-    not_shown,
-)
-from tutorsim.analysis.systems.system_view import SystemRun, framed
+from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, framed
 from tutorsim.errors import UsageError
 from tutorsim.records import RunRecord
 from tutorsim.records.debate import DebateRecord

@@ -6,7 +6,7 @@ from tutorsim.analysis.systems.group.columns import TABLES, in_lesson, lesson_pa
 from tutorsim.analysis.systems.group.episode_messages import trace
 from tutorsim.analysis.systems.group.page import document, recount
 from tutorsim.analysis.systems.group.speakers_under_other_settings import outcomes_under
-from tutorsim.analysis.systems.system_view import View
+from tutorsim.analysis.systems.system_view_and_opened_run import View
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
 
 __all__ = ["VIEW"]

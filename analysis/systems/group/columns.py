@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from tutorsim.analysis.ratings.texts_to_rate_with_context import Block, Passage, Place
+from tutorsim.analysis.ratings.what_a_rater_sees import Block, Passage, Place
 from tutorsim.analysis.runs.run_tables import (
     SHARED_TABLES,
     Column,
@@ -16,7 +16,7 @@ from tutorsim.analysis.runs.run_tables import (
     whole,
     yes,
 )
-from tutorsim.analysis.systems.system_view import SystemRun
+from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
 from tutorsim.records.group import CycleRecord, DuelRecord, GroupRecord, LessonRecord
 
 # --- Exported tables -----------------------------------------------------------------------------

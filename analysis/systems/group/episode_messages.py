@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from tutorsim.analysis.pages.shown_episodes import Episode, Message, Telling, usual_marks
-from tutorsim.analysis.systems.system_view import SystemRun
+from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
 from tutorsim.systems.group.speaker_selection_and_its_reasons import reason
 

@@ -33,7 +33,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     share_over_tasks,
 )
 from tutorsim.analysis.systems.group.episode_messages import TELLING
-from tutorsim.analysis.systems.group.page_data_and_talk_measures import (
+from tutorsim.analysis.systems.group.page_data_and_shares_of_coded_talk import (
     CATEGORIES,
     CODERS,
     KINDS,
@@ -64,7 +64,7 @@ from tutorsim.analysis.systems.group.speakers_under_other_settings import (
     speaking_floor,
     speaking_section,
 )
-from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed
+from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, episodes_of, framed
 from tutorsim.records.group import CycleRecord, DuelRecord, LessonRecord
 
 Rows = Iterator[Row]

@@ -22,7 +22,7 @@ from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import (
 )
 from tutorsim.analysis.systems.oversight.label_accuracy import by_text
 from tutorsim.analysis.systems.oversight.page import document, outcomes_under, recount
-from tutorsim.analysis.systems.system_view import Use, View
+from tutorsim.analysis.systems.system_view_and_opened_run import Use, View
 from tutorsim.records import RunRecord
 from tutorsim.records.oversight import OversightRecord
 

@@ -30,14 +30,17 @@ from tutorsim.analysis.charts.chart_forms_and_look import (
 )
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words_and_safe_text import counted, extremes, percent
-from tutorsim.analysis.systems.oversight.calibration_and_other_aggregations import (
+from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
+    contrast_headline,
+    rows_about_zero,
+)
+from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggregations import (
     AdaptiveCurve,
     AdaptivePoint,
 )
 from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import DELIVERED
 from tutorsim.analysis.systems.oversight.label_accuracy import BASELINES, HEADLINE
 from tutorsim.analysis.systems.oversight.page_data_and_replies_read_again import Evidence
-from tutorsim.analysis.systems.paired_comparison import contrast_headline, rows_about_zero
 from tutorsim.records.oversight import LABELS
 
 

@@ -5,8 +5,10 @@ from textwrap import shorten
 from typing import Final
 
 from tutorsim.analysis.pages.shown_episodes import Episode, Message, Telling, usual_marks
-from tutorsim.analysis.systems.oversight.calibration_and_other_aggregations import judge_and_lead
-from tutorsim.analysis.systems.system_view import SystemRun
+from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggregations import (
+    judge_and_lead,
+)
+from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
 from tutorsim.records.oversight import Labels, LeadLabels, OversightRecord, Spoken
 
 _ACTS = {

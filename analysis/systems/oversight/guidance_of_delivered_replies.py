@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from tutorsim.analysis.ratings.texts_to_rate_with_context import Block, Passage, Place
+from tutorsim.analysis.ratings.what_a_rater_sees import Block, Passage, Place
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
@@ -13,7 +13,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     share_over_tasks,
 )
 from tutorsim.analysis.systems.oversight.label_accuracy import complete
-from tutorsim.analysis.systems.system_view import SystemRun
+from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
 from tutorsim.records.oversight import AuditedReply, Labels, OversightRecord
 
 # --- Delivered guidance --------------------------------------------------------------------------

@@ -31,7 +31,15 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     corrected,
 )
 from tutorsim.analysis.statistics.noise_floor_of_retests import AskedVote
-from tutorsim.analysis.systems.oversight.calibration_and_other_aggregations import (
+from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
+    Contrast,
+    beyond_chance,
+    chance_words,
+    leads,
+    not_shown,
+    p_words,
+)
+from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggregations import (
     RULES,
     AdaptiveCurve,
     Aggregated,
@@ -65,16 +73,8 @@ from tutorsim.analysis.systems.oversight.page_data_and_replies_read_again import
     reread,
     reread_label,
 )
-from tutorsim.analysis.systems.paired_comparison import (
-    Contrast,
-    beyond_chance,
-    chance_words,
-    leads,
-    not_shown,
-    p_words,
-)
-from tutorsim.analysis.systems.summary_and_report import noise_section
-from tutorsim.analysis.systems.system_view import SystemRun, episodes_of, framed
+from tutorsim.analysis.systems.summary_report_and_noise_floor_of_votes import noise_section
+from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, episodes_of, framed
 from tutorsim.errors import UsageError
 from tutorsim.records import SystemSettings
 from tutorsim.records.oversight import LABELS, LabelName, Labels, OversightRecord, gold_labels

@@ -10,7 +10,8 @@ from functools import cached_property, partial
 from typing import Any, Final, TypeVar
 
 from tutorsim.analysis.pages.numbers_printed_in_studies import printed
-from tutorsim.analysis.systems.oversight.calibration_and_other_aggregations import (
+from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import Contrast
+from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggregations import (
     AdaptiveCurve,
     Calibration,
     adaptive_curve,
@@ -32,8 +33,7 @@ from tutorsim.analysis.systems.oversight.label_accuracy import (
     evaluate,
     judged,
 )
-from tutorsim.analysis.systems.paired_comparison import Contrast
-from tutorsim.analysis.systems.system_view import SystemRun
+from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
 from tutorsim.ballots_and_decisions import decide
 from tutorsim.records import SystemSettings
 from tutorsim.records.oversight import (

@@ -6,11 +6,11 @@ Its summary, report and traces have modules of their own.
 from collections.abc import Iterator
 from typing import Final
 
-from tutorsim.analysis.ratings.texts_to_rate_with_context import Block, Passage, Place
+from tutorsim.analysis.ratings.what_a_rater_sees import Block, Passage, Place
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import shared_turns
 from tutorsim.analysis.runs.run_tables import TABLES
 from tutorsim.analysis.systems.panel.episode_messages_and_list import episode_rows, trace
-from tutorsim.analysis.systems.system_view import SystemRun, View
+from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, View
 from tutorsim.records import EpisodeRecord, Turn
 from tutorsim.system_registry import later, named
 

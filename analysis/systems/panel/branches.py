@@ -9,7 +9,7 @@ from typing import Final
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import turn_table
+from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import turn_table
 from tutorsim.analysis.pages.cells_and_tables import (
     Written,
     absent,
@@ -45,8 +45,11 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_bounds,
     mean_of,
 )
-from tutorsim.analysis.systems.paired_comparison import p_words
-from tutorsim.analysis.systems.panel.contrasts import conditions_document, runs_document
+from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import p_words
+from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import (
+    conditions_document,
+    runs_document,
+)
 from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
     Alternatives,
     Coverage,
@@ -54,7 +57,7 @@ from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
     diverge,
 )
 from tutorsim.analysis.systems.panel.student_outcomes import OUTCOME_NAMES, Outcome, outcome_of
-from tutorsim.analysis.systems.system_view import Prices, SystemRun, framed, usage
+from tutorsim.analysis.systems.system_view_and_opened_run import Prices, SystemRun, framed, usage
 from tutorsim.records import Branch, CallRecord, EpisodeRecord, Turn
 
 # --- Extra calls ---------------------------------------------------------------------------------

@@ -31,7 +31,10 @@ from tutorsim.analysis.pages.words_and_safe_text import (
     percent,
 )
 from tutorsim.analysis.statistics.intervals_and_tests import FEWEST_TASKS
-from tutorsim.analysis.systems.paired_comparison import contrast_headline, rows_about_zero
+from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
+    contrast_headline,
+    rows_about_zero,
+)
 from tutorsim.analysis.systems.panel.page_data import Evidence
 from tutorsim.records import StudySettings
 

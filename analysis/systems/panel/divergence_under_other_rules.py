@@ -12,12 +12,12 @@ import polars as pl
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import first_of
 from tutorsim.analysis.counting.rule_definitions import Target, conventions_of
-from tutorsim.analysis.counting.turn_winners_in_arrays import DecidedTurns, only
-from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import (
+from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import (
     TurnTable,
     places_of,
     turn_table,
 )
+from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import DecidedTurns, only
 from tutorsim.analysis.pages.cells_and_tables import Table, Written, bounds, of_rows, plain
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.recount import make_plan, recount
@@ -32,7 +32,7 @@ from tutorsim.analysis.runs.branch_origins_and_shared_turns import shared_turns
 from tutorsim.analysis.statistics.array_types import Bools
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable, mean_of, to_json
 from tutorsim.analysis.systems.panel.student_outcomes import outcome_of
-from tutorsim.analysis.systems.system_view import Leaving
+from tutorsim.analysis.systems.system_view_and_opened_run import Leaving
 from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeRecord
 

@@ -50,8 +50,10 @@ from tutorsim.analysis.runs.branch_origins_and_shared_turns import (
     branch_words,
 )
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
-from tutorsim.analysis.systems.paired_comparison import contrast_headline
-from tutorsim.analysis.systems.panel.contrasts import (
+from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
+    contrast_headline,
+)
+from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import (
     contrast_values,
     contrast_words,
     contrasts_shown,
@@ -86,7 +88,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     persona_tables,
     success_table,
 )
-from tutorsim.analysis.systems.system_view import Leaving, Left, Opened
+from tutorsim.analysis.systems.system_view_and_opened_run import Leaving, Left, Opened
 from tutorsim.records import Provenance, RunRecord, stop_counts
 from tutorsim.records.run_folders_of_any_version_and_retests import (
     makeup_words,
@@ -404,7 +406,9 @@ def _folded(found: Table | None) -> Table | None:
 
 _student_chart = partial(chart, "tutorsim.analysis.systems.panel.charts_of_students")
 _rule_chart = partial(chart, "tutorsim.analysis.systems.panel.charts_of_fallback_orders_and_rules")
-_vote_chart = partial(chart, "tutorsim.analysis.systems.panel.charts_of_votes")
+_vote_chart = partial(
+    chart, "tutorsim.analysis.systems.panel.charts_of_votes_noise_and_single_voters"
+)
 
 CONDITIONS: Final[DeclaredSection[Evidence]] = section(
     "conditions",

@@ -10,7 +10,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import turn_table
+from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import turn_table
 from tutorsim.analysis.identify import TieReading
 from tutorsim.analysis.pages.cells_and_tables import Table, estimate, number, plain, sum_of
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
@@ -23,8 +23,11 @@ from tutorsim.analysis.recount.same_voter_in_two_formats import format_invarianc
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.analysis.statistics.noise_floor_of_retests import NoiseFloor, noise_floor
 from tutorsim.analysis.statistics.text_similarity import role_collapse
-from tutorsim.analysis.systems.paired_comparison import Contrast
-from tutorsim.analysis.systems.panel.contrasts import HEAD_OUTCOMES, contrasts_of
+from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import Contrast
+from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import (
+    HEAD_OUTCOMES,
+    contrasts_of,
+)
 from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
     Divergence,
     alternatives_of,
@@ -48,7 +51,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     success_rates,
     successes,
 )
-from tutorsim.analysis.systems.system_view import NOTHING_ASKED, Asked, usage
+from tutorsim.analysis.systems.system_view_and_opened_run import NOTHING_ASKED, Asked, usage
 from tutorsim.vocabularies import BALLOT_FORMATS, MAX_ROLES, PROTOCOLS
 
 T = TypeVar("T")

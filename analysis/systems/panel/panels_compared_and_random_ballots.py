@@ -29,7 +29,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     corrected,
     to_json,
 )
-from tutorsim.analysis.systems.paired_comparison import (
+from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
     BASELINE,
     Contrast,
     against,

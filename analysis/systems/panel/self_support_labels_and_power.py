@@ -42,8 +42,8 @@ from tutorsim.analysis.ballots.vote_arrays import (
     sorted_rows,
     summed,
 )
-from tutorsim.analysis.counting.turn_winners_in_arrays import DecidedTurns
-from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import turn_table
+from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import turn_table
+from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import DecidedTurns
 from tutorsim.analysis.pages.cells_and_tables import estimate, number, p_value, plain
 from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
 from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints

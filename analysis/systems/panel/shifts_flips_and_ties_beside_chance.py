@@ -11,11 +11,11 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Rounds, count
-from tutorsim.analysis.counting.turn_winners_in_arrays import largest
-from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import (
+from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import (
     TurnTable,
     turn_table,
 )
+from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import largest
 from tutorsim.analysis.pages.cells_and_tables import (
     Table,
     Written,

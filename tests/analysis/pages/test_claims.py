@@ -18,7 +18,7 @@ from tutorsim.analysis.pages.cells_and_tables import (
     table,
 )
 from tutorsim.analysis.pages.document import Answer, Document, Section
-from tutorsim.analysis.pages.document_as_json import document_parts, table_parts
+from tutorsim.analysis.pages.document_as_json_and_as_claims import document_parts, table_parts
 from tutorsim.analysis.pages.html import to_html
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Bounds,
@@ -26,7 +26,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     Interval,
     NotEstimable,
 )
-from tutorsim.analysis.systems.system_view import open_run, view_of
+from tutorsim.analysis.systems.system_view_and_opened_run import open_run, view_of
 from tutorsim.runner.find_and_check_recording import bundled_recording
 from tutorsim.runner.replay import replay
 

@@ -20,8 +20,8 @@ from tutorsim.analysis.pages.markdown import to_markdown
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.systems.panel.page import answers
 from tutorsim.analysis.systems.panel.page_data import Evidence
-from tutorsim.analysis.systems.summary_and_report import document_of
-from tutorsim.analysis.systems.system_view import opened
+from tutorsim.analysis.systems.summary_report_and_noise_floor_of_votes import document_of
+from tutorsim.analysis.systems.system_view_and_opened_run import opened
 from tutorsim.runner.find_and_check_recording import bundled_recordings
 from tutorsim.runner.replay import replay_into
 

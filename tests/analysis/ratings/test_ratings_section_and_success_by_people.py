@@ -9,7 +9,7 @@ from tutorsim.analysis.ratings.ratings_section_and_success_by_people import (
     peoples_success,
     whole_turns,
 )
-from tutorsim.analysis.ratings.texts_to_rate_with_context import Block, Item, Place
+from tutorsim.analysis.ratings.what_a_rater_sees import Block, Item, Place
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.records.ratings import Rubric
 

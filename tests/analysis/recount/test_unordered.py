@@ -5,7 +5,7 @@ import pytest
 
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import turn_table
+from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import turn_table
 from tutorsim.analysis.recount import NO_ORDER, recount
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import (
     LEFT_TIED,

@@ -22,7 +22,12 @@ from tutorsim.analysis.pages.declared_tables_and_charts import (
 from tutorsim.analysis.pages.document import Answer, Document
 from tutorsim.analysis.pages.shown_episodes import Episode, Message
 from tutorsim.analysis.runs.run_tables import SHARED_TABLES, table_of, text, whole
-from tutorsim.analysis.systems.system_view import SystemRun, View, episodes_of, framed
+from tutorsim.analysis.systems.system_view_and_opened_run import (
+    SystemRun,
+    View,
+    episodes_of,
+    framed,
+)
 from tutorsim.ballots_and_decisions import Choice, decide
 from tutorsim.catalog import BaseCatalog
 from tutorsim.kernel.flow_and_drivers import CallLog, Flow, ask, run_to_failure

@@ -45,7 +45,7 @@ from tutorsim.analysis.systems.debate.scores_by_condition_rounds_and_agents impo
     agents_slopes,
     rounds_slopes,
 )
-from tutorsim.analysis.systems.system_view import open_run
+from tutorsim.analysis.systems.system_view_and_opened_run import open_run
 from tutorsim.errors import UsageError
 from tutorsim.records import EPISODES_FILE
 

@@ -26,8 +26,12 @@ from tutorsim.analysis.systems.group.page import (
     quality,
     reasons,
 )
-from tutorsim.analysis.systems.group.page_data_and_talk_measures import PUBLISHED, WINDOW, Evidence
-from tutorsim.analysis.systems.system_view import open_run
+from tutorsim.analysis.systems.group.page_data_and_shares_of_coded_talk import (
+    PUBLISHED,
+    WINDOW,
+    Evidence,
+)
+from tutorsim.analysis.systems.system_view_and_opened_run import open_run
 from tutorsim.records.group import (
     CodeRecord,
     CycleRecord,

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from tests.analysis.made import tables_of
-from tutorsim.analysis.ratings.texts_to_rate_with_context import items_of
+from tutorsim.analysis.ratings.what_a_rater_sees import items_of
 from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import (
     audited_turns,
     delivered_passages,

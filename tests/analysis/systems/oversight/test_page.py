@@ -8,12 +8,12 @@ import pytest
 from tests.analysis.made import answered_by, tables_of
 from tests.analysis.systems.oversight.conftest import make_run
 from tests.reference.opinions import labels
-from tutorsim.analysis.pages.document_as_json import to_value
+from tutorsim.analysis.pages.document_as_json_and_as_claims import to_value
 from tutorsim.analysis.pages.html import to_html
 from tutorsim.analysis.pages.markdown import to_markdown
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.systems.oversight import VIEW
-from tutorsim.analysis.systems.oversight.calibration_and_other_aggregations import RULES
+from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggregations import RULES
 from tutorsim.analysis.systems.oversight.episode_messages import trace
 from tutorsim.analysis.systems.oversight.label_accuracy import baselines, pair_of
 from tutorsim.analysis.systems.oversight.page import aggregation, below_trivial, document, recount

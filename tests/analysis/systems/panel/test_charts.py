@@ -12,7 +12,7 @@ from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import drawn, 
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, Interval, NotEstimable
 from tutorsim.analysis.systems.debate.charts import protocols
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import ProtocolRow
-from tutorsim.analysis.systems.panel import charts_of_votes as votes
+from tutorsim.analysis.systems.panel import charts_of_votes_noise_and_single_voters as votes
 from tutorsim.analysis.systems.panel.charts_of_fallback_orders_and_rules import (
     agreement_figure,
     identification_figure,
@@ -20,7 +20,7 @@ from tutorsim.analysis.systems.panel.charts_of_fallback_orders_and_rules import 
     wins_figure,
 )
 from tutorsim.analysis.systems.panel.charts_of_students import personas_figure, scores_figure
-from tutorsim.analysis.systems.panel.charts_of_votes import (
+from tutorsim.analysis.systems.panel.charts_of_votes_noise_and_single_voters import (
     decided_figure,
     movement_figure,
     noise_figure,

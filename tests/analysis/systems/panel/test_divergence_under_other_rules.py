@@ -20,7 +20,7 @@ from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
     without_tie_round,
 )
 from tutorsim.analysis.systems.panel.page import divergence_document
-from tutorsim.analysis.systems.system_view import Asked, Leaving
+from tutorsim.analysis.systems.system_view_and_opened_run import Asked, Leaving
 from tutorsim.errors import UsageError
 from tutorsim.vocabularies import DEFAULT_ROLES
 

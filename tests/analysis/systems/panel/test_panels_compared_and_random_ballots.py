@@ -13,13 +13,13 @@ from tests.analysis.made import report_of
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.ballots.properties_of_ballot_formats import BallotForm
 from tutorsim.analysis.ballots.recount_source import of_panel
-from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import turn_table
+from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import turn_table
 from tutorsim.analysis.pages.document import Section
 from tutorsim.analysis.runs.run_tables import TABLES
 from tutorsim.analysis.systems.panel import (
     panels_compared_and_random_ballots as ties_under_random_ballots,
 )
-from tutorsim.analysis.systems.panel.contrasts import compare_runs
+from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import compare_runs
 from tutorsim.analysis.systems.panel.panels_compared_and_random_ballots import (
     PanelsView,
     leaders_by_chance,

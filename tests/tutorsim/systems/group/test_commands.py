@@ -88,8 +88,8 @@ def test_what_counts_votes_is_refused_where_nobody_votes(log, shell, given):
 
 def test_shares_and_phases_sum_to_one(log):
     from tutorsim.analysis.systems.group.page import phases
-    from tutorsim.analysis.systems.group.page_data_and_talk_measures import Evidence
-    from tutorsim.analysis.systems.system_view import open_run
+    from tutorsim.analysis.systems.group.page_data_and_shares_of_coded_talk import Evidence
+    from tutorsim.analysis.systems.system_view_and_opened_run import open_run
 
     run = open_run(log)
     for row in phases(Evidence(run.episodes, run.head)).data.iter_rows(named=True):

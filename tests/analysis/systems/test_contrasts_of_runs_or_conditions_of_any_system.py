@@ -5,8 +5,11 @@ from operator import itemgetter
 
 import pytest
 
-from tutorsim.analysis.systems.paired_comparison import compared_on_outcomes, contrasts_between
-from tutorsim.analysis.systems.system_view import SystemRun, View
+from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
+    compared_on_outcomes,
+    contrasts_between,
+)
+from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, View
 from tutorsim.errors import UsageError
 from tutorsim.records import Provenance, RunRecord
 

@@ -41,7 +41,14 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_of,
     mean_over_tasks,
 )
-from tutorsim.analysis.systems.system_view import Ballots, Opened, SystemRun, View, framed, view_for
+from tutorsim.analysis.systems.system_view_and_opened_run import (
+    Ballots,
+    Opened,
+    SystemRun,
+    View,
+    framed,
+    view_for,
+)
 from tutorsim.errors import UsageError
 
 # --- Contrasts ------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorsim.analysis.systems.group import page_data_and_talk_measures as talk
+from tutorsim.analysis.systems.group import page_data_and_shares_of_coded_talk as talk
 
 # who and category of each of the 24 messages; eight in each phase
 LESSON = [

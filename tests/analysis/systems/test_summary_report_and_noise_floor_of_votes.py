@@ -6,9 +6,16 @@ import pytest
 
 from tests.tutorsim.systems.greeting import GreetingRecord
 from tutorsim.analysis.pages.markdown import to_markdown
-from tutorsim.analysis.systems.summary_and_report import document_of as document_made
-from tutorsim.analysis.systems.summary_and_report import with_reply_endings
-from tutorsim.analysis.systems.system_view import SystemRun, framed, open_run, view_of
+from tutorsim.analysis.systems.summary_report_and_noise_floor_of_votes import (
+    document_of as document_made,
+)
+from tutorsim.analysis.systems.summary_report_and_noise_floor_of_votes import with_reply_endings
+from tutorsim.analysis.systems.system_view_and_opened_run import (
+    SystemRun,
+    framed,
+    open_run,
+    view_of,
+)
 from tutorsim.records import (
     RETEST_FILE,
     RETEST_HEAD_FILE,

@@ -14,13 +14,13 @@ from tutorsim.analysis.ballots.convert_to_long_format import read_own
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.recount.orders_tie_policies_electorates_and_readings import (
+from tutorsim.analysis.recount.turn_groups_and_recount_counts import Ended, RecountCounts
+from tutorsim.analysis.recount.winners_under_other_orders_ties_electorates_readings import (
     order_table,
     read_again,
     sweep_orders,
     tied_sets,
 )
-from tutorsim.analysis.recount.turn_groups import Ended, RecountCounts
 from tutorsim.ballots_and_decisions import first_in_order
 from tutorsim.records import BallotRecord
 from tutorsim.vocabularies import DEFAULT_ROLES

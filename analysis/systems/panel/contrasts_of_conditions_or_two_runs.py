@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.winners_and_vote_shift_by_turn import (
+from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import (
     clusters_of,
     places_of,
     turn_table,
@@ -46,7 +46,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     spread_to_expect,
     tasks_for,
 )
-from tutorsim.analysis.systems.paired_comparison import (
+from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
     BASELINE,
     Contrast,
     against,
@@ -65,7 +65,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     outcome_of,
     repeats_of,
 )
-from tutorsim.analysis.systems.system_view import SystemRun, framed
+from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, framed
 from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeRecord
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, PermutationTest
-from tutorsim.analysis.systems.panel.contrasts import (
+from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import (
     compare_runs,
     comparison_words,
     contrast_words,

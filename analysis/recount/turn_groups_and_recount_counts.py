@@ -21,7 +21,10 @@ from tutorsim.analysis.ballots.vote_arrays import (
     rich_mass,
     rich_rules,
 )
-from tutorsim.analysis.counting.turn_winners_in_arrays import DecidedTurns, decide_turns
+from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import (
+    DecidedTurns,
+    decide_turns,
+)
 from tutorsim.analysis.identify import NEVER, NO_BOUNDS, NOBODY, NOT_SETTLED, Possible, TieReading
 from tutorsim.analysis.recount.result_models import Agreed, Holds, Interval
 from tutorsim.analysis.statistics.array_types import Bools, Ints

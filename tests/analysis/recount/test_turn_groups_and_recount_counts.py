@@ -5,8 +5,14 @@ from random import Random
 import polars as pl
 
 from tutorsim.analysis.ballots.table_to_arrays import read_votes
-from tutorsim.analysis.recount.orders_tie_policies_electorates_and_readings import ended_counts
-from tutorsim.analysis.recount.turn_groups import Ended, RecountCounts, turn_groups
+from tutorsim.analysis.recount.turn_groups_and_recount_counts import (
+    Ended,
+    RecountCounts,
+    turn_groups,
+)
+from tutorsim.analysis.recount.winners_under_other_orders_ties_electorates_readings import (
+    ended_counts,
+)
 from tutorsim.ballots_and_decisions import decide, leaders
 from tutorsim.vocabularies import PROTOCOLS
 

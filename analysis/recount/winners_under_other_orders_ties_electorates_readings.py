@@ -25,7 +25,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
     own_candidates,
     set_columns,
 )
-from tutorsim.analysis.counting.turn_winners_in_arrays import leaders_of
+from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import leaders_of
 from tutorsim.analysis.recount.recount_plan_and_own_rules import Plan
 from tutorsim.analysis.recount.result_models import (
     ElectorateRow,
@@ -37,7 +37,7 @@ from tutorsim.analysis.recount.result_models import (
     ReadingRow,
     RoleWins,
 )
-from tutorsim.analysis.recount.turn_groups import (
+from tutorsim.analysis.recount.turn_groups_and_recount_counts import (
     LISTED_VOTERS,
     AnyVoter,
     Electorate,

@@ -21,7 +21,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
     ranked,
     standing_order,
 )
-from tutorsim.analysis.counting.turn_winners_in_arrays import (
+from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import (
     DecidedTurns,
     decide_turns,
     leaders_of,

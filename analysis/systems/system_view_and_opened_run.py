@@ -22,7 +22,7 @@ from tutorsim.analysis.pages.document import Answer, Document, Fact, Section
 from tutorsim.analysis.pages.numbers_printed_in_studies import Answered, Printed, by_language_model
 from tutorsim.analysis.pages.shown_episodes import NO_EPISODES, Episode, Episodes, Telling
 from tutorsim.analysis.pages.words_and_safe_text import answered_words, odd_replies, warning_of_run
-from tutorsim.analysis.ratings.texts_to_rate_with_context import Passage
+from tutorsim.analysis.ratings.what_a_rater_sees import Passage
 from tutorsim.analysis.runs.run_tables import SHARED_TABLES, Gathered, Table, ballots_table
 from tutorsim.analysis.statistics import by_key
 from tutorsim.errors import UsageError

@@ -10,7 +10,10 @@ from tests.reference.drawn import drawn_turns
 from tests.reference.turns import read_turns
 from tutorsim.analysis.ballots.table_to_arrays import read_votes
 from tutorsim.analysis.ballots.vote_arrays import first_of, in_order
-from tutorsim.analysis.counting.turn_winners_in_arrays import decide_turns, largest
+from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import (
+    decide_turns,
+    largest,
+)
 
 ORDER = ("bob", "ann", "cyd")
 

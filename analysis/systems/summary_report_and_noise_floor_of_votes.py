@@ -22,7 +22,12 @@ from tutorsim.analysis.statistics.noise_floor_of_retests import (
     ballot_agreement,
     winner_stability,
 )
-from tutorsim.analysis.systems.system_view import Ballots, Opened, SystemRun, view_for
+from tutorsim.analysis.systems.system_view_and_opened_run import (
+    Ballots,
+    Opened,
+    SystemRun,
+    view_for,
+)
 from tutorsim.records import Retest, StopCount, odd_stops, stop_counts
 
 

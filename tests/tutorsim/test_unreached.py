@@ -58,12 +58,12 @@ def test_no_definition_is_unreached():
             found.used_names |= set(re.findall(r'chart\("(\w+)"\)', text))  # a section's, by name
     for template in (ROOT / "analysis").rglob("*.j2"):
         found.used_names |= _words(template.read_text(encoding="utf-8"))
-    documented = {word for topic in TOPICS for word in _words(page(topic))}
+    reached = CALLED_BY_LIBRARIES | _documented() | _named_in_texts()
     unreached = {
         f"{Path(one.filename).relative_to(ROOT)}: {one.name}"
         for one in found.get_unused_code()
         if one.typ in ("function", "class", "method", "attribute", "property")
-        and one.name not in CALLED_BY_LIBRARIES | documented
+        and one.name not in reached
     }
     assert unreached == set()
 
@@ -71,7 +71,7 @@ def test_no_definition_is_unreached():
 @pytest.mark.costly
 def test_no_definition_is_there_for_tests_alone():
     """A name of a module is imported from it by the product, used in it, or documented."""
-    documented = {word for topic in TOPICS for word in _words(page(topic))}
+    reached = CALLED_BY_LIBRARIES | _documented() | _named_in_texts()
     users: dict[str, set[str]] = {}
     for module in MODULES:
         names = set(imported(module))
@@ -107,7 +107,7 @@ def test_no_definition_is_there_for_tests_alone():
         and {ast.unparse(d).partition("(")[0] for d in node.decorator_list} <= PLAIN
         and not is_imported(module.name, node.name)
         and not any(_names(other, node.name) for other in module.tree.body if other is not node)
-        and node.name not in CALLED_BY_LIBRARIES | documented
+        and node.name not in reached
     }
     assert alone == set()
 
@@ -134,6 +134,21 @@ def _without_all(text):
         if not (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__")
     ]
     return ast.unparse(tree)
+
+
+def _documented():
+    return {word for topic in TOPICS for word in _words(page(topic))}
+
+
+def _named_in_texts():
+    """Names of functions that are loaded when they are asked for, by a text `module:name`."""
+    texts = [
+        node.value
+        for module in MODULES
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    return {found[1] for text in texts if (found := re.fullmatch(r"[\w.]+:([a-z_]\w+)", text))}
 
 
 def _words(text):

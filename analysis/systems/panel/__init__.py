@@ -99,9 +99,9 @@ VIEW: Final = View(
     trace=trace,
     listing=lambda run: episode_rows(run.source),
     diverge=_diverge,
-    contrasts=lambda run, outcomes: named(f"{_PARTS}.contrasts:contrasts_frame")(
-        run.source, outcomes
-    ),
+    contrasts=lambda run, outcomes: named(
+        f"{_PARTS}.contrasts_of_conditions_or_two_runs:contrasts_frame"
+    )(run.source, outcomes),
     compare=later(f"{_PARTS}.branches:compared"),
     passages={"replies": _replies, "proposals": _proposals, "answers": _answers},
     rubric="judge_system",

@@ -10,7 +10,7 @@ rules to `tests.reference.plain_rules`, which counts ballot by ballot.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import compress, permutations
+from itertools import compress
 from math import lcm
 from typing import Final
 
@@ -221,8 +221,8 @@ def _minimax(of: CountedPanels) -> Bools:
 
 def _schulze(of: CountedPanels) -> Bools:
     path, own = of.margins(), range(of.m)
-    for via, c, d in permutations(own, 3):
-        np.maximum(path[c, d], np.minimum(path[c, via], path[via, d]), out=path[c, d])
+    for via in own:
+        np.maximum(path, np.minimum(path[:, via, None], path[None, via]), out=path)
     path[own, own] = 0
     return np.asarray((path >= path.transpose(1, 0, 2)).all(axis=1))
 

@@ -20,10 +20,10 @@ from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import Source, open_frame
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores
 from tutorsim.analysis.pages.document import Document
-from tutorsim.analysis.pages.html import to_html
-from tutorsim.analysis.pages.markdown import to_markdown
+from tutorsim.analysis.pages.document_as_html_with_packed_episodes import to_html
+from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.pages.words_and_safe_text import counted
-from tutorsim.analysis.ratings.agreement import ratings_table
+from tutorsim.analysis.ratings.agreement_of_raters_and_judge import ratings_table
 from tutorsim.analysis.recount import CastBallots, ScoreFunction, recount
 from tutorsim.analysis.recount.first_screen import recount_verdict
 from tutorsim.analysis.recount.possible_winners_per_turn_table import turns_table

@@ -21,9 +21,14 @@ from tutorsim.analysis.pages.cells_and_tables import (
     number,
     part_of,
 )
-from tutorsim.analysis.pages.declared_tables_and_charts import DeclaredSection, Row, section, table
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
+    DeclaredSection,
+    Row,
+    section,
+    table,
+)
 from tutorsim.analysis.pages.document import Answer, Document, with_section
-from tutorsim.analysis.ratings.agreement import (
+from tutorsim.analysis.ratings.agreement_of_raters_and_judge import (
     METRICS,
     Agreement,
     Alpha,
@@ -36,8 +41,8 @@ from tutorsim.analysis.ratings.agreement import (
 )
 from tutorsim.analysis.ratings.what_a_rater_sees import Place
 from tutorsim.analysis.recount import possible_winners
-from tutorsim.analysis.recount.other_student_score_thresholds import episode_at_threshold
 from tutorsim.analysis.recount.result_models import HELD_FIXED
+from tutorsim.analysis.recount.success_under_other_score_thresholds import episode_at_threshold
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import by_origin
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (

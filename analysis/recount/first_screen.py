@@ -8,7 +8,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.pages.words_and_safe_text import counted, listed, share
 from tutorsim.analysis.recount.result_models import RecountResult, RuleRow
 from tutorsim.analysis.recount.tables import HELD

@@ -11,7 +11,7 @@ from tutorsim.analysis.ballots.vote_arrays import Masses
 from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import Cluster
 from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, domain_of
 from tutorsim.analysis.pages.cells_and_tables import estimate, present
-from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Section
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import without_shared_turns
 from tutorsim.analysis.statistics import by_key

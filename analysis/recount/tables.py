@@ -14,7 +14,7 @@ from tutorsim.analysis.pages.cells_and_tables import (
     of_rows,
     part_of,
 )
-from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.recount.result_models import (
     ElectorateRow,
     Exact,

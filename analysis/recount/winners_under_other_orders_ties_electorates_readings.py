@@ -37,7 +37,7 @@ from tutorsim.analysis.recount.result_models import (
     ReadingRow,
     RoleWins,
 )
-from tutorsim.analysis.recount.turn_groups_and_recount_counts import (
+from tutorsim.analysis.recount.turns_of_one_format_and_size_and_counts import (
     LISTED_VOTERS,
     AnyVoter,
     Electorate,

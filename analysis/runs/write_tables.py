@@ -15,7 +15,7 @@ import polars as pl
 from tutorsim.analysis.ballots.preflib import Groups, preflib_text
 from tutorsim.analysis.ballots.raw_tables import without_formulas
 from tutorsim.analysis.ballots.recount_source import Source, provenance_words
-from tutorsim.analysis.ratings.agreement import ratings_table
+from tutorsim.analysis.ratings.agreement_of_raters_and_judge import ratings_table
 from tutorsim.analysis.recount import PER_TURN_SCHEMA
 from tutorsim.analysis.recount.possible_winners_per_turn_table import turns_table
 from tutorsim.analysis.runs.run_tables import TABLES

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tutorsim.analysis.pages.cells_and_tables import estimate, plain, sum_of
-from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section, with_section
 from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.statistics import by_key

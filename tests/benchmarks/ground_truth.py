@@ -20,7 +20,7 @@ from tutorsim.kernel.cost_plan import load_prices
 from tutorsim.kernel.load_study_file import load_study
 from tutorsim.records import EpisodeRecord
 from tutorsim.runner.branching import Alternative, Parent
-from tutorsim.runner.cost_cap_outages_and_early_stops import Budget
+from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
 from tutorsim.runner.find_and_check_recording import open_recording
 from tutorsim.runner.record import RecordingOptions, record
 from tutorsim.sandbox import Sandbox

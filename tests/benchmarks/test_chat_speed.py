@@ -216,7 +216,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from tutorsim.chat.serve_and_record_lesson import ChatOptions, serve_lesson
 from tutorsim.kernel.cost_plan import load_prices
-from tutorsim.runner.cost_cap_outages_and_early_stops import Budget
+from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
 from tutorsim.runner.calls_in_flight import RecordingOptions
 from tutorsim.sandbox import Sandbox
 from tutorsim.systems import load_study

@@ -8,9 +8,9 @@ from tutorsim.kernel.flow_and_drivers import drive, scripted
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.systems.debate import DEBATE
 from tutorsim.systems.debate.discussion_and_challenges import DebateContext
+from tutorsim.systems.debate.episode_flow_and_study import debate_episode
 from tutorsim.systems.debate.question_sets import DebateTask
 from tutorsim.systems.debate.settings import DebateSettings
-from tutorsim.systems.debate.study import debate_episode
 
 TASK = DebateTask("t1", "mmlu", "Which one?", ("red", "green", "blue", "grey"), ("C",))
 

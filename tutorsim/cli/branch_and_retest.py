@@ -44,7 +44,7 @@ from tutorsim.system_registry import named
 from tutorsim.vocabularies import PROTOCOLS, Protocol, TiePolicy
 
 if TYPE_CHECKING:
-    from tutorsim.runner.cost_cap_outages_and_early_stops import Budget
+    from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
     from tutorsim.runner.retest_of_recording import Retested, RetestPlan, Survey
 
 
@@ -103,7 +103,7 @@ def retest(
     Exit codes: 0 done · 1 done, but calls failed · 2 usage · 3 a call of the recording is missing
     or changed · 4 a folder holds a damaged recording · 5 the cap is reached · 130 interrupted.
     """
-    from tutorsim.runner.cost_cap_outages_and_early_stops import Budget
+    from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
     from tutorsim.runner.find_and_check_recording import find_recording
     from tutorsim.runner.retest_of_recording import plan_retest, survey
 

@@ -57,7 +57,7 @@ def chat(
     from tutorsim.chat.serve_and_record_lesson import ChatOptions, chat_of, serve_lesson
     from tutorsim.kernel.cost_plan import load_prices
     from tutorsim.kernel.load_study_file import load_study
-    from tutorsim.runner.cost_cap_outages_and_early_stops import Budget
+    from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
     from tutorsim.sandbox import Sandbox
 
     check_may_record(options["record_in_ci"])

@@ -45,7 +45,7 @@ from tutorsim.analysis.claims.claims_of_printed_numbers import (
 )
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.pages.document_as_json_and_as_claims import cells_of, document_parts
-from tutorsim.analysis.pages.markdown import to_markdown
+from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.pages.numbers_printed_in_studies import Printed, printed_of
 from tutorsim.analysis.systems.system_view_and_opened_run import Asked, opened
 from tutorsim.cli.console_progress_and_safe_text import tell

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tutorsim.records import EpisodeLine, StopCount
     from tutorsim.runner.branching import Parent
     from tutorsim.runner.calls_in_flight import RecordingOptions
-    from tutorsim.runner.cost_cap_outages_and_early_stops import Budget
+    from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
 
 
 _SENDING: Final = (
@@ -141,7 +141,7 @@ def record_study(
     `parent`: the recording that a branch continues. Raises `Exit` with code 1, if episodes failed.
     """
     from tutorsim.records import odd_stops, read_lines, stop_counts
-    from tutorsim.runner.cost_cap_outages_and_early_stops import Budget
+    from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
     from tutorsim.runner.record import record
     from tutorsim.sandbox import Sandbox
 

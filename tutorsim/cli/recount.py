@@ -27,17 +27,17 @@ from tutorsim.analysis.recount.first_screen import (
     told_rules,
     verdict_table,
 )
-from tutorsim.analysis.recount.other_student_score_thresholds import (
-    AtThreshold,
-    at_threshold,
-    threshold_table,
-)
 from tutorsim.analysis.recount.recount_plan_and_own_rules import refuse_shadowed
 from tutorsim.analysis.recount.result_models import RecountResult
 from tutorsim.analysis.recount.same_voter_in_two_formats import (
     FormatInvariance,
     format_invariance,
     invariance_words,
+)
+from tutorsim.analysis.recount.success_under_other_score_thresholds import (
+    AtThreshold,
+    at_threshold,
+    threshold_table,
 )
 from tutorsim.analysis.recount.tables import SECTIONS, approvals_table, protocols_table
 from tutorsim.analysis.runs.run_tables import Table

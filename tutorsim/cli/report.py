@@ -309,8 +309,8 @@ def _check(path: Path, chart: str | None) -> None:
 
 def _text_of(document: Document, draw: Run | None, *, printed: bool) -> bytes:
     """A document as a page, or as Markdown if nothing draws; `printed`: episodes on paper."""
-    from tutorsim.analysis.pages.html import to_html
-    from tutorsim.analysis.pages.markdown import to_markdown
+    from tutorsim.analysis.pages.document_as_html_with_packed_episodes import to_html
+    from tutorsim.analysis.pages.document_as_markdown import to_markdown
 
     if draw is None:
         return to_markdown(document).encode()

@@ -6,7 +6,7 @@ import click
 
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.pages.document_as_json_and_as_claims import document_parts, to_value
-from tutorsim.analysis.pages.markdown import to_markdown
+from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.pages.numbers_printed_in_studies import Printed
 from tutorsim.analysis.systems.system_view_and_opened_run import Asked, opened
 from tutorsim.cli.ballot_options import ballot_options, panel_option

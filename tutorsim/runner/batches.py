@@ -32,7 +32,7 @@ from tutorsim.model.batch_api import (
 from tutorsim.model.sdk import ToldOnce, another_model, call_failed, refusal, retirement
 from tutorsim.replay.durable_files_and_key_leaks import AppendFile
 from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore
-from tutorsim.runner.cost_cap_outages_and_early_stops import Attempts, Outage, Stop
+from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Attempts, Outage, Stop
 
 # --- Batch submissions ---------------------------------------------------------------------------
 

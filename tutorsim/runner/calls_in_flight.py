@@ -17,7 +17,7 @@ from tutorsim.records import Failure
 from tutorsim.replay.durable_files_and_key_leaks import refuse_keys
 from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore, Tape
 from tutorsim.runner.batches import BatchModel, Prepaid, Submissions, WaveBarrier
-from tutorsim.runner.cost_cap_outages_and_early_stops import (
+from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import (
     Attempts,
     Budget,
     Gate,

@@ -38,7 +38,7 @@ from tutorsim.replay.recorded_call import Interaction
 from tutorsim.runner.begin_or_resume_recording import BaseSession, Session, keep_study, recording
 from tutorsim.runner.branching import Parent, ParentEpisode, check_parent
 from tutorsim.runner.calls_in_flight import CallQueue, RecordingOptions
-from tutorsim.runner.cost_cap_outages_and_early_stops import Budget
+from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
 from tutorsim.runner.job_pieces_and_event_loop import (
     Hearing,
     Lines,

@@ -21,7 +21,7 @@ from tutorsim.analysis.charts.chart_forms_and_look import (
     tips,
     unchecked,
 )
-from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words_and_safe_text import counted, extremes
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import family
 from tutorsim.analysis.systems.debate.page_data import Evidence

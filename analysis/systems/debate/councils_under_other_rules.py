@@ -17,7 +17,7 @@ import polars as pl
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import Approvals, approvals_asked
 from tutorsim.analysis.pages.cells_and_tables import Written, bounds_of, estimate, part_of, plain
-from tutorsim.analysis.pages.declared_tables_and_charts import (
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
     Row,
     figure,
     section,

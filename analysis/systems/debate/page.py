@@ -6,7 +6,7 @@ from statistics import mean
 from typing import Any, Final
 
 from tutorsim.analysis.pages.cells_and_tables import Written, estimate
-from tutorsim.analysis.pages.declared_tables_and_charts import (
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
     DeclaredSection,
     DeclaredTable,
     Row,

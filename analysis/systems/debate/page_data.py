@@ -7,7 +7,7 @@ from typing import Final
 
 from tutorsim.analysis.pages.cells_and_tables import Written
 from tutorsim.analysis.pages.cells_and_tables import number as written_number
-from tutorsim.analysis.pages.declared_tables_and_charts import Row
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row
 from tutorsim.analysis.pages.numbers_printed_in_studies import Printed
 from tutorsim.analysis.pages.words_and_safe_text import counted, listed
 from tutorsim.analysis.statistics import by_key

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any, Final
 
 from tutorsim.analysis.pages.cells_and_tables import Written, bounds, p_value
-from tutorsim.analysis.pages.declared_tables_and_charts import DeclaredTable, table
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import DeclaredTable, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words_and_safe_text import counted, listed
 from tutorsim.analysis.runs.run_tables import (

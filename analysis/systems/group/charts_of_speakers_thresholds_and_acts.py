@@ -17,7 +17,7 @@ from tutorsim.analysis.charts.chart_forms_and_look import (
     tips,
     unchecked,
 )
-from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words_and_safe_text import listed
 from tutorsim.analysis.systems.group.page_data_and_shares_of_coded_talk import (
     WINDOW,

@@ -11,7 +11,7 @@ from typing import Any, Final
 import polars as pl
 
 from tutorsim.analysis.pages.cells_and_tables import Table, Written, number, p_value, present
-from tutorsim.analysis.pages.declared_tables_and_charts import (
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
     DeclaredSection,
     Row,
     chart,

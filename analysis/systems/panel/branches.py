@@ -19,7 +19,7 @@ from tutorsim.analysis.pages.cells_and_tables import (
     number,
     plain,
 )
-from tutorsim.analysis.pages.declared_tables_and_charts import Row, section, table
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, section, table
 from tutorsim.analysis.pages.document import Answer, Document
 from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.recount.same_voter_in_two_formats import (

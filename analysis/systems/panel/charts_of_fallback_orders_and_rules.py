@@ -33,7 +33,7 @@ from tutorsim.analysis.charts.chart_forms_and_look import (
     unchecked,
 )
 from tutorsim.analysis.counting.rule_definitions import TARGETS, conventions_of
-from tutorsim.analysis.pages.declared_tables_and_charts import Row, figure
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words_and_safe_text import (
     counted,
     extremes,

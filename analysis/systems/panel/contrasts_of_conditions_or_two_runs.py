@@ -24,7 +24,7 @@ from tutorsim.analysis.pages.cells_and_tables import (
     p_value,
     present,
 )
-from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.recount.same_voter_in_two_formats import (

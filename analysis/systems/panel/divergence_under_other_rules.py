@@ -19,7 +19,7 @@ from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import 
 )
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import DecidedTurns, only
 from tutorsim.analysis.pages.cells_and_tables import Table, Written, bounds, of_rows, plain
-from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.recount import make_plan, recount
 from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     FunctionRule,

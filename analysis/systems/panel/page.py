@@ -11,7 +11,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.pages.cells_and_tables import DASH, Table, dollars, present
-from tutorsim.analysis.pages.declared_tables_and_charts import (
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
     DeclaredSection,
     Row,
     chart,
@@ -30,13 +30,13 @@ from tutorsim.analysis.pages.words_and_safe_text import (
     warning_of,
 )
 from tutorsim.analysis.recount.first_screen import verdict_table
-from tutorsim.analysis.recount.other_student_score_thresholds import threshold_table
 from tutorsim.analysis.recount.result_models import RuleRow
 from tutorsim.analysis.recount.same_voter_in_two_formats import (
     askings_by_format_table,
     invariance_table,
     invariance_words,
 )
+from tutorsim.analysis.recount.success_under_other_score_thresholds import threshold_table
 from tutorsim.analysis.recount.tables import (
     approvals_table,
     dial_table,

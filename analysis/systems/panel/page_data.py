@@ -13,13 +13,13 @@ from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import turn_table
 from tutorsim.analysis.identify import TieReading
 from tutorsim.analysis.pages.cells_and_tables import Table, estimate, number, plain, sum_of
-from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.pages.numbers_printed_in_studies import Printed, by_language_model, printed
 from tutorsim.analysis.pages.words_and_safe_text import WARNINGS
 from tutorsim.analysis.recount import RecountTable, recount
-from tutorsim.analysis.recount.other_student_score_thresholds import AtThreshold, at_threshold
 from tutorsim.analysis.recount.result_models import OrderTable, RecountResult, RuleRow
 from tutorsim.analysis.recount.same_voter_in_two_formats import format_invariance
+from tutorsim.analysis.recount.success_under_other_score_thresholds import AtThreshold, at_threshold
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.analysis.statistics.noise_floor_of_retests import NoiseFloor, noise_floor
 from tutorsim.analysis.statistics.text_similarity import role_collapse

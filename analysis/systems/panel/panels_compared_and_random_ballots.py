@@ -20,7 +20,7 @@ from tutorsim.analysis.pages.cells_and_tables import (
     plain,
     present,
 )
-from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.statistics.array_types import Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
     SEED,

@@ -45,7 +45,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
 from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import turn_table
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import DecidedTurns
 from tutorsim.analysis.pages.cells_and_tables import estimate, number, p_value, plain
-from tutorsim.analysis.pages.declared_tables_and_charts import Row, table
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (
     SEED,

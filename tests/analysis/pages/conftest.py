@@ -6,7 +6,7 @@ import pytest
 
 from tests.analysis.made import report_of
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, with_retest
-from tutorsim.analysis.pages.html import to_html
+from tutorsim.analysis.pages.document_as_html_with_packed_episodes import to_html
 
 BUILT: dict[str, Any] = {}
 

@@ -18,8 +18,8 @@ from tutorsim.analysis.pages.cells_and_tables import (
     table,
 )
 from tutorsim.analysis.pages.document import Answer, Document, Section
+from tutorsim.analysis.pages.document_as_html_with_packed_episodes import to_html
 from tutorsim.analysis.pages.document_as_json_and_as_claims import document_parts, table_parts
-from tutorsim.analysis.pages.html import to_html
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Bounds,
     Estimate,

@@ -8,8 +8,8 @@ from tests.analysis.made import report_of
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.claims.claims_file import to_text
 from tutorsim.analysis.claims.claims_of_printed_numbers import drawn_as
+from tutorsim.analysis.pages.document_as_html_with_packed_episodes import to_html
 from tutorsim.analysis.pages.document_as_json_and_as_claims import document_parts
-from tutorsim.analysis.pages.html import to_html
 from tutorsim.cli.check_and_write_claims import Options, claims_of
 from tutorsim.runner.find_and_check_recording import bundled_recording
 from tutorsim.runner.replay import replay

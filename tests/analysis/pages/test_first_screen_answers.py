@@ -16,7 +16,7 @@ from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.charts.chart_forms_and_look import spec
 from tutorsim.analysis.claims.claims_of_printed_numbers import numbers_in
 from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.pages.markdown import to_markdown
+from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.systems.panel.page import answers
 from tutorsim.analysis.systems.panel.page_data import Evidence

@@ -6,8 +6,11 @@ import time
 import pytest
 
 from tests.analysis.made import report_of
-from tests.analysis.pages.test_html import HOSTILE, with_hostile_text
-from tutorsim.analysis.pages.html import to_html
+from tests.analysis.pages.test_document_as_html_with_packed_episodes import (
+    HOSTILE,
+    with_hostile_text,
+)
+from tutorsim.analysis.pages.document_as_html_with_packed_episodes import to_html
 from tutorsim.analysis.pages.words_and_safe_text import shown
 
 pytestmark = [pytest.mark.costly, pytest.mark.loopback]

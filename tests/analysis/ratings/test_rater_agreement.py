@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.analysis.ratings.agreement import METRICS, Gathered, Rater, _weighted_alpha, agreement
+from tutorsim.analysis.ratings.agreement_of_raters_and_judge import (
+    METRICS,
+    Gathered,
+    Rater,
+    _weighted_alpha,
+    agreement,
+)
 from tutorsim.analysis.ratings.what_a_rater_sees import Block, Item, Place
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.records.ratings import Rubric

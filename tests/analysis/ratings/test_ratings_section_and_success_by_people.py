@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analysis.panel_runs import panel_episode
-from tutorsim.analysis.ratings.agreement import Gathered, Rater
+from tutorsim.analysis.ratings.agreement_of_raters_and_judge import Gathered, Rater
 from tutorsim.analysis.ratings.ratings_section_and_success_by_people import (
     other_rules,
     peoples_success,

@@ -14,7 +14,7 @@ from tutorsim.analysis.ballots.convert_to_long_format import read_own
 from tutorsim.analysis.ballots.reading_options import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.recount.turn_groups_and_recount_counts import Ended, RecountCounts
+from tutorsim.analysis.recount.turns_of_one_format_and_size_and_counts import Ended, RecountCounts
 from tutorsim.analysis.recount.winners_under_other_orders_ties_electorates_readings import (
     order_table,
     read_again,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.tutorsim.systems.greeting import GreetingRecord
-from tutorsim.analysis.pages.markdown import to_markdown
+from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.systems.summary_report_and_noise_floor_of_votes import (
     document_of as document_made,
 )

@@ -209,7 +209,7 @@ def test_an_endpoint_that_does_not_answer_is_given_up_and_the_same_command_goes_
 def test_an_outage_in_the_middle_is_waited_out_and_no_batch_is_sent_twice(
     first, serve, direct, record, hook, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr("tutorsim.runner.cost_cap_outages_and_early_stops.SHORTEST", 0.05)
+    monkeypatch.setattr("tutorsim.runner.early_stops_by_signal_cost_cap_or_outage.SHORTEST", 0.05)
     study, whole = direct(conditions=["baseline"])
     serve()
     answer, began = Batches.answer, []

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tutorsim.sandbox import Limits, Sandbox
-from tutorsim.sandbox.inner import judge, worker
+from tutorsim.sandbox.inner import judge
+from tutorsim.sandbox.inner import load_program_and_answer_calls as worker
 from tutorsim.sandbox.inner.plain_values import MAKERS, MUTABLE
 
 REPLIES = """

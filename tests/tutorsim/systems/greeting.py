@@ -12,7 +12,7 @@ import polars as pl
 from pydantic import Field
 
 from tutorsim.analysis.charts.chart_forms_and_look import ACCENT, Drawing, inline
-from tutorsim.analysis.pages.declared_tables_and_charts import (
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
     Row,
     figure,
     section,

@@ -29,8 +29,8 @@ from typing import Any
 from .both_sides import frame_bytes
 from .jail import Jail
 from .judge import WORKER_GONE, run_judge
+from .load_program_and_answer_calls import run_worker
 from .probes import open_targets
-from .worker import run_worker
 
 _FIRST_LOOK, _LONGEST_LOOK = 0.005, 0.025
 _FIXED_LOOP = 3_000_000

@@ -9,11 +9,11 @@ from tutorsim.records import VotingSettings
 from tutorsim.records.debate import DebateRecord
 from tutorsim.systems.debate.council_logs import read_council
 from tutorsim.systems.debate.discussion_and_challenges import agent_names
+from tutorsim.systems.debate.episode_flow_and_study import STAGES, DebateStudy, DebateStudyFile
 from tutorsim.systems.debate.mallm_logs import read_mallm
 from tutorsim.systems.debate.question_sets import debate_formats
 from tutorsim.systems.debate.scripted_replies import debate_reply
 from tutorsim.systems.debate.settings import FIRST_TEXTS, MAX_AGENTS
-from tutorsim.systems.debate.study import STAGES, DebateStudy, DebateStudyFile
 
 __all__ = ["DEBATE", "outcome"]
 

@@ -7,8 +7,12 @@ import polars as pl
 import pytest
 
 from tests.analysis.made import tables_of
-from tests.analysis.pages.test_html import FOREIGN, foreign_words, packed
-from tutorsim.analysis.pages.html import to_html
+from tests.analysis.pages.test_document_as_html_with_packed_episodes import (
+    FOREIGN,
+    foreign_words,
+    packed,
+)
+from tutorsim.analysis.pages.document_as_html_with_packed_episodes import to_html
 from tutorsim.analysis.systems.debate import VIEW
 from tutorsim.analysis.systems.debate.councils_under_other_rules import (
     Councils,

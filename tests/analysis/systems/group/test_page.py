@@ -9,7 +9,7 @@ import pytest
 from tests.analysis.made import answered_by
 from tests.analysis.systems.group.conftest import RUN
 from tests.tutorsim.systems.group.conftest import play, standin
-from tutorsim.analysis.pages.markdown import to_markdown
+from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.pages.numbers_printed_in_studies import figures_in
 from tutorsim.analysis.systems.group.charts_of_speakers_thresholds_and_acts import _most_said
 from tutorsim.analysis.systems.group.columns import TABLES

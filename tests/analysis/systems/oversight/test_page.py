@@ -8,9 +8,9 @@ import pytest
 from tests.analysis.made import answered_by, tables_of
 from tests.analysis.systems.oversight.conftest import make_run
 from tests.reference.opinions import labels
+from tutorsim.analysis.pages.document_as_html_with_packed_episodes import to_html
 from tutorsim.analysis.pages.document_as_json_and_as_claims import to_value
-from tutorsim.analysis.pages.html import to_html
-from tutorsim.analysis.pages.markdown import to_markdown
+from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.systems.oversight import VIEW
 from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggregations import RULES

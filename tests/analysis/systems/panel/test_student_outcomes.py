@@ -5,7 +5,10 @@ import pytest
 from tests.analysis.made import report_of
 from tests.analysis.panel_runs import panel_episode, panel_source
 from tutorsim.analysis.pages.cells_and_tables import DASH
-from tutorsim.analysis.recount.other_student_score_thresholds import at_threshold, threshold_table
+from tutorsim.analysis.recount.success_under_other_score_thresholds import (
+    at_threshold,
+    threshold_table,
+)
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.systems.panel.page_data import Evidence
 from tutorsim.analysis.systems.panel.student_outcomes import (

@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from tutorsim.kernel.study_file_head import read_study, shipped_studies
+from tutorsim.systems.debate.episode_flow_and_study import DebateStudyFile
 from tutorsim.systems.debate.settings import DebateSettings, DebateTable, idle_settings
-from tutorsim.systems.debate.study import DebateStudyFile
 
 ALL = (*("baseline", "simple", "approval", "cumulative", "majority", "unanimity", "full"),)
 

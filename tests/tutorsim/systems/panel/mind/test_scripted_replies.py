@@ -7,7 +7,11 @@ from tests.tutorsim.systems.panel.mind.conftest import ask
 from tutorsim.ballots_and_decisions import cast_as, read_ballot, repair_ballot
 from tutorsim.kernel.system import Chance
 from tutorsim.standin.messages_api import think
-from tutorsim.systems.panel.scene_and_reply_reading import read_proposal, read_reviews, read_score
+from tutorsim.systems.panel.scene_and_proposal_review_score_reading import (
+    read_proposal,
+    read_reviews,
+    read_score,
+)
 from tutorsim.systems.panel.scripted_prompt_reading_and_knowledge import knowledge_of, style_weights
 from tutorsim.systems.panel.scripted_replies import judge_reply, style_of_system, vote_reply
 from tutorsim.systems.panel.settings_and_compared_panels import load_panel_catalog

@@ -5,7 +5,11 @@ import pytest
 from scipy import stats
 
 from tests.analysis.ratings.test_rater_agreement import gathered
-from tutorsim.analysis.ratings.agreement import _ranks, _weighted_correlation, beside_judge
+from tutorsim.analysis.ratings.agreement_of_raters_and_judge import (
+    _ranks,
+    _weighted_correlation,
+    beside_judge,
+)
 from tutorsim.analysis.ratings.sheet import reply_rubric
 from tutorsim.analysis.statistics.intervals_and_tests import Interval, NotEstimable
 from tutorsim.records.ratings import Rubric

@@ -20,8 +20,8 @@ from tutorsim.records.debate import DebateRecord
 from tutorsim.systems.debate import DEBATE
 from tutorsim.systems.debate import question_sets as questions
 from tutorsim.systems.debate.discussion_and_challenges import LABELS
+from tutorsim.systems.debate.episode_flow_and_study import debate_episode
 from tutorsim.systems.debate.settings import CONDITIONS
-from tutorsim.systems.debate.study import debate_episode
 
 STUDY = {
     "name": "small",

@@ -2,7 +2,7 @@ import re
 from dataclasses import replace
 from types import SimpleNamespace
 
-from tutorsim.analysis.pages.markdown import to_markdown
+from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.pages.shown_episodes import Episode, Episodes, Message
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from tests.analysis.panel_runs import panel_episode, panel_source
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.recount.other_student_score_thresholds import (
+from tutorsim.analysis.recount.success_under_other_score_thresholds import (
     at_threshold,
     episode_at_threshold,
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tutorsim.analysis.pages.cells_and_tables import plain
-from tutorsim.analysis.pages.declared_tables_and_charts import figure, table
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import figure, table
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.errors import UsageError
 

@@ -15,9 +15,9 @@ from tests.tutorsim.conftest import files
 from tutorsim.errors import BudgetReached, CallFailed, Interrupted, TutorsimError, UsageError
 from tutorsim.kernel.cost_plan import Price, PriceTable
 from tutorsim.model import Call, CallKey, Reply, Request
-from tutorsim.runner import cost_cap_outages_and_early_stops as module
-from tutorsim.runner import cost_cap_outages_and_early_stops as recording_stop
-from tutorsim.runner import cost_cap_outages_and_early_stops as stops
+from tutorsim.runner import early_stops_by_signal_cost_cap_or_outage as module
+from tutorsim.runner import early_stops_by_signal_cost_cap_or_outage as recording_stop
+from tutorsim.runner import early_stops_by_signal_cost_cap_or_outage as stops
 
 AWAY = CallFailed("Nothing answers.", away="nobody")
 BROKEN = CallFailed("HTTP 500.", away="broken")

@@ -16,8 +16,8 @@ import pytest
 from tests.analysis.made import report_of
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.pages import html
-from tutorsim.analysis.pages.html import to_html
+from tutorsim.analysis.pages import document_as_html_with_packed_episodes as html
+from tutorsim.analysis.pages.document_as_html_with_packed_episodes import to_html
 from tutorsim.analysis.pages.words_and_safe_text import shown
 
 HOSTILE = (

@@ -189,7 +189,7 @@ CHANGING = {
     "runner.early_stops_by_signal_cost_cap_or_outage.Outage",
     "runner.early_stops_by_signal_cost_cap_or_outage.Stop",
     "runner.play_recorded_episodes_and_retests._World", "sandbox.inner.jail.Jail",
-    "sandbox.inner.zygote._Pair", "sandbox.zygote_client.Aftermath", "standin.messages_api._Batch",
+    "sandbox.inner.zygote._Pair", "sandbox.zygote_client.Aftermath", "standin.messages_api_routes_and_replies._Batch",
     "systems.debate.council_logs._Vote", "systems.debate.episode_flow_and_study._Reached",
     "systems.group.duel_flow_and_study_of_lessons_and_duels.DuelState",
     "systems.group.lesson_events_and_prompts.Conversation",

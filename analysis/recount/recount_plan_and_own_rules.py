@@ -33,7 +33,7 @@ from tutorsim.analysis.counting.rule_definitions import (
     check_targets,
 )
 from tutorsim.analysis.identify import READINGS_OF_TIES, TieReading
-from tutorsim.analysis.identify.votes_that_meet_a_win_condition import WORK_LIMIT
+from tutorsim.analysis.identify.possible_winners import WORK_LIMIT
 from tutorsim.analysis.recount.turns_of_one_format_and_size_and_counts import StageVotes, TurnGroup
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.errors import UsageError

@@ -19,7 +19,7 @@ from tutorsim.records import (
     RunRecord,
     to_line,
 )
-from tutorsim.standin.messages_api import think
+from tutorsim.standin.messages_api_routes_and_replies import think
 
 PANELS: Final = """
 name = "panels"

@@ -28,11 +28,8 @@ from tutorsim.records import (
     odd_stops,
     stop_counts,
 )
-from tutorsim.records.run_folders_of_any_version_and_retests import (
-    WITHOUT_TEXT,
-    of_one_panel,
-    taught_by,
-)
+from tutorsim.records.run_folders_of_any_version_and_retests import of_one_panel, taught_by
+from tutorsim.records.stop_reasons_of_replies import WITHOUT_TEXT
 
 # --- Episode trace -------------------------------------------------------------------------------
 

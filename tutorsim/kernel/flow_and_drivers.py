@@ -20,7 +20,7 @@ from pydantic import ConfigDict, TypeAdapter
 from tutorsim.errors import CallFailed
 from tutorsim.model import Answer, Call, CallKey, Question, Reply
 from tutorsim.records import CallRecord, Failure, VerdictRecord
-from tutorsim.records.run_folders_of_any_version_and_retests import USUAL
+from tutorsim.records.stop_reasons_of_replies import USUAL_STOP_REASONS
 
 # --- Flow ----------------------------------------------------------------------------------------
 
@@ -296,7 +296,7 @@ class CallLog:
                     "output_tokens": output_tokens,
                 }
             )
-            if stop_reason in USUAL and (not text or text.isspace()):
+            if stop_reason in USUAL_STOP_REASONS and (not text or text.isspace()):
                 self._without_text.append(key)
 
     def fields(self) -> dict[str, Any]:

@@ -44,18 +44,16 @@ from tutorsim.records.run_folders_of_any_version_and_retests import (
     RetestReply,
     RetestVote,
     RunRecord,
-    StopCount,
     StudyHead,
     StudySettings,
     SystemSettings,
     VotingSettings,
-    odd_stops,
     read_episodes,
     read_lines,
     read_retest,
     read_run,
-    stop_counts,
 )
+from tutorsim.records.stop_reasons_of_replies import StopCount, odd_stops, stop_counts
 
 __all__ = [
     "EPISODES_FILE",

@@ -1,4 +1,4 @@
-"""A run folder: its head (`run.json`), reading it, and how its replies ended.
+"""A run folder: its head (`run.json`), and reading it.
 
 `read_run` and `read_lines` are the only way in, and the place where an older format is upgraded.
 
@@ -10,8 +10,7 @@ are the further ones.
 
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, reduce
 from operator import or_
@@ -35,7 +34,7 @@ from pydantic_core import PydanticUndefined
 from tutorsim.ballots_and_decisions import masses_of
 from tutorsim.errors import LogError
 from tutorsim.records.base_record import SCHEMA_VERSION, LastingRecord, Record, part_of_record
-from tutorsim.records.episode import BallotRecord, CallRecord, EpisodeLine, EpisodeRecord, Failure
+from tutorsim.records.episode import BallotRecord, EpisodeRecord, Failure
 from tutorsim.regular_files_and_digests import read_named, sha256_named
 from tutorsim.system_registry import DEFAULT_SYSTEM
 from tutorsim.vocabularies import (
@@ -503,70 +502,6 @@ def _complete_ballot(ballot: dict[str, Any], condition: Any) -> None:
     elif isinstance(choice, list):
         choice = tuple(choice)
     ballot["mass"] = masses_of(choice, roles, protocol=protocol)
-
-
-# --- Reply endings -------------------------------------------------------------------------------
-
-USUAL: Final = ("end_turn", "stop_sequence", None)
-"""Stop reasons of a reply that came to its own end; `None` where the endpoint gives none."""
-WITHOUT_TEXT: Final = "without_text"
-"""Counted in the place of the usual stop reason of a reply that had no text."""
-_WORDS: Final = {
-    "max_tokens": "cut off at max_tokens",
-    "refusal": "refused",
-    WITHOUT_TEXT: "without text",
-}
-
-
-class StopCount(NamedTuple):
-    """Calls of one stage whose replies ended for one reason."""
-
-    stage: str
-    stop_reason: str | None
-    calls: int
-    taken: int
-    """Those whose reply was taken as it is, because nothing was asked once more."""
-
-    @property
-    def words(self) -> str:
-        """The reason for readers."""
-        return stop_words(self.stop_reason)
-
-
-def stop_words(reason: str | None) -> str:
-    """A stop reason for readers."""
-    return _WORDS.get(reason or "", reason or "not stated")
-
-
-def stop_counts(episodes: Iterable[EpisodeLine]) -> list[StopCount]:
-    """Count stop reasons by stage, stages in the order in which they first come."""
-    calls: Counter[tuple[str, str | None]] = Counter()
-    retried: Counter[tuple[str, str | None]] = Counter()
-    for episode in episodes:
-        silent, again = episode.without_text or (), _asked_again(episode.calls)
-        ends = [
-            (call.stage, WITHOUT_TEXT if call.key in silent else call.stop_reason)
-            for call in episode.calls
-        ]
-        calls.update(ends)
-        if again:
-            pairs = zip(episode.calls, ends, strict=True)
-            retried.update(end for call, end in pairs if call.key in again)
-    return [StopCount(*end, number, number - retried[end]) for end, number in calls.items()]
-
-
-def odd_stops(counts: Iterable[StopCount]) -> list[StopCount]:
-    """The counts of replies without text or an end of their own, the most frequent first."""
-    return sorted(
-        (count for count in counts if count.stop_reason not in USUAL),
-        key=lambda count: -count.calls,
-    )
-
-
-def _asked_again(calls: Sequence[CallRecord]) -> set[str]:
-    """Keys of calls whose question was asked once more: those one before a second or later one."""
-    later = (call.key.rpartition("/") for call in calls if not call.key.endswith("/1"))
-    return {f"{head}/{int(n) - 1}" for head, _, n in later if n.isdecimal()}
 
 
 # --- Run panels ----------------------------------------------------------------------------------

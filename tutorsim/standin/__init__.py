@@ -5,7 +5,7 @@ knows nothing of the world: its figures say nothing about any language model.
 """
 
 from tutorsim.standin.http_responses_and_faults import FAULT_KINDS, Fault, parse_fault
-from tutorsim.standin.messages_api import STANDIN_VERSION, Endpoint
+from tutorsim.standin.messages_api_routes_and_replies import STANDIN_VERSION, Endpoint
 from tutorsim.standin.server import StandIn, serve
 
 __all__ = ["FAULT_KINDS", "STANDIN_VERSION", "Endpoint", "Fault", "StandIn", "parse_fault", "serve"]

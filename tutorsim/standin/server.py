@@ -13,7 +13,12 @@ from starlette.types import Receive, Scope, Send
 from tutorsim.errors import UsageError
 from tutorsim.replay.recorded_call import STANDIN_HEADER
 from tutorsim.standin.http_responses_and_faults import Fault, Response, error_response, parse_fault
-from tutorsim.standin.messages_api import BATCHES_PATH, LARGEST_BATCH, STANDIN_VERSION, Endpoint
+from tutorsim.standin.messages_api_routes_and_replies import (
+    BATCHES_PATH,
+    LARGEST_BATCH,
+    STANDIN_VERSION,
+    Endpoint,
+)
 
 if TYPE_CHECKING:
     from uvicorn.server import ServerState

@@ -11,8 +11,8 @@ from tests.reference.identifier import Identifier
 from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.identify import NEVER, NOBODY, NOT_SETTLED, breakdown_point
-from tutorsim.analysis.identify.possible_winners import query_of
-from tutorsim.analysis.identify.votes_that_meet_a_win_condition import WORK_LIMIT, WorkBudget
+from tutorsim.analysis.identify.possible_winners import WORK_LIMIT, query_of
+from tutorsim.analysis.identify.votes_that_meet_a_win_condition import WorkBudget
 from tutorsim.analysis.identify.win_conditions import (
     PAIRWISE_CONDITIONS,
     elected,

@@ -20,7 +20,7 @@ from tutorsim.analysis.systems.panel.page_data import (
 from tutorsim.ballots_and_decisions import RichBallot
 from tutorsim.kernel.flow_and_drivers import drive, scripted
 from tutorsim.kernel.system import Chance
-from tutorsim.standin.messages_api import think
+from tutorsim.standin.messages_api_routes_and_replies import think
 from tutorsim.systems.panel.episode_flow_and_study import episode
 from tutorsim.vocabularies import DEFAULT_ROLES, PROTOCOLS
 

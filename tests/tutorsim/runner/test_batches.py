@@ -17,7 +17,7 @@ from tutorsim.model.batch_api import call_digest
 from tutorsim.runner.batches import BATCHES_FILE, _by_episodes
 from tutorsim.standin import Endpoint, StandIn
 from tutorsim.standin.http_responses_and_faults import Response
-from tutorsim.standin.messages_api import Batches, entry_error
+from tutorsim.standin.messages_api_routes_and_replies import Batches, entry_error
 
 pytestmark = pytest.mark.loopback
 

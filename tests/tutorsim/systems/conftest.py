@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tutorsim.standin import StandIn
-from tutorsim.standin.messages_api import forget_minds
+from tutorsim.standin.messages_api_routes_and_replies import forget_minds
 
 STUDY = """
 name = "greetings"

@@ -12,7 +12,7 @@ from tutorsim.kernel.study_file_head import shipped_studies
 from tutorsim.kernel.system import CUT_OFF_REMINDER, Chance
 from tutorsim.model import CALL_HEADER
 from tutorsim.standin import StandIn
-from tutorsim.standin.messages_api import think
+from tutorsim.standin.messages_api_routes_and_replies import think
 from tutorsim.system_registry import system_names
 
 

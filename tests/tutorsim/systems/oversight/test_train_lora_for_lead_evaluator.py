@@ -13,7 +13,7 @@ from tutorsim.errors import TaskFileError
 from tutorsim.runner.find_and_check_recording import bundled_recording
 from tutorsim.runner.replay import replay
 from tutorsim.standin import StandIn
-from tutorsim.standin.messages_api import Thought, think, tokens
+from tutorsim.standin.messages_api_routes_and_replies import Thought, think, tokens
 from tutorsim.systems.oversight import OVERSIGHT
 from tutorsim.systems.oversight import train_lora_for_lead_evaluator as command
 from tutorsim.systems.oversight.train_lora_for_lead_evaluator import (
@@ -262,7 +262,7 @@ def test_a_tuned_model_behind_a_relay_leads_a_study_in_recorded_calls(
         text = generated(body["system"], body["messages"][0]["content"])
         return Thought(text, tokens(body["system"]), tokens(text), "end_turn")
 
-    monkeypatch.setattr("tutorsim.standin.messages_api.think", relay)
+    monkeypatch.setattr("tutorsim.standin.messages_api_routes_and_replies.think", relay)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789-credential")
     (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")
     recording, log = tmp_path / "recording", tmp_path / "log"

@@ -10,7 +10,7 @@ from tutorsim.model import Reply
 from tutorsim.model.batch_api import CustomId
 from tutorsim.standin import StandIn
 from tutorsim.standin.http_responses_and_faults import Fault
-from tutorsim.standin.messages_api import Endpoint, read_request, think, tokens
+from tutorsim.standin.messages_api_routes_and_replies import Endpoint, read_request, think, tokens
 
 # --- Mind ----------------------------------------------------------------------------------------
 

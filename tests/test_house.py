@@ -12,15 +12,15 @@ ROOT = Path(__file__).parents[1]
 
 ROOMS = (
     "vocabularies", "errors", "dask_cluster", "regular_files_and_digests", "system_registry",
-    "catalog", "tasks", "ballots_and_decisions", "records", "model", "kernel", "replay", "sandbox",
-    "runner", "systems", "standin", "pytest_plugin", "chat", "opened_run_for_python", "cli",
+    "catalog", "tasks", "ballot_reading_and_decisions", "records", "model", "kernel", "replay",
+    "sandbox", "runner", "systems", "standin", "pytest_plugin", "chat", "opened_run_for_python", "cli",
     "__main__",
 )  # fmt: skip
 """A room imports only rooms that stand before it."""
 
 FOR_ANALYSIS = {
-    "ballots_and_decisions", "records", "vocabularies", "errors", "regular_files_and_digests",
-    "system_registry",
+    "ballot_reading_and_decisions", "records", "vocabularies", "errors",
+    "regular_files_and_digests", "system_registry",
 }  # fmt: skip
 """What `analysis` may import of `tutorsim`."""
 
@@ -58,7 +58,7 @@ ONLY_IN = {
 """Packages that a room, or one module beside it, keeps to itself."""
 
 PURE = (
-    "ballots_and_decisions", "vocabularies", "errors", "kernel.flow_and_drivers",
+    "ballot_reading_and_decisions", "vocabularies", "errors", "kernel.flow_and_drivers",
     "kernel.scene_asks_and_votes", "kernel.retest_flow",
 )  # fmt: skip
 IMPURE = {"os", "socket", "subprocess", "random", "time", "datetime", "threading", "secrets"}
@@ -189,9 +189,10 @@ CHANGING = {
     "runner.early_stops_by_signal_cost_cap_or_outage.Outage",
     "runner.early_stops_by_signal_cost_cap_or_outage.Stop",
     "runner.play_recorded_episodes_and_retests._World", "sandbox.inner.jail.Jail",
-    "sandbox.inner.zygote._Pair", "sandbox.zygote_client.Aftermath", "standin.messages_api_routes_and_replies._Batch",
+    "sandbox.inner.zygote._Pair", "sandbox.zygote_client.Aftermath",
+    "standin.messages_api_routes_and_replies._Batch",
     "systems.debate.council_logs._Vote", "systems.debate.episode_flow_and_study._Reached",
-    "systems.group.duel_flow_and_study_of_lessons_and_duels.DuelState",
+    "systems.group.duels_of_speaker_selection_and_group_study.DuelState",
     "systems.group.lesson_events_and_prompts.Conversation",
     "systems.group.lesson_events_and_prompts.Timeline", "systems.group.lesson_flow.LessonState",
     "systems.oversight.judge_and_lead_with_or_without_debate.Progress",
@@ -470,7 +471,7 @@ def test_no_file_mentions_a_path_of_a_machine():
 
 FORMATS_BY_NAME = {
     # What a format is: a further one is an entry or a branch here.
-    "tutorsim.ballots_and_decisions": "how a reply is read, and what a choice says and gives",
+    "tutorsim.ballot_reading_and_decisions": "how a reply is read, what a choice says and gives",
     "tutorsim.analysis.counting.ballot_format_conversion": "one ballot for another, by convention",
     "tutorsim.systems.panel.scripted_replies": "how the stand-in casts one",
     # Rules, which count ballots of one format each.

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 
 import polars as pl
 
-from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import Source, open_frame
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores
 from tutorsim.analysis.pages.document import Document
@@ -57,9 +57,9 @@ def open_path(path: "str | Path | pl.DataFrame | _Pandas", **hints: Any) -> "Run
     Args:
         path: A run folder; a recording's folder; a file of ballots, or a folder of such files; or a
             `DataFrame` of ballots, of polars or pandas.
-        hints: Fields of `tutorsim.analysis.ballots.reading_options.Hints`, for ballots that do not
-        say
-            everything themselves, such as `budget=25` or `columns={"voter": "Wähler"}`.
+        hints: Fields of `tutorsim.analysis.ballots.reading_options_and_column_words.Hints`, for
+            ballots that do not say everything themselves, such as `budget=25` or
+            `columns={"voter": "Wähler"}`.
 
     Raises:
         LogError: If a run folder is damaged.

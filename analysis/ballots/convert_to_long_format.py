@@ -50,7 +50,7 @@ from tutorsim.analysis.ballots.properties_of_ballot_formats import (
     protocol_named,
 )
 from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, Cells, Laid, read_cells
-from tutorsim.analysis.ballots.reading_options import (
+from tutorsim.analysis.ballots.reading_options_and_column_words import (
     EVERY_VOTE,
     NO_HINTS,
     OPTION_WORDS,

@@ -17,7 +17,12 @@ from tutorsim.analysis.ballots.one_whole_ballot_per_row import (
     nearly_numbers,
     refuse_strange,
 )
-from tutorsim.analysis.ballots.reading_options import COLUMN_WORDS, bare, plain, says_nobody
+from tutorsim.analysis.ballots.reading_options_and_column_words import (
+    COLUMN_WORDS,
+    bare,
+    plain,
+    says_nobody,
+)
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
 

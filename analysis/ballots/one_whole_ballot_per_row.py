@@ -12,7 +12,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, FileRows
 from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
-from tutorsim.analysis.ballots.reading_options import (
+from tutorsim.analysis.ballots.reading_options_and_column_words import (
     NO_HINTS,
     Hints,
     plain,
@@ -20,7 +20,7 @@ from tutorsim.analysis.ballots.reading_options import (
     spellings,
     stage_named,
 )
-from tutorsim.ballots_and_decisions import (
+from tutorsim.ballot_reading_and_decisions import (
     Choice,
     masses_of,
     read_ballot,

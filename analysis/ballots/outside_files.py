@@ -19,7 +19,7 @@ from tutorsim.analysis.ballots.convert_to_long_format import lay_out
 from tutorsim.analysis.ballots.preflib import PREFLIB_SUFFIXES, read_preflib
 from tutorsim.analysis.ballots.properties_of_ballot_formats import protocol_named
 from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, Laid, read_cells
-from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
+from tutorsim.analysis.ballots.reading_options_and_column_words import NO_HINTS, Hints
 from tutorsim.analysis.ballots.vote_arrays import STAGES
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError

@@ -10,7 +10,7 @@ No other module of the analysis asks whether a format has some name: it asks for
 declared here. `analysis.identify` takes from here what a ballot says of its voter's preferences:
 whether it is a vote of its own under its own rule, and whether candidates that it puts equal are
 equal.
-`tutorsim.ballots_and_decisions` has what a study needs besides: an example, the reading of
+`tutorsim.ballot_reading_and_decisions` has what a study needs besides: an example, the reading of
 replies, and masses.
 """
 
@@ -21,7 +21,7 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from tutorsim.analysis.ballots.reading_options import named_in
+from tutorsim.analysis.ballots.reading_options_and_column_words import named_in
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, count, fitting, fold, summed
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 

@@ -19,7 +19,12 @@ import orjson
 import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import unreadable
-from tutorsim.analysis.ballots.reading_options import COLUMN_WORDS, WHO_CHOSE, column_named, plain
+from tutorsim.analysis.ballots.reading_options_and_column_words import (
+    COLUMN_WORDS,
+    WHO_CHOSE,
+    column_named,
+    plain,
+)
 from tutorsim.errors import BallotFileError
 from tutorsim.regular_files_and_digests import open_named, read_named
 

@@ -16,7 +16,7 @@ from tutorsim.analysis.ballots.parquet_batches import (
     Runner,
     batched,
 )
-from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
+from tutorsim.analysis.ballots.reading_options_and_column_words import NO_HINTS, Hints
 from tutorsim.analysis.ballots.table_to_arrays import in_name_order, read_votes, turn_starts
 from tutorsim.analysis.ballots.vote_arrays import BALLOT, RICH, Place, Votes, statuses_of
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import (
@@ -39,7 +39,7 @@ from tutorsim.records import (
     read_run,
 )
 from tutorsim.records.ratings import RatedSheet, read_ratings
-from tutorsim.records.run_folders_of_any_version_and_retests import of_one_panel, panels_of
+from tutorsim.records.run_head_and_reading_run_folders_and_retests import of_one_panel, panels_of
 from tutorsim.system_registry import load
 from tutorsim.vocabularies import BALLOT_STATUSES, CUMULATIVE_BUDGET, TOP_SCORE, ProvenanceKind
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from tutorsim.analysis.ballots.reading_options import EVERY_VOTE
+from tutorsim.analysis.ballots.reading_options_and_column_words import EVERY_VOTE
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.vocabularies import (
     BALLOT_STATUSES,

@@ -2,8 +2,8 @@
 
 Turns of one size are decided together, whatever their protocol: the largest total wins, a tie
 goes to the tie round if one was held, and what is still tied to the fallback order.
-`tutorsim.ballots_and_decisions.decide` is the definition, and `tests.reference.cases` decides turn
-by turn what property tests hold this to.
+`tutorsim.ballot_reading_and_decisions.decide` is the definition, and `tests.reference.cases`
+decides turn by turn what property tests hold this to.
 """
 
 from collections.abc import Sequence

@@ -16,6 +16,7 @@ from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Prof
 from tutorsim.analysis.counting.rule_definitions import Approvals, Rule, approvals_of
 from tutorsim.analysis.identify.ballots_consistent_with_logged import domain_of, placements
 from tutorsim.analysis.identify.runoff_winners import path_sets, runoff_sets
+from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WorkBudget
 from tutorsim.analysis.identify.small_panel_winners import (
     Ends,
     labels_of,
@@ -24,7 +25,6 @@ from tutorsim.analysis.identify.small_panel_winners import (
     sums_tabled,
     tabled,
 )
-from tutorsim.analysis.identify.votes_that_meet_a_win_condition import WorkBudget
 from tutorsim.analysis.identify.win_conditions import (
     NOBODY,
     Feasibility,

@@ -19,7 +19,7 @@ from tutorsim.analysis.counting.rule_definitions import (
 from tutorsim.analysis.counting.rules_in_arrays import CountedPanels, whole
 from tutorsim.analysis.identify import ballots_consistent_with_logged as dom
 from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, Options, pairs
-from tutorsim.analysis.identify.votes_that_meet_a_win_condition import (
+from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import (
     SUBSETS,
     OptionSums,
     VoterOptions,

@@ -24,7 +24,7 @@ from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import (
     to_page_svg,
 )
 from tutorsim.analysis.charts.svg_worker import Run
-from tutorsim.analysis.claims.claims_file import citation
+from tutorsim.analysis.claims.claims_file_and_check_of_claims import citation
 from tutorsim.analysis.claims.claims_of_printed_numbers import Number, Words
 from tutorsim.analysis.pages.document import Document, cell, heading
 from tutorsim.analysis.pages.document_as_json_and_as_claims import Places, cells_of, is_version

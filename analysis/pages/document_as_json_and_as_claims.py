@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from tutorsim.analysis.claims.claims_file import PageName
+from tutorsim.analysis.claims.claims_file_and_check_of_claims import PageName
 from tutorsim.analysis.claims.claims_of_printed_numbers import (
     Cells,
     Printed,

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from tutorsim.ballots_and_decisions import Step
+from tutorsim.ballot_reading_and_decisions import Step
 from tutorsim.records import EpisodeLine, Provenance, RunRecord, odd_stops, stop_counts
 from tutorsim.vocabularies import ProvenanceKind
 

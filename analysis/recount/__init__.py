@@ -66,7 +66,7 @@ from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     make_plan,
 )
 from tutorsim.analysis.recount.result_models import RecountResult
-from tutorsim.analysis.recount.turns_of_one_format_and_size_and_counts import (
+from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import (
     RecountCounts,
     TurnGroup,
     turn_groups,

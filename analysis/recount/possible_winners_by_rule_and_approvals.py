@@ -45,7 +45,7 @@ from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     function_leaders,
 )
 from tutorsim.analysis.recount.result_models import Agreed, Holds, Interval, RuleRow
-from tutorsim.analysis.recount.turns_of_one_format_and_size_and_counts import (
+from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import (
     BREAKDOWN_STATES,
     Answer,
     AnswerCount,

@@ -11,7 +11,7 @@ from tutorsim.analysis.ballots.vote_arrays import TURN, distinct_rows
 from tutorsim.analysis.identify import NOBODY
 from tutorsim.analysis.recount.possible_winners_by_rule_and_approvals import answer_rules
 from tutorsim.analysis.recount.recount_plan_and_own_rules import NOBODY_NAME, Plan, check_sizes
-from tutorsim.analysis.recount.turns_of_one_format_and_size_and_counts import (
+from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import (
     BREAKDOWN_STATES,
     Answer,
     RuleKey,

@@ -34,7 +34,10 @@ from tutorsim.analysis.counting.rule_definitions import (
 )
 from tutorsim.analysis.identify import READINGS_OF_TIES, TieReading
 from tutorsim.analysis.identify.possible_winners import WORK_LIMIT
-from tutorsim.analysis.recount.turns_of_one_format_and_size_and_counts import StageVotes, TurnGroup
+from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import (
+    StageVotes,
+    TurnGroup,
+)
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.errors import UsageError
 from tutorsim.system_registry import RULES, loaded, place_of

@@ -26,7 +26,7 @@ from tutorsim.analysis.statistics.noise_floor_of_retests import (
     said,
     top_of,
 )
-from tutorsim.ballots_and_decisions import masses_of
+from tutorsim.ballot_reading_and_decisions import masses_of
 from tutorsim.records import BallotRecord
 from tutorsim.vocabularies import BALLOT_FORMATS, PROTOCOLS, BallotFormat, Protocol
 

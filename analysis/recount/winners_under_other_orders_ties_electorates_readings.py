@@ -37,7 +37,7 @@ from tutorsim.analysis.recount.result_models import (
     ReadingRow,
     RoleWins,
 )
-from tutorsim.analysis.recount.turns_of_one_format_and_size_and_counts import (
+from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import (
     LISTED_VOTERS,
     AnyVoter,
     Electorate,
@@ -52,7 +52,7 @@ from tutorsim.analysis.recount.turns_of_one_format_and_size_and_counts import (
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import without_shared_turns
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.array_types import Bools, Ints
-from tutorsim.ballots_and_decisions import (
+from tutorsim.ballot_reading_and_decisions import (
     Decision,
     cast_as,
     decide,

@@ -14,7 +14,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.properties_of_ballot_formats import MAY_LEAVE_OUT
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import deciding_order
-from tutorsim.ballots_and_decisions import RichBallot
+from tutorsim.ballot_reading_and_decisions import RichBallot
 from tutorsim.errors import UsageError
 from tutorsim.records import (
     BallotRecord,

@@ -27,7 +27,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_over_tasks,
     share_over_tasks,
 )
-from tutorsim.ballots_and_decisions import RichBallot, masses_of
+from tutorsim.ballot_reading_and_decisions import RichBallot, masses_of
 from tutorsim.errors import LogError
 from tutorsim.records import BallotRecord, EpisodeLine, Provenance, RetestVote
 from tutorsim.vocabularies import BALLOT_FORMATS, BallotFormat

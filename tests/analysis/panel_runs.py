@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from tutorsim import records
-from tutorsim.ballots_and_decisions import decide, masses_of
+from tutorsim.ballot_reading_and_decisions import decide, masses_of
 from tutorsim.vocabularies import DEFAULT_ROLES, Protocol
 
 LETTERS = "ABCDEFGH"

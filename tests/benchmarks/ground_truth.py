@@ -15,11 +15,11 @@ from pathlib import Path
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.systems.panel.divergence_under_other_rules import alternatives_of, diverge
-from tutorsim.ballots_and_decisions import cast_as, leaders, masses_of, tally
+from tutorsim.ballot_reading_and_decisions import cast_as, leaders, masses_of, tally
 from tutorsim.kernel.cost_plan import load_prices
 from tutorsim.kernel.load_study_file import load_study
 from tutorsim.records import EpisodeRecord
-from tutorsim.runner.branching import Alternative, Parent
+from tutorsim.runner.branch_plan_and_answers_from_parent import Alternative, Parent
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
 from tutorsim.runner.find_and_check_recording import open_recording
 from tutorsim.runner.record import RecordingOptions, record

@@ -22,7 +22,7 @@ from tutorsim.analysis.recount.winners_under_other_orders_ties_electorates_readi
     sweep_orders,
     tied_sets,
 )
-from tutorsim.ballots_and_decisions import first_in_order
+from tutorsim.ballot_reading_and_decisions import first_in_order
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, DEFAULT_ROLES, PROTOCOLS
 
 TURNS: Final = 1_000_000

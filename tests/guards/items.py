@@ -28,16 +28,19 @@ import polars as pl
 
 from tests.analysis.ballots import test_convert_to_long_format as shapes
 from tests.guards import sources, systems
-from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.claims.claims_file import ClaimsFile
+from tutorsim.analysis.claims.claims_file_and_check_of_claims import ClaimsFile
 from tutorsim.analysis.recount.result_models import RecountResult
 from tutorsim.cli import main
 from tutorsim.errors import BallotFileError, UsageError
 from tutorsim.kernel.cost_plan import PriceTable
 from tutorsim.records import RetestHead, RetestRecord, RunRecord
 from tutorsim.records.ratings import RatedSheet
-from tutorsim.records.run_folders_of_any_version_and_retests import StudySettings, SystemSettings
+from tutorsim.records.run_head_and_reading_run_folders_and_retests import (
+    StudySettings,
+    SystemSettings,
+)
 from tutorsim.replay.manifest import Manifest, RetestManifest
 from tutorsim.system_registry import load
 from tutorsim.systems.debate.settings import DebateVariant

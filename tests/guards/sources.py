@@ -16,7 +16,7 @@ from tests.tutorsim.cli.conftest import (
     write_branch,
     write_run,
 )
-from tutorsim.ballots_and_decisions import decide
+from tutorsim.ballot_reading_and_decisions import decide
 from tutorsim.vocabularies import PROTOCOLS
 
 __all__ = [

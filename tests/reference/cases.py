@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tests.reference.turns import TurnBallots
 from tutorsim.analysis.ballots.vote_arrays import TurnKey
-from tutorsim.ballots_and_decisions import decide, leaders, tally
+from tutorsim.ballot_reading_and_decisions import decide, leaders, tally
 from tutorsim.vocabularies import BallotFormat
 
 __all__ = [

@@ -6,7 +6,7 @@ from itertools import combinations, permutations, product
 from tests.reference.plain_rules import ranking_of, winners
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses
 from tutorsim.analysis.counting.rule_definitions import ANY_NUMBER, Approvals, ballot_format
-from tutorsim.ballots_and_decisions import first_in_order
+from tutorsim.ballot_reading_and_decisions import first_in_order
 
 __all__ = [
     "agreeing", "agrees", "approvals_agreeing", "completions", "every_ballot",

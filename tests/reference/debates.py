@@ -3,7 +3,7 @@
 import hashlib
 import re
 
-from tutorsim.ballots_and_decisions import RULES
+from tutorsim.ballot_reading_and_decisions import RULES
 from tutorsim.kernel.flow_and_drivers import drive, scripted
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.systems.debate import DEBATE

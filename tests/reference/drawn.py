@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tutorsim.ballots_and_decisions import decide
+from tutorsim.ballot_reading_and_decisions import decide
 from tutorsim.vocabularies import PROTOCOLS
 
 __all__ = ["drawn_turns"]

@@ -9,7 +9,7 @@ from math import lcm
 
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT
 from tutorsim.analysis.counting.rule_definitions import Approvals, RankVector
-from tutorsim.ballots_and_decisions import leaders, tally
+from tutorsim.ballot_reading_and_decisions import leaders, tally
 from tutorsim.vocabularies import PROTOCOLS
 
 __all__ = ["RANKING_RULES", "SCORE_RULES", "margins", "mass_winners", "ranking_of", "winners"]

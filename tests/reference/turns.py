@@ -23,7 +23,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
     standing_order,
 )
 from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import turn_orders
-from tutorsim.ballots_and_decisions import (
+from tutorsim.ballot_reading_and_decisions import (
     Decision,
     decide,
     first_in_order,

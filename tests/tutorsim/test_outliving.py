@@ -87,7 +87,7 @@ def defaulted_settings(copy):
         "    effort: int | None = None\n    max_tokens: int = Field(",
     )
     copy.replace(
-        "records/run_folders_of_any_version_and_retests.py",
+        "records/run_head_and_reading_run_folders_and_retests.py",
         "    max_turns: int = 3\n",
         "    patience: int = 3\n    max_turns: int = 3\n",
     )

@@ -7,7 +7,7 @@ import pytest
 
 from tests.reference.replay_through_sdk import through_the_sdk
 from tutorsim.records import CallRecord, odd_stops, read_episodes, read_run, stop_counts
-from tutorsim.records.episode import BaseRecord
+from tutorsim.records.panel_episode_and_base_of_any_episode import BaseRecord
 
 SIMPLE = "sciq.ice.help_avoidant.simple"
 

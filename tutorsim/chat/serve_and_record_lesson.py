@@ -42,7 +42,11 @@ from tutorsim.replay.cassette_file import cassette_file
 from tutorsim.runner.begin_or_resume_recording import Session, recording
 from tutorsim.runner.calls_in_flight import RecordingOptions
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget, Stop, stop_on_interrupt
-from tutorsim.runner.job_pieces_and_event_loop import Person, RefusedMessage, run_in_loop
+from tutorsim.runner.job_pieces_person_taking_part_and_event_loop import (
+    Person,
+    RefusedMessage,
+    run_in_loop,
+)
 from tutorsim.runner.record import record, record_episode
 from tutorsim.sandbox import Sandbox
 from tutorsim.system_registry import named, system_names

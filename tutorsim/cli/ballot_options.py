@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tutorsim.analysis.ballots.reading_options import COLUMN_WORDS, Hints
+from tutorsim.analysis.ballots.reading_options_and_column_words import COLUMN_WORDS, Hints
 from tutorsim.errors import UsageError
 
 if TYPE_CHECKING:

@@ -33,7 +33,13 @@ from tutorsim.kernel.retest_flow import Design
 from tutorsim.kernel.system import CallRange, LoadedStudy
 from tutorsim.records import RUN_FILE, Branch
 from tutorsim.replay import MANIFEST_FILE
-from tutorsim.runner.branching import Alternative, Branching, BranchPlan, EpisodePlan, Parent
+from tutorsim.runner.branch_plan_and_answers_from_parent import (
+    Alternative,
+    Branching,
+    BranchPlan,
+    EpisodePlan,
+    Parent,
+)
 from tutorsim.runner.find_and_check_recording import (
     Recording,
     check_log_of,

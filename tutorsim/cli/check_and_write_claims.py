@@ -16,8 +16,8 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError
 from rich.console import RenderableType
 
 from tutorsim import __version__
-from tutorsim.analysis.ballots.reading_options import NO_HINTS, Hints
-from tutorsim.analysis.claims.claims_file import (
+from tutorsim.analysis.ballots.reading_options_and_column_words import NO_HINTS, Hints
+from tutorsim.analysis.claims.claims_file_and_check_of_claims import (
     CLAIMS_VERSION,
     Checked,
     Citation,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import branch_words
 from tutorsim.analysis.runs.write_tables import EXPORT_FORMATS, ExportFormat, export_run

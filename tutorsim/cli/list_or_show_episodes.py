@@ -11,10 +11,10 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import origin_of
+from tutorsim.cli.one_episode_alone_or_beside_its_branch import odd_ends, trace
 from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath, check_logs
 from tutorsim.cli.options import report_options
 from tutorsim.cli.output_elements import caption, heading, number, provenance, publish, table
-from tutorsim.cli.show_one_episode import odd_ends, trace
 from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeLine, EpisodeRecord, RunRecord, read_episodes, read_run
 from tutorsim.system_registry import DEFAULT_SYSTEM
@@ -149,7 +149,7 @@ def _show_of(
 def _show_beside(
     run: Path, parent: Path, wanted: str, *, as_json: bool, output: Path | None
 ) -> None:
-    from tutorsim.cli.show_one_episode import futures
+    from tutorsim.cli.one_episode_alone_or_beside_its_branch import futures
 
     check_logs(run, parent)
     head = read_run(run)

@@ -18,7 +18,7 @@ from tutorsim.sandbox.protection_levels_and_limits import SETTINGS
 
 if TYPE_CHECKING:
     from tutorsim.records import EpisodeLine, StopCount
-    from tutorsim.runner.branching import Parent
+    from tutorsim.runner.branch_plan_and_answers_from_parent import Parent
     from tutorsim.runner.calls_in_flight import RecordingOptions
     from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
 

@@ -13,7 +13,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from tutorsim.analysis.ballots.parquet_batches import Runner
-from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import Source, open_source, provenance_words
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores
 from tutorsim.analysis.pages.document import Document, section_ids

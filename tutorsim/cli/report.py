@@ -24,7 +24,7 @@ from tutorsim.cli.options import (
 from tutorsim.errors import FolderError, UsageError
 
 if TYPE_CHECKING:
-    from tutorsim.analysis.ballots.reading_options import Hints
+    from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
     from tutorsim.analysis.charts.chart_forms_and_look import Figure
     from tutorsim.analysis.charts.svg_worker import Run
     from tutorsim.analysis.pages.document import Document

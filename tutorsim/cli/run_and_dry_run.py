@@ -79,7 +79,7 @@ def run(
     if as_json and not dry_run:
         raise click.UsageError("--json goes with --dry-run.")
     loaded = load_study(study, overrides=_overrides(options, study))
-    from tutorsim.runner.branching import check_parent
+    from tutorsim.runner.branch_plan_and_answers_from_parent import check_parent
 
     check_parent(loaded, None)
     table = load_prices(prices)

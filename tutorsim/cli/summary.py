@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.pages.document_as_json_and_as_claims import document_parts, to_value
 from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.pages.numbers_printed_in_studies import Printed

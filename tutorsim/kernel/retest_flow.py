@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from tutorsim.ballots_and_decisions import Choice
+from tutorsim.ballot_reading_and_decisions import Choice
 from tutorsim.errors import UsageError
 from tutorsim.kernel.flow_and_drivers import Flow, ask_each
 from tutorsim.kernel.scene_asks_and_votes import ballot_from, ballot_question

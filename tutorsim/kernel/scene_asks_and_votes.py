@@ -12,7 +12,7 @@ from hashlib import sha256
 from itertools import product
 from typing import Protocol, TypeVar
 
-from tutorsim.ballots_and_decisions import (
+from tutorsim.ballot_reading_and_decisions import (
     RULES,
     Choice,
     cast_as,

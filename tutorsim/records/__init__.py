@@ -9,7 +9,7 @@ further fields are ignored.
 """
 
 from tutorsim.records.base_record import SCHEMA_VERSION, lasting, to_line, uncollected
-from tutorsim.records.episode import (
+from tutorsim.records.panel_episode_and_base_of_any_episode import (
     Attempt,
     BallotRecord,
     BaseRecord,
@@ -27,7 +27,7 @@ from tutorsim.records.episode import (
     VotedTurn,
     VotingTurn,
 )
-from tutorsim.records.run_folders_of_any_version_and_retests import (
+from tutorsim.records.run_head_and_reading_run_folders_and_retests import (
     EPISODES_FILE,
     RETEST_FILE,
     RETEST_HEAD_FILE,

@@ -4,7 +4,11 @@ from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from tutorsim.records.base_record import Record, part_of_record
-from tutorsim.records.episode import BallotRecord, BaseRecord, VotedTurn
+from tutorsim.records.panel_episode_and_base_of_any_episode import (
+    BallotRecord,
+    BaseRecord,
+    VotedTurn,
+)
 from tutorsim.tasks.task_and_answer_scoring import AnswerScore, score_answer
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, AnswerKind, ReadStatus, Scoring
 

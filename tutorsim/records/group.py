@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 from pydantic import ModelWrapValidatorHandler, model_validator
 
 from tutorsim.records.base_record import Record
-from tutorsim.records.episode import BaseRecord
+from tutorsim.records.panel_episode_and_base_of_any_episode import BaseRecord
 from tutorsim.vocabularies import ReadStatus
 
 EventKind = Literal["stage", "message", "silence", "end"]

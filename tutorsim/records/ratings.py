@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from tutorsim.errors import LogError
 from tutorsim.records.base_record import SCHEMA_VERSION, Record
-from tutorsim.records.run_folders_of_any_version_and_retests import RunRecord
+from tutorsim.records.run_head_and_reading_run_folders_and_retests import RunRecord
 from tutorsim.regular_files_and_digests import read_named
 
 RATINGS_FILE: Final = "ratings.jsonl"

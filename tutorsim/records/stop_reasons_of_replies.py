@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from tutorsim.records.episode import CallRecord, EpisodeLine
+from tutorsim.records.panel_episode_and_base_of_any_episode import CallRecord, EpisodeLine
 
 USUAL_STOP_REASONS: Final = ("end_turn", "stop_sequence", None)
 """Stop reasons of a reply that came to its own end; `None` where the endpoint gives none."""

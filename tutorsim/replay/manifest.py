@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tutorsim.errors import RecordingError
 from tutorsim.model import json_value
 from tutorsim.records import EpisodeLine, Failure, Provenance, RetestRecord, to_line
-from tutorsim.records.run_folders_of_any_version_and_retests import MIXED
+from tutorsim.records.run_head_and_reading_run_folders_and_retests import MIXED
 from tutorsim.replay.cassette_file import Cassette, read_inside
 from tutorsim.replay.durable_files_and_key_leaks import write_atomic
 from tutorsim.replay.recorded_call import STANDIN_HEADER, cassette_name, is_episode_id

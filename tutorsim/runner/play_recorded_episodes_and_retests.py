@@ -60,7 +60,7 @@ from tutorsim.runner.find_and_check_recording import (
     check_origin,
     check_provenance,
 )
-from tutorsim.runner.job_pieces_and_event_loop import Piece
+from tutorsim.runner.job_pieces_person_taking_part_and_event_loop import Piece
 from tutorsim.runner.write_run_folder_and_import_logs import RetestLog
 
 if TYPE_CHECKING:

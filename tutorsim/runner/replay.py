@@ -23,7 +23,7 @@ from tutorsim.runner.find_and_check_recording import (
     check_provenance,
     open_recording,
 )
-from tutorsim.runner.job_pieces_and_event_loop import Lines, study_piece
+from tutorsim.runner.job_pieces_person_taking_part_and_event_loop import Lines, study_piece
 from tutorsim.runner.play_recorded_episodes_and_retests import (
     Replayed,
     Source,

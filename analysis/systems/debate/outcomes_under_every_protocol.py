@@ -27,7 +27,7 @@ from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system imp
     Contrast,
     contrasts_between,
 )
-from tutorsim.ballots_and_decisions import leaders, tally
+from tutorsim.ballot_reading_and_decisions import leaders, tally
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import (
     AgreementReading,

@@ -21,7 +21,10 @@ from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.analysis.statistics.text_similarity import embedded_similarities, text_similarities
-from tutorsim.analysis.systems.debate.councils_under_other_rules import council_document, is_council
+from tutorsim.analysis.systems.debate.councils_own_votes_right_winners_other_rules import (
+    council_document,
+    is_council,
+)
 from tutorsim.analysis.systems.debate.episode_messages import TELLING
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import family
 from tutorsim.analysis.systems.debate.page_data import (

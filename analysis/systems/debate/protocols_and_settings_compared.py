@@ -27,7 +27,7 @@ from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system imp
     leads,
     not_shown,
 )
-from tutorsim.analysis.systems.debate.councils_under_other_rules import (
+from tutorsim.analysis.systems.debate.councils_own_votes_right_winners_other_rules import (
     council_outcomes,
     council_recount,
     is_council,

@@ -34,7 +34,7 @@ from tutorsim.analysis.systems.oversight.label_accuracy import (
     judged,
 )
 from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
-from tutorsim.ballots_and_decisions import decide
+from tutorsim.ballot_reading_and_decisions import decide
 from tutorsim.records import SystemSettings
 from tutorsim.records.oversight import (
     CANDIDATES,

@@ -90,7 +90,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
 )
 from tutorsim.analysis.systems.system_view_and_opened_run import Leaving, Left, Opened
 from tutorsim.records import Provenance, RunRecord, stop_counts
-from tutorsim.records.run_folders_of_any_version_and_retests import (
+from tutorsim.records.run_head_and_reading_run_folders_and_retests import (
     makeup_words,
     panels_of,
     sizes_of,

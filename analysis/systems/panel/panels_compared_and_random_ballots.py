@@ -51,7 +51,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     units_of,
 )
 from tutorsim.records import EpisodeRecord
-from tutorsim.records.run_folders_of_any_version_and_retests import (
+from tutorsim.records.run_head_and_reading_run_folders_and_retests import (
     PanelMakeup,
     makeup_words,
     panels_of,

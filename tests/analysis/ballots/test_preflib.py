@@ -3,7 +3,7 @@ import re
 import pytest
 
 from tutorsim.analysis.ballots.preflib import preflib_text, read_preflib
-from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.errors import BallotFileError
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.reference.turns import read_turns
 from tutorsim.analysis.ballots import table_to_arrays, vote_arrays
-from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_frame
 from tutorsim.analysis.ballots.table_to_arrays import read_votes
 from tutorsim.analysis.ballots.vote_arrays import (

@@ -23,7 +23,7 @@ from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
     pivotality,
 )
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import chance_baselines
-from tutorsim.ballots_and_decisions import leaders, tally
+from tutorsim.ballot_reading_and_decisions import leaders, tally
 from tutorsim.vocabularies import DECIDED_BY, PROTOCOLS
 
 NAMES = ("ann", "bob", "cid", "dee", "eve")

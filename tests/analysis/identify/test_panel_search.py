@@ -12,7 +12,7 @@ from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.identify import NEVER, NOBODY, NOT_SETTLED, breakdown_point
 from tutorsim.analysis.identify.possible_winners import WORK_LIMIT, query_of
-from tutorsim.analysis.identify.votes_that_meet_a_win_condition import WorkBudget
+from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WorkBudget
 from tutorsim.analysis.identify.win_conditions import (
     PAIRWISE_CONDITIONS,
     elected,

@@ -17,7 +17,7 @@ from tutorsim.analysis.identify import (
 from tutorsim.analysis.identify import possible_winners as panel_search
 from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, pair_options
 from tutorsim.analysis.identify.possible_winners import WORK_LIMIT, PanelSearch, query_of
-from tutorsim.analysis.identify.votes_that_meet_a_win_condition import WorkBudget
+from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WorkBudget
 from tutorsim.analysis.identify.win_conditions import Query
 from tutorsim.vocabularies import PROTOCOLS
 

@@ -11,7 +11,7 @@ from tutorsim.analysis.pages.numbers_printed_in_studies import (
 from tutorsim.analysis.systems.panel.page_data import PUBLISHED
 from tutorsim.errors import UsageError
 from tutorsim.records import RunRecord, SystemSettings
-from tutorsim.records.run_folders_of_any_version_and_retests import Inputs, Provenance
+from tutorsim.records.run_head_and_reading_run_folders_and_retests import Inputs, Provenance
 from tutorsim.vocabularies import ProvenanceKind
 
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from tests.reference.completions import agreeing, possible_by_enumeration, tied_winners
-from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT
 from tutorsim.analysis.counting.rule_definitions import TARGETS, ballot_format

@@ -17,7 +17,7 @@ from tutorsim.analysis.systems.panel.page_data import (
     beside_floor_table,
     noise_told,
 )
-from tutorsim.ballots_and_decisions import RichBallot
+from tutorsim.ballot_reading_and_decisions import RichBallot
 from tutorsim.kernel.flow_and_drivers import drive, scripted
 from tutorsim.kernel.system import Chance
 from tutorsim.standin.messages_api_routes_and_replies import think

@@ -11,17 +11,20 @@ from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tests.reference.cases import decided, decided_without_each, gather
 from tests.reference.turns import read_turns
 from tutorsim.analysis.ballots.convert_to_long_format import read_own
-from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.recount.turns_of_one_format_and_size_and_counts import Ended, RecountCounts
+from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import (
+    Ended,
+    RecountCounts,
+)
 from tutorsim.analysis.recount.winners_under_other_orders_ties_electorates_readings import (
     order_table,
     read_again,
     sweep_orders,
     tied_sets,
 )
-from tutorsim.ballots_and_decisions import first_in_order
+from tutorsim.ballot_reading_and_decisions import first_in_order
 from tutorsim.records import BallotRecord
 from tutorsim.vocabularies import DEFAULT_ROLES
 

@@ -2,7 +2,7 @@ import pytest
 
 from tests.analysis.panel_runs import panel_episode, panel_turn, run_record
 from tutorsim.analysis.runs import run_tables as tables
-from tutorsim.ballots_and_decisions import RichBallot
+from tutorsim.ballot_reading_and_decisions import RichBallot
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"
 ROLES = (S, MI, MO, ME)

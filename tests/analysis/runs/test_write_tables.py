@@ -6,7 +6,7 @@ import pytest
 
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.ballots.outside_files import in_name_order
-from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.runs.run_tables import TABLES
 from tutorsim.analysis.runs.write_tables import (

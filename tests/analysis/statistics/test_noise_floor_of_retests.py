@@ -25,7 +25,7 @@ from tutorsim.analysis.statistics.noise_floor_of_retests import (
     stability_of,
     top_of,
 )
-from tutorsim.ballots_and_decisions import RichBallot
+from tutorsim.ballot_reading_and_decisions import RichBallot
 from tutorsim.errors import LogError
 from tutorsim.records import BallotRecord, Failure
 

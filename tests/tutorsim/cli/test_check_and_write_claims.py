@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tutorsim.analysis.claims.claims_file import Claim
+from tutorsim.analysis.claims.claims_file_and_check_of_claims import Claim
 from tutorsim.analysis.claims.claims_of_printed_numbers import NAMES, claims_in, numbers_in
 from tutorsim.analysis.pages.document_as_json_and_as_claims import document_parts
 from tutorsim.analysis.systems.summary_report_and_noise_floor_of_votes import document_of
@@ -27,7 +27,7 @@ FLIP = "summary.table-diagnostics.simple.turns"
 @pytest.fixture(scope="session")
 def claims_once(recorded_once, tmp_path_factory):
     """The claims of the summary of the small recording."""
-    from tutorsim.analysis.claims.claims_file import to_text
+    from tutorsim.analysis.claims.claims_file_and_check_of_claims import to_text
 
     return to_text(page_claims(recorded_once.log, "summary", Options()))
 

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from tutorsim.cli.list_or_show_episodes import _named
-from tutorsim.cli.show_one_episode import futures
+from tutorsim.cli.one_episode_alone_or_beside_its_branch import futures
 from tutorsim.records import EpisodeRecord
 
 

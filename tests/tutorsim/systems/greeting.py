@@ -28,7 +28,7 @@ from tutorsim.analysis.systems.system_view_and_opened_run import (
     episodes_of,
     framed,
 )
-from tutorsim.ballots_and_decisions import Choice, decide
+from tutorsim.ballot_reading_and_decisions import Choice, decide
 from tutorsim.catalog import BaseCatalog
 from tutorsim.kernel.flow_and_drivers import CallLog, Flow, ask, run_to_failure
 from tutorsim.kernel.retest_flow import BallotReading

@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, Literal, NamedTuple
 
-from tutorsim.ballots_and_decisions import masses_of
+from tutorsim.ballot_reading_and_decisions import masses_of
 from tutorsim.errors import LogError
 from tutorsim.kernel.system import Imported, LogReading
 from tutorsim.records import BallotRecord

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from tutorsim.ballots_and_decisions import Choice, Decision, decide
+from tutorsim.ballot_reading_and_decisions import Choice, Decision, decide
 from tutorsim.catalog import BaseCatalog, WordingNames, templates_of
 from tutorsim.errors import StudyError
 from tutorsim.kernel.flow_and_drivers import CallLog, Flow, ask, run_to_failure

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import orjson
 
-from tutorsim.ballots_and_decisions import (
+from tutorsim.ballot_reading_and_decisions import (
     Choice,
     Decision,
     decide,

@@ -13,7 +13,7 @@ from functools import cache, cached_property, lru_cache
 from importlib import resources
 from typing import Any, Final
 
-from tutorsim.ballots_and_decisions import RULES
+from tutorsim.ballot_reading_and_decisions import RULES
 from tutorsim.kernel.system import Asking, Chance
 from tutorsim.systems.debate.question_sets import BENCHMARKS, BUILTIN, DebateTask, builtin_tasks
 from tutorsim.tasks.task_and_answer_scoring import LETTERS

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from tutorsim.kernel.system import System
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
-from tutorsim.systems.group.duel_flow_and_study_of_lessons_and_duels import GroupStudy
+from tutorsim.systems.group.duels_of_speaker_selection_and_group_study import GroupStudy
 from tutorsim.systems.group.scripted_replies import group_reply
 from tutorsim.systems.group.settings import FIRST_TEXTS, Study, load_group_catalog
 from tutorsim.systems.group.tasks import (
@@ -61,7 +61,7 @@ GROUP: Final = System(
     standin=(group_reply,),
     commands=frozenset({"compare", "retest"}),
     asked_again=("evaluate",),
-    chat="tutorsim.systems.group.person_in_lesson:CHAT",
+    chat="tutorsim.systems.group.what_a_person_in_a_lesson_sees_and_says:CHAT",
     demo="group",
     example="lessons",
 )

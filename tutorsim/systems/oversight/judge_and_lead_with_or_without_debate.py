@@ -6,7 +6,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any, Final, TypeVar
 
-from tutorsim.ballots_and_decisions import decide, masses_of
+from tutorsim.ballot_reading_and_decisions import decide, masses_of
 from tutorsim.kernel.flow_and_drivers import Flow, ask
 from tutorsim.kernel.retest_flow import AskedTogether, Prompt
 from tutorsim.kernel.scene_asks_and_votes import Scene, indented

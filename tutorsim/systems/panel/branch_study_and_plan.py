@@ -18,7 +18,7 @@ from tutorsim.kernel.study_file_head import EpisodeSpec
 from tutorsim.kernel.system import CallRange
 from tutorsim.model import Call, CallKey, Reply
 from tutorsim.records import Branch, BranchedEpisode, EpisodeRecord
-from tutorsim.runner.branching import (
+from tutorsim.runner.branch_plan_and_answers_from_parent import (
     Alternative,
     Branching,
     BranchPlan,

@@ -1,6 +1,6 @@
 """The scene of a panel's episode, and how its replies are read.
 
-Ballots: `tutorsim.ballots_and_decisions`.
+Ballots: `tutorsim.ballot_reading_and_decisions`.
 """
 
 import re

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
-from tutorsim.ballots_and_decisions import Choice, decide
+from tutorsim.ballot_reading_and_decisions import Choice, decide
 from tutorsim.kernel.flow_and_drivers import Flow, ask
 from tutorsim.kernel.scene_asks_and_votes import counted_as, indented, vote
 from tutorsim.model import Question

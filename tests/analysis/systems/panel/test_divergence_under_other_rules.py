@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, votes
-from tutorsim.analysis.ballots.reading_options import Hints
+from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable
 from tutorsim.analysis.systems.panel.divergence_under_other_rules import (

@@ -26,7 +26,7 @@ from tutorsim.analysis.systems.panel.panels_compared_and_random_ballots import (
     panel_contrasts_table,
     uniform_chance,
 )
-from tutorsim.ballots_and_decisions import decide
+from tutorsim.ballot_reading_and_decisions import decide
 from tutorsim.errors import UsageError
 from tutorsim.vocabularies import PROTOCOLS, TOP_SCORE
 

@@ -10,7 +10,7 @@ from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
     margins,
     pivotality,
 )
-from tutorsim.ballots_and_decisions import decide, masses_of
+from tutorsim.ballot_reading_and_decisions import decide, masses_of
 from tutorsim.vocabularies import PROTOCOLS
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"

@@ -8,7 +8,7 @@ import pytest
 from tutorsim.kernel.flow_and_drivers import drive, scripted
 from tutorsim.kernel.system import Asking, Chance
 from tutorsim.systems.group import GROUP
-from tutorsim.systems.group.duel_flow_and_study_of_lessons_and_duels import GroupStudy
+from tutorsim.systems.group.duels_of_speaker_selection_and_group_study import GroupStudy
 from tutorsim.systems.group.scripted_replies import group_reply
 from tutorsim.systems.group.settings import Study, load_group_catalog
 from tutorsim.systems.group.tasks import builtin_lessons, builtin_scenarios

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tutorsim.ballots_and_decisions import decide
+from tutorsim.ballot_reading_and_decisions import decide
 from tutorsim.errors import TaskFileError
 from tutorsim.records import Attempt, EpisodeRecord, Proposal, Turn
 from tutorsim.records.group import EventRecord, LessonRecord

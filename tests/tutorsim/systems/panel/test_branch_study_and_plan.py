@@ -13,7 +13,12 @@ from tutorsim.kernel.load_study_file import load_study, write_study
 from tutorsim.kernel.system import CallRange
 from tutorsim.model import CallKey
 from tutorsim.records import Branch, BranchedEpisode, EpisodeRecord, Failure, read_episodes
-from tutorsim.runner.branching import Alternative, BranchPlan, EpisodePlan, Parent
+from tutorsim.runner.branch_plan_and_answers_from_parent import (
+    Alternative,
+    BranchPlan,
+    EpisodePlan,
+    Parent,
+)
 from tutorsim.runner.find_and_check_recording import open_recording
 from tutorsim.systems.panel.branch_study_and_plan import branch_study, calls_to_pay, plan_branch
 from tutorsim.systems.panel.episode_flow_and_study import episode

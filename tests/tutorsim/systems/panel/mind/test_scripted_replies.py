@@ -4,7 +4,7 @@ from collections import Counter
 import pytest
 
 from tests.tutorsim.systems.panel.mind.conftest import ask
-from tutorsim.ballots_and_decisions import cast_as, read_ballot, repair_ballot
+from tutorsim.ballot_reading_and_decisions import cast_as, read_ballot, repair_ballot
 from tutorsim.kernel.system import Chance
 from tutorsim.standin.messages_api_routes_and_replies import think
 from tutorsim.systems.panel.scene_and_proposal_review_score_reading import (

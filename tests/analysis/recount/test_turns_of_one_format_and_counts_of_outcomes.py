@@ -5,7 +5,7 @@ from random import Random
 import polars as pl
 
 from tutorsim.analysis.ballots.table_to_arrays import read_votes
-from tutorsim.analysis.recount.turns_of_one_format_and_size_and_counts import (
+from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import (
     Ended,
     RecountCounts,
     turn_groups,
@@ -13,7 +13,7 @@ from tutorsim.analysis.recount.turns_of_one_format_and_size_and_counts import (
 from tutorsim.analysis.recount.winners_under_other_orders_ties_electorates_readings import (
     ended_counts,
 )
-from tutorsim.ballots_and_decisions import decide, leaders
+from tutorsim.ballot_reading_and_decisions import decide, leaders
 from tutorsim.vocabularies import PROTOCOLS
 
 ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
-from tutorsim.ballots_and_decisions import Choice, Decision
+from tutorsim.ballot_reading_and_decisions import Choice, Decision
 from tutorsim.records.base_record import SCHEMA_VERSION, GrownRecord, Record, part_of_record
 from tutorsim.vocabularies import (
     BallotFormat,

@@ -17,7 +17,7 @@ from tutorsim.kernel.system import Chat, LoadedStudy
 from tutorsim.model import Call
 from tutorsim.records.group import CycleRecord, LessonRecord
 from tutorsim.replay.program_verdicts_and_person_inputs import InputStore
-from tutorsim.runner.job_pieces_and_event_loop import RefusedMessage
+from tutorsim.runner.job_pieces_person_taking_part_and_event_loop import RefusedMessage
 from tutorsim.systems.group.lesson_events_and_prompts import LEARNER, Event, Group, GroupScene
 from tutorsim.systems.group.lesson_flow import Board
 from tutorsim.systems.group.speaker_selection_and_its_reasons import reason
@@ -36,7 +36,7 @@ MAX_WAITING: Final = 20
 class LessonPage:
     """A person at the page of a lesson, and what the server asks.
 
-    The person is a `tutorsim.runner.job_pieces_and_event_loop.Person`.
+    The person is a `tutorsim.runner.job_pieces_person_taking_part_and_event_loop.Person`.
 
     `shows_thoughts`: whether thoughts may be read `after` the end, `during` it or `never`. `taken`:
     names of messages that an earlier command heard.

@@ -31,10 +31,14 @@ from typing import (
 from pydantic import BaseModel, SerializeAsAny, ValidationError, field_validator
 from pydantic_core import PydanticUndefined
 
-from tutorsim.ballots_and_decisions import masses_of
+from tutorsim.ballot_reading_and_decisions import masses_of
 from tutorsim.errors import LogError
 from tutorsim.records.base_record import SCHEMA_VERSION, LastingRecord, Record, part_of_record
-from tutorsim.records.episode import BallotRecord, EpisodeRecord, Failure
+from tutorsim.records.panel_episode_and_base_of_any_episode import (
+    BallotRecord,
+    EpisodeRecord,
+    Failure,
+)
 from tutorsim.regular_files_and_digests import read_named, sha256_named
 from tutorsim.system_registry import DEFAULT_SYSTEM
 from tutorsim.vocabularies import (

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from tutorsim.analysis.pages.words_and_safe_text import step_sentence
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import branch_changes, deciding_order
-from tutorsim.ballots_and_decisions import Decision, RichBallot, leaders, tally
+from tutorsim.ballot_reading_and_decisions import Decision, RichBallot, leaders, tally
 from tutorsim.cli.console_progress_and_safe_text import listing, safe
 from tutorsim.cli.open_run_or_recording_and_head_of_page import draw_name, from_here
 from tutorsim.cli.output_elements import Prose, heading, number, provenance, styled, table
@@ -28,7 +28,7 @@ from tutorsim.records import (
     odd_stops,
     stop_counts,
 )
-from tutorsim.records.run_folders_of_any_version_and_retests import of_one_panel, taught_by
+from tutorsim.records.run_head_and_reading_run_folders_and_retests import of_one_panel, taught_by
 from tutorsim.records.stop_reasons_of_replies import WITHOUT_TEXT
 
 # --- Episode trace -------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from tutorsim.kernel.retest_flow import askings, retest_flow
 from tutorsim.kernel.system import Chance
 from tutorsim.records.group import JudgmentRecord
 from tutorsim.runner.begin_or_resume_recording import as_begun
-from tutorsim.systems.group.duel_flow_and_study_of_lessons_and_duels import duel_result
+from tutorsim.systems.group.duels_of_speaker_selection_and_group_study import duel_result
 from tutorsim.systems.group.settings import GroupModels, GroupSettings
 from tutorsim.systems.group.tasks import (
     KINDS,

@@ -100,33 +100,6 @@ def bounds_of(low: int, high: int) -> Written:
     return Written(str(low) if low == high else f"{low} to {high}", Bounds(low, high, 1))
 
 
-def table(
-    name: str,
-    title: str,
-    caption: str,
-    columns: Sequence[str],
-    rows: Iterable[Sequence[object]],
-    *,
-    secondary: tuple[str, ...] = (),
-) -> Table | None:
-    """A table, or `None` without rows; its caption says where tasks are too few for intervals."""
-    found = list(rows)
-    if not found:
-        return None
-    data, written = _framed(found, columns)
-    values = (value for column in written.values() for value in column.values())
-    said = (caption + _without_interval(values)).lstrip()
-    return Table(name, title, said, data, secondary, written)
-
-
-def _without_interval(values: Iterable[Any]) -> str:
-    """Why figures of a table have no interval, said once for all that have too few tasks."""
-    intervals = (value.interval for value in values if isinstance(value, Estimate))
-    reasons = (one.reason for one in intervals if isinstance(one, NotEstimable))
-    few = dict.fromkeys(one.partition(" for ")[0] for one in reasons if one.startswith("too few"))
-    return f" Without an interval: {', '.join(few)}." if few else ""
-
-
 def of_rows(
     name: str,
     title: str,
@@ -135,30 +108,38 @@ def of_rows(
     *,
     secondary: tuple[str, ...] = (),
 ) -> Table | None:
-    """A table of rows by column, the columns being those of the first; `None` without rows."""
-    columns = list(rows[0]) if rows else []
-    cells = [[row[c] for c in columns] for row in rows]
+    """A table of rows by column, the columns being those of the first; `None` without rows.
+
+    Its caption says where tasks are too few for intervals.
+    """
+    if not rows:
+        return None
+    columns = list(rows[0])
+    cells = [[row[column] for column in columns] for row in rows]
+    values = (
+        {at: cell.value for at, cell in enumerate(column) if isinstance(cell, Written)}
+        for column in zip(*cells, strict=True)
+    )
+    written = {name: found for name, found in zip(columns, values, strict=True) if found}
+    texts = [[str(c) if isinstance(c, Written) else c for c in row] for row in cells]
+    data = pl.DataFrame(texts, schema=columns, orient="row", infer_schema_length=None)
+    said = (caption + _without_interval(written)).lstrip()
     there = tuple(column for column in secondary if column in columns)
-    return table(name, title, caption, columns, cells, secondary=there)
+    return Table(name, title, said, data, there, written)
+
+
+def _without_interval(written: Mapping[str, Mapping[int, Any]]) -> str:
+    """Why figures of a table have no interval, said once for all that have too few tasks."""
+    values = (value for column in written.values() for value in column.values())
+    intervals = (value.interval for value in values if isinstance(value, Estimate))
+    reasons = (one.reason for one in intervals if isinstance(one, NotEstimable))
+    few = dict.fromkeys(one.partition(" for ")[0] for one in reasons if one.startswith("too few"))
+    return f" Without an interval: {', '.join(few)}." if few else ""
 
 
 def present(*tables: Table | None) -> tuple[Table, ...]:
     """The tables that have rows."""
     return tuple(one for one in tables if one is not None)
-
-
-def _framed(
-    rows: Sequence[Sequence[object]], columns: Sequence[str]
-) -> tuple[pl.DataFrame, dict[str, dict[int, Any]]]:
-    """Rows as readers see them, and the values of the cells that are a text and its value."""
-    written: dict[str, dict[int, Any]] = {}
-    for at, row in enumerate(rows):
-        for column, cell in zip(columns, row, strict=True):
-            if isinstance(cell, Written):
-                written.setdefault(column, {})[at] = cell.value
-    texts = [[str(c) if isinstance(c, Written) else c for c in row] for row in rows]
-    data = pl.DataFrame(texts, schema=list(columns), orient="row", infer_schema_length=None)
-    return data, written
 
 
 def estimate(found: Estimate | NotEstimable, *, signed: bool = False) -> Written:

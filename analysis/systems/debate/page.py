@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from statistics import mean
 from typing import Any, Final
 
@@ -19,7 +20,6 @@ from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.pages.numbers_printed_in_studies import printed, printed_in
 from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.statistics import by_key
-from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.analysis.statistics.text_similarity import embedded_similarities, text_similarities
 from tutorsim.analysis.systems.debate.councils_own_votes_right_winners_other_rules import (
     council_document,
@@ -47,10 +47,12 @@ from tutorsim.analysis.systems.debate.protocols_and_settings_compared import (
     protocols_section,
 )
 from tutorsim.analysis.systems.debate.scores_by_condition_rounds_and_agents import (
-    Cell,
+    PLACE,
+    Key,
     Slope,
-    cells,
+    deviation,
     grouped,
+    mean_score,
     trivial_baselines,
     turn_shares,
 )
@@ -65,35 +67,33 @@ PUBLISHED: Final = "tutorsim.analysis.systems.debate:published.toml"
 
 
 def _failed(of: Evidence) -> str:
-    failed = sum(cell.failed for cell in of.cells)
+    failed = len(of.records) - len(of.complete)
     return f"{counted(failed, 'failed episode')} left out." if failed else "No episode failed."
 
 
 def _below_trivial(of: Evidence) -> str:
     """Accuracies of choice questions below those of a trivial baseline; empty where none is."""
-    groups = grouped(r for r in of.complete if r.answer_kind == "choice" and r.gold)
     told = []
-    for cell in of.cells:
-        place = (cell.benchmark, cell.variant, cell.condition)
-        if place not in groups or isinstance(cell.score, NotEstimable):
+    for place, complete in of.groups.items():
+        choices = [r for r in complete if r.answer_kind == "choice" and r.gold]
+        score = mean_score(complete).value
+        if score is None or not choices:
             continue
-        [*found] = (one for one in trivial_baselines(groups[place]) if one[1] > cell.score.value)
+        [*found] = (one for one in trivial_baselines(choices) if one[1] > score)
         if found:
             name, accuracy = max(found, key=lambda one: one[1])
-            told.append(f"{' '.join(place)} {cell.score.value:.1f}, {name} {accuracy:.1f}")
+            told.append(f"{' '.join(place)} {score:.1f}, {name} {accuracy:.1f}")
     return f" Below a trivial baseline: {'; '.join(told)}." if told else ""
 
 
-def _printed_scores(of: Evidence, cell: Cell) -> dict[str, Written]:
-    place = {"benchmark": cell.benchmark, "condition": cell.condition}
-    return {
-        name: first_printed(of.printed(("accuracy", "f1"), model=model, **place))
-        for name, model in _MODELS.items()
-    }
+def _printed_scores(of: Evidence, place: Key) -> dict[str, Written]:
+    benchmark, _, condition = place
+    printed = partial(of.printed, ("accuracy", "f1"), benchmark=benchmark, condition=condition)
+    return {name: first_printed(printed(model=model)) for name, model in _MODELS.items()}
 
 
 def _printed_how(of: Evidence) -> str:
-    found = {one.value for cell in of.cells for one in _printed_scores(of, cell).values()}
+    found = {one.value for place in of.groups for one in _printed_scores(of, place).values()}
     return " Printed: mean ± sd over three runs of the study." if found - {None} else ""
 
 
@@ -112,17 +112,17 @@ _MODELS: Final = {"printed 8B": "llama-3-8b", "printed 70B": "llama-3-70b"}
 @slim
 def performance(of: Evidence) -> Rows:
     """{failed}{trivial}{printed}"""
-    for cell in of.cells:
+    for place, complete in of.groups.items():
+        decided = [one.decided for one in complete if one.decided is not None]
+        debated = any(one.turns for one in complete)
         yield {
-            "benchmark": cell.benchmark,
-            "variant": cell.variant,
-            "condition": cell.condition,
-            "n": cell.episodes,
-            "score": percent_estimate(cell.score),
-            "sd": number(cell.sd),
-            "decided": percent(cell.decided),
-            "turns": number(cell.turns, digits=2),
-            **_printed_scores(of, cell),
+            **dict(zip(PLACE, place, strict=True)),
+            "n": len(complete),
+            "score": percent_estimate(mean_score(complete)),
+            "sd": number(deviation(complete)),
+            "decided": percent(mean(decided) if decided else None),
+            "turns": number(mean(r.turns_taken for r in complete) if debated else None, digits=2),
+            **_printed_scores(of, place),
         }
 
 
@@ -132,12 +132,15 @@ def unread(of: Evidence) -> Rows:
     """Unclear: messages without a tag that was asked for; they count as not agreeing. Abstained:
     ballots that could not be read twice. Unreadable: delivered answers that name no option; they
     are wrong."""
-    groups = by_key(((cell.variant, cell.condition), cell) for cell in of.cells)
+    groups = by_key(((variant, name), one) for (_, variant, name), one in of.groups.items())
     for (variant, condition), found in groups.items():
+        complete = list(chain.from_iterable(found))
+        turns = [turn for record in complete for turn in record.turns]
+        votes = [ballots for turn in turns for ballots in (turn.cast, *turn.ballots_as.values())]
         counts = {
-            "unclear": sum(cell.unclear for cell in found),
-            "abstained": sum(cell.abstentions for cell in found),
-            "unreadable": sum(cell.unreadable for cell in found),
+            "unclear": sum(one.agreement == "unclear" for turn in turns for one in turn.messages),
+            "abstained": sum(one.ballot_status == "abstained" for cast in votes for one in cast),
+            "unreadable": sum(record.readable is False for record in complete),
         }
         if any(counts.values()):
             yield {"variant": variant, "condition": condition, **counts}
@@ -154,14 +157,14 @@ def turns(of: Evidence) -> Rows:
     last = max((one.setup.max_turns or one.turns_taken for one in of.records), default=0)
 
     def row(place: Sequence[str], source: str, shares: Mapping[int, str]) -> Row:
-        named = dict(zip(("benchmark", "variant", "condition"), place, strict=True))
+        named = dict(zip(PLACE, place, strict=True))
         each = {f"turn {turn}": shares.get(turn, "–") for turn in range(1, last + 1)}
         return {**named, "source": source, **each}
 
     own = [
         row(place, "this run", {turn: number(one) for turn, one in shares.items()})
-        for place, group in grouped(of.records).items()
-        if (shares := turn_shares(group)) and place[2] != "full"
+        for place, complete in of.groups.items()
+        if (shares := turn_shares(complete)) and place[2] != "full"
     ]
     yield from own
     for condition in STUDY_RULES if own else ():
@@ -181,14 +184,14 @@ def answerable(of: Evidence) -> Rows:
             for one in of.complete
             if one.answer_kind == "passage" and bool(one.gold) == has_answer
         ]
-        for cell in cells(part):
-            if cell.condition != "full":
+        for (_, variant, condition), group in grouped(part).items():
+            if condition != "full":
                 yield {
                     "question": kind,
-                    "variant": cell.variant,
-                    "condition": cell.condition,
-                    "episodes": cell.episodes,
-                    "F1": percent_estimate(cell.score),
+                    "variant": variant,
+                    "condition": condition,
+                    "episodes": len(group),
+                    "F1": percent_estimate(mean_score(group)),
                 }
 
 

@@ -25,10 +25,10 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     told,
 )
 from tutorsim.analysis.systems.debate.scores_by_condition_rounds_and_agents import (
-    Cell,
+    Key,
     Slope,
     agents_slopes,
-    cells,
+    grouped,
     rounds_slopes,
 )
 from tutorsim.records.debate import DebateRecord, DebateSetup
@@ -117,9 +117,10 @@ class Evidence:
         ]
 
     @cached_property
-    def cells(self) -> list[Cell]:
-        """Scores by benchmark, variant and condition."""
-        return cells(self.records)
+    def groups(self) -> dict[Key, list[DebateRecord]]:
+        """Complete episodes by benchmark, variant and condition; none where all have failed."""
+        every = grouped(self.records).items()
+        return {key: [one for one in group if one.status == "complete"] for key, group in every}
 
     @cached_property
     def rounds(self) -> list[Slope]:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
+from typing import Final
 
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, mean_over_tasks
@@ -18,30 +19,7 @@ from tutorsim.records.debate import DebateRecord
 
 Key = tuple[str, str, str]
 """Benchmark, variant and condition."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """What came of the debates of one benchmark, variant and condition."""
-
-    benchmark: str
-    variant: str
-    condition: str
-    episodes: int
-    """Complete ones; all means are over them."""
-    failed: int
-    score: Estimate | NotEstimable
-    """Mean score in percent, with an interval over tasks."""
-    sd: float | None
-    """Deviation of the repeats' means (n - 1); `None` with one repeat."""
-    decided: float | None
-    """Share of debates that the protocol decided; `None` where there is nothing to decide."""
-    turns: float | None
-    unclear: int
-    """Messages that were asked for a tag and had none."""
-    abstentions: int
-    unreadable: int
-    """Answers that could not be read as an option."""
+PLACE: Final = ("benchmark", "variant", "condition")
 
 
 def grouped(records: Iterable[DebateRecord]) -> dict[Key, list[DebateRecord]]:
@@ -49,32 +27,17 @@ def grouped(records: Iterable[DebateRecord]) -> dict[Key, list[DebateRecord]]:
     return by_key(((one.benchmark, one.variant, one.condition), one) for one in records)
 
 
-def cells(records: Iterable[DebateRecord]) -> list[Cell]:
-    """One cell per group of records."""
-    return [_cell(key, group) for key, group in grouped(records).items()]
+def mean_score(complete: Sequence[DebateRecord]) -> Estimate | NotEstimable:
+    """Mean score in percent, with an interval over tasks."""
+    scored = [(100 * one.score, one.task_id) for one in complete if one.score is not None]
+    return percent_over_tasks([score for score, _ in scored], [task for _, task in scored])
 
 
-def _cell(key: Key, group: Sequence[DebateRecord]) -> Cell:
-    complete = [record for record in group if record.status == "complete"]
-    scored = [record for record in complete if record.score is not None]
-    decided = [record.decided for record in complete if record.decided is not None]
-    turns = [turn for record in complete for turn in record.turns]
-    votes = [ballots for turn in turns for ballots in (turn.cast, *turn.ballots_as.values())]
-    return Cell(
-        *key,
-        episodes=len(complete),
-        failed=len(group) - len(complete),
-        score=percent_over_tasks(
-            [100 * (record.score or 0.0) for record in scored],
-            [record.task_id for record in scored],
-        ),
-        sd=_deviation(scored),
-        decided=mean(decided) if decided else None,
-        turns=mean(r.turns_taken for r in complete) if any(r.turns for r in complete) else None,
-        unclear=sum(one.agreement == "unclear" for turn in turns for one in turn.messages),
-        abstentions=sum(one.ballot_status == "abstained" for cast in votes for one in cast),
-        unreadable=sum(record.readable is False for record in complete),
-    )
+def deviation(complete: Sequence[DebateRecord]) -> float | None:
+    """Deviation of the repeats' mean scores in percent (n - 1); `None` with one repeat."""
+    scores = ((one.repeat, 100 * one.score) for one in complete if one.score is not None)
+    means = [mean(values) for values in by_key(scores).values()]
+    return stdev(means) if len(means) > 1 else None
 
 
 def trivial_baselines(records: Sequence[DebateRecord]) -> list[tuple[str, float]]:
@@ -84,18 +47,12 @@ def trivial_baselines(records: Sequence[DebateRecord]) -> list[tuple[str, float]
     return [(f"always {letter}", 100 * times / len(records)), ("a lot", 100 * lot)]
 
 
-def _deviation(scored: Sequence[DebateRecord]) -> float | None:
-    repeats = by_key((record.repeat, 100 * (record.score or 0.0)) for record in scored)
-    means = [mean(values) for values in repeats.values()]
-    return stdev(means) if len(means) > 1 else None
-
-
-def turn_shares(group: Sequence[DebateRecord]) -> dict[int, float]:
+def turn_shares(complete: Sequence[DebateRecord]) -> dict[int, float]:
     """Turn → percent of debates that ended in it; the last turn holds undecided ones too."""
-    complete = [record for record in group if record.status == "complete" and record.turns]
-    last = max((record.setup.max_turns or record.turns_taken for record in complete), default=0)
+    debates = [record for record in complete if record.turns]
+    last = max((record.setup.max_turns or record.turns_taken for record in debates), default=0)
     return {
-        turn: 100 * mean(record.turns_taken == turn for record in complete)
+        turn: 100 * mean(record.turns_taken == turn for record in debates)
         for turn in range(1, last + 1)
     }
 

@@ -13,9 +13,9 @@ from tutorsim.analysis.pages.cells_and_tables import (
     Table,
     bounds,
     estimate,
+    of_rows,
     p_value,
     part_of,
-    table,
 )
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.document_as_html_with_packed_episodes import to_html
@@ -162,7 +162,7 @@ def test_the_page_says_how_to_cite_only_where_there_is_a_digest():
     ],
 )  # fmt: skip
 def test_a_claim_takes_its_value_from_the_cell(cell_, printed, value, interval):
-    made = table("t", "T", "", ["who", "what"], [("a", cell_)])
+    made = of_rows("t", "T", "", [{"who": "a", "what": cell_}])
     parts = table_parts(made, "report")
     [claim] = [one for one in claims_in(parts, "relay") if one.id == "report.table-t.a.what"]
     assert (claim.value, claim.printed) == (value, printed or str(cell_))
@@ -171,12 +171,7 @@ def test_a_claim_takes_its_value_from_the_cell(cell_, printed, value, interval):
 
 
 def test_a_share_is_two_claims_and_what_is_missing_none():
-    made = table(
-        "t",
-        "T",
-        "",
-        ["who", "what", "lack"],
-        [("a", part_of(3, 47), estimate(NotEstimable("few 3")))],
-    )
+    row = {"who": "a", "what": part_of(3, 47), "lack": estimate(NotEstimable("few 3"))}
+    made = of_rows("t", "T", "", [row])
     claims = {one.id: one.value for one in claims_in(table_parts(made, "report"), "relay")}
     assert claims == {"report.table-t.a.what": 3, "report.table-t.a.what.2": 47}

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import polars as pl
 from markupsafe import Markup, escape
@@ -29,7 +29,7 @@ from tutorsim.analysis.claims.claims_of_printed_numbers import Number, Words
 from tutorsim.analysis.pages.document import Document, cell, heading
 from tutorsim.analysis.pages.document_as_json_and_as_claims import Places, cells_of, is_version
 from tutorsim.analysis.pages.page_in_one_file import page_of, templates, text_of
-from tutorsim.analysis.pages.shown_episodes import Episode, EpisodePart, Grid, Message
+from tutorsim.analysis.pages.shown_episodes import EpisodePart, Grid, Message
 from tutorsim.analysis.pages.words_and_safe_text import ended, shown
 from tutorsim.analysis.statistics import by_key
 
@@ -123,31 +123,13 @@ _PACK: Final = 250_000
 """Letters of a pack, which is unpacked whole: enough to be small, few enough to open at once."""
 
 
-class _Head(NamedTuple):
-    """The line of an episode that is always there."""
+def _drawn_when_opened(document: Document) -> dict[str, Any]:
+    """What the page's script draws: every episode, made once, and the charts' specifications.
 
-    episode: Episode
-    """Without its parts and facts."""
-    marks: str
-    """Places of its values among those of all filters."""
-
-
-class _Drawn(NamedTuple):
-    """What the page's script draws."""
-
-    heads: list[_Head]
-    filters: list[tuple[str, list[tuple[int, str]]]]
-    """Name → place and text of each value, where there are several."""
-    packs: list[tuple[int, str]]
-    """How many episodes are in a pack, and its data."""
-    specifications: str
-    """Of the charts, as data."""
-    total: int
-    """Episodes of the run."""
-
-
-def _drawn_when_opened(document: Document) -> _Drawn:
-    """Every episode, made once: its head for the page, and the rest as data."""
+    Of an episode `heads` has what is always there, without parts and facts, and places of its marks
+    among the values of all filters. `filters`: name → place and text of each value, where there are
+    several. `packs`: how many episodes a pack holds, and its data.
+    """
     values: dict[tuple[str, str], int] = {}
     heads = []
 
@@ -156,19 +138,23 @@ def _drawn_when_opened(document: Document) -> _Drawn:
             pairs = [(name, value) for name, said in episode.marks.items() for value in said]
             places = [values.setdefault(pair, len(values)) for pair in pairs]
             bare = replace(episode, parts=(), facts=())
-            heads.append(_Head(bare, " ".join(map(str, places))))
+            heads.append({"episode": bare, "marks": " ".join(map(str, places))})
             yield [list(map(list, episode.facts)), *map(_part, episode.parts)]
 
     packs = list(_packs(headed()))
     by_name = by_key((name, (place, value)) for (name, value), place in values.items())
-    filters = [(name, found) for name, found in by_name.items() if len(found) > 1]
     specs = {
         figure.name: _specification(figure, document.answered)
         for figure in document.figures()
         if figure.chart is not None
     }
-    drawings = _packed(json.dumps(specs, ensure_ascii=False))
-    return _Drawn(heads, filters, packs, drawings, document.episodes.total)
+    return {
+        "heads": heads,
+        "filters": [(name, found) for name, found in by_name.items() if len(found) > 1],
+        "packs": packs,
+        "specifications": _packed(json.dumps(specs, ensure_ascii=False)),
+        "total": document.episodes.total,
+    }
 
 
 _ESCAPED: Final = re.compile(r"\\[bfru]")

@@ -1,14 +1,16 @@
 """How far raters agree with one another and with the model judge, over gathered ratings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import pairwise
 from math import fsum, lcm
 from typing import Final, Literal, NamedTuple, get_args
 
 import numpy as np
 import polars as pl
 
+from tutorsim.analysis.pages.declared_tables_and_charts import Row
 from tutorsim.analysis.ratings.what_a_rater_sees import Item, items_of
 from tutorsim.analysis.runs.run_tables import reader_of, real, run_id, text, whole, yes
 from tutorsim.analysis.statistics import by_key
@@ -152,19 +154,6 @@ EDGES: Final = (0.0, 0.2, 0.4, 0.6, 0.8)
 
 
 @dataclass(frozen=True)
-class Band:
-    """Items whose judge's score lies in one band."""
-
-    low: float
-    high: float
-    items: int
-    judge: float
-    """Mean of the judge's scores."""
-    people: float
-    """Mean of people's scores."""
-
-
-@dataclass(frozen=True)
 class BesideJudge:
     """The model judge's scores beside people's."""
 
@@ -181,8 +170,9 @@ class BesideJudge:
     """Mean of |judge − people|."""
     pearson: Estimate | NotEstimable
     spearman: Estimate | NotEstimable
-    bands: tuple[Band, ...]
-    """Those with an item; none where the two are not of the same text on the same scale."""
+    bands: tuple[Row, ...]
+    """Those with an item, and mean scores in them; none where the two are not of the same text on
+    the same scale."""
 
 
 def beside_judge(found: Gathered) -> BesideJudge | None:
@@ -257,21 +247,20 @@ def _ranks(values: Floats, weights: Floats) -> Floats:
     return ranks
 
 
-def _bands(judge: Floats, people: Floats, *, most: float) -> list[Band]:
-    """Fifths of the scale, from 0 to its greatest value."""
+def _bands(judge: Floats, people: Floats, *, most: float) -> Iterator[Row]:
+    """Items whose judge's score lies in one fifth of the scale, which ends with its last value."""
     edges = [most * edge for edge in EDGES]
     which = np.clip(np.searchsorted(edges, judge + 1e-9, side="right") - 1, 0, None)
-    return [
-        Band(
-            low,
-            edges[place + 1] if place + 1 < len(edges) else most,
-            int((which == place).sum()),
-            float(judge[which == place].mean()),
-            float(people[which == place].mean()),
-        )
-        for place, low in enumerate(edges)
-        if (which == place).any()
-    ]
+    for place, (low, high) in enumerate(pairwise([*edges, most])):
+        inside = which == place
+        if inside.any():
+            yield {
+                "low": low,
+                "high": high,
+                "items": int(inside.sum()),
+                "judge": float(judge[inside].mean()),
+                "people": float(people[inside].mean()),
+            }
 
 
 # --- Rater agreement -----------------------------------------------------------------------------

@@ -59,70 +59,15 @@ from tutorsim.records.ratings import RatedBy
 
 # --- Outcomes by people's scores ------------------------------------------------------------------
 
+Rows = Iterator[Row]
 Possible = Mapping[tuple[str, int], Mapping[str, tuple[str, ...]]]
 """Episode and turn → rule → candidates that could have won."""
-
-
-@dataclass(frozen=True)
-class DeliveredScore:
-    """People's scores of what one condition delivered, or its students answered."""
-
-    kind: Kind
-    rubric: str
-    by: RatedBy
-    condition: str
-    texts: int
-    """Delivered replies, or answers, of the condition."""
-    rated: int
-    score: Estimate | NotEstimable
-    good: Estimate | NotEstimable
-    """Share with at least the rubric's threshold."""
-
-
-@dataclass(frozen=True)
-class PeoplesSuccess:
-    """Success under people's scores of the answers, beside the logged one."""
-
-    rubric: str
-    by: RatedBy
-    benchmark: str
-    condition: str
-    episodes: int
-    answers: int
-    rated: int
-    """Answers that people rated."""
-    logged: float
-    """Share of the episodes that the model judge, and tests, let succeed."""
-    success: Bounds
-    """Share under people's scores: an answer that nobody rated could be either, and so could
-    what would have followed an answer that only the judge let pass."""
-
-
-@dataclass(frozen=True)
-class OtherRule:
-    """People's scores of what another rule would have delivered, turn by turn."""
-
-    rubric: str
-    by: RatedBy
-    logged_protocol: str
-    rule: str
-    turns: int
-    """With every final proposal rated, and the rule's possible winners settled."""
-    identified: int
-    """With one possible winner."""
-    delivered: float
-    """Mean score of what was delivered there."""
-    score: Bounds
-    """Mean score of what the rule would have delivered."""
-    delivered_good: float | None
-    """Share of the delivered replies with at least the threshold; `None` without one."""
-    good: Bounds | NotEstimable
 
 
 _NO_THRESHOLD: Final = NotEstimable("the rubric has no threshold")
 
 
-def delivered_scores(found: Gathered) -> Iterator[DeliveredScore]:
+def delivered_scores(found: Gathered) -> Rows:
     """By condition: people's scores of delivered replies, or of answers."""
     means = found.means
     cells = by_key(
@@ -134,19 +79,23 @@ def delivered_scores(found: Gathered) -> Iterator[DeliveredScore]:
     for condition, texts in cells.items():
         rated = [(mean, task) for mean, task in texts if mean is not None]
         scores, tasks = [mean for mean, _ in rated], [task for _, task in rated]
+        good = [found.is_good(score) or False for score in scores]
         if rated:
-            yield DeliveredScore(
-                *(found.kind, found.rubric.name, found.by, condition, len(texts), len(rated)),
-                score=mean_over_tasks(scores, tasks),
-                good=_NO_THRESHOLD
+            yield {
+                "kind": found.kind,
+                "rubric": found.rubric.name,
+                "by": found.by,
+                "condition": condition,
+                "texts": len(texts),  # delivered replies, or answers, of the condition
+                "rated": len(rated),
+                "score": mean_over_tasks(scores, tasks),
+                "good": _NO_THRESHOLD  # share with at least the rubric's threshold
                 if found.rubric.threshold is None
-                else share_over_tasks([found.is_good(score) or False for score in scores], tasks),
-            )
+                else share_over_tasks(good, tasks),
+            }
 
 
-def peoples_success(
-    found: Gathered, episodes: Sequence[EpisodeRecord], *, max_turns: int
-) -> Iterator[PeoplesSuccess]:
+def peoples_success(found: Gathered, episodes: Sequence[EpisodeRecord], *, max_turns: int) -> Rows:
     """Success by benchmark and condition, if people's scores had decided who succeeds.
 
     An episode ends at its first answer that people let pass, on the logged path. One that the log
@@ -167,17 +116,17 @@ def peoples_success(
             ends = [[_success(draw, passes, max_turns) for draw in draws] for draws in units]
             low, high = (fsum(_mean([end[i] for end in one]) for one in ends) / n for i in (0, 1))
             logged = (_mean([float(draw.success or False) for draw in draws]) for draws in units)
-            yield PeoplesSuccess(
-                rubric=found.rubric.name,
-                by=found.by,
-                benchmark=benchmark,
-                condition=condition,
-                episodes=n,
-                answers=sum(len(episode.attempts) for episode in group),
-                rated=rated,
-                logged=fsum(logged) / n,
-                success=Bounds(low, high, n),
-            )
+            yield {
+                "rubric": found.rubric.name,
+                "by": found.by,
+                "benchmark": benchmark,
+                "condition": condition,
+                "episodes": n,
+                "answers": sum(len(episode.attempts) for episode in group),
+                "rated": rated,  # answers that people rated
+                "logged": fsum(logged) / n,  # share that the model judge, and tests, let succeed
+                "success": Bounds(low, high, n),  # share under people's scores
+            }
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -205,7 +154,7 @@ def _success(
     return scored(False).low, scored(True).high
 
 
-def other_rules(found: Gathered, possible: Possible) -> Iterator[OtherRule]:
+def other_rules(found: Gathered, possible: Possible) -> Rows:
     """People's scores of what each rule would have delivered, over turns rated as a whole.
 
     Each turn is looked at alone, and the logged dialogue is held fixed.
@@ -225,18 +174,18 @@ def other_rules(found: Gathered, possible: Possible) -> Iterator[OtherRule]:
     for (condition, rule), turns in cells.items():
         n, delivered = len(turns), [score for score, _ in turns]
         low, high = ([end(scores) for _, scores in turns] for end in (min, max))
-        yield OtherRule(
-            rubric=found.rubric.name,
-            by=found.by,
-            logged_protocol=condition,
-            rule=rule,
-            turns=n,
-            identified=sum(len(scores) == 1 for _, scores in turns),
-            delivered=_mean(delivered),
-            score=Bounds(_mean(low), _mean(high), n),
-            delivered_good=good(delivered) if judged else None,
-            good=Bounds(good(low), good(high), n) if judged else _NO_THRESHOLD,
-        )
+        yield {
+            "rubric": found.rubric.name,
+            "by": found.by,
+            "logged_protocol": condition,
+            "rule": rule,
+            "turns": n,  # with every final proposal rated, and the rule's possible winners settled
+            "identified": sum(len(scores) == 1 for _, scores in turns),  # one possible winner
+            "delivered": _mean(delivered),
+            "score": Bounds(_mean(low), _mean(high), n),  # of what the rule would have delivered
+            "delivered_good": good(delivered) if judged else None,
+            "good": Bounds(good(low), good(high), n) if judged else _NO_THRESHOLD,
+        }
 
 
 def whole_turns(found: Gathered) -> dict[tuple[str, int], tuple[Place, dict[str, float]]]:
@@ -269,9 +218,12 @@ class Ratings:
     by: tuple[RatedBy, ...]
     agreement: tuple[Agreement, ...]
     judge: tuple[BesideJudge, ...]
-    delivered: tuple[DeliveredScore, ...]
-    success: tuple[PeoplesSuccess, ...]
-    other_rules: tuple[OtherRule, ...]
+    delivered: tuple[Row, ...]
+    """People's scores of what each condition delivered, or its students answered."""
+    success: tuple[Row, ...]
+    """Success under people's scores of the answers, beside the logged one."""
+    other_rules: tuple[Row, ...]
+    """People's scores of what other rules would have delivered, turn by turn."""
 
 
 def ratings_of(run: SystemRun) -> Ratings | None:
@@ -280,8 +232,8 @@ def ratings_of(run: SystemRun) -> Ratings | None:
         return None
     every = gathered(run, run.ratings)
     judged = (beside_judge(one) for one in every)
-    success: list[PeoplesSuccess] = []
-    rules: list[OtherRule] = []
+    success: list[Row] = []
+    rules: list[Row] = []
     if isinstance(run.head.study, StudySettings):
         source, most = run.source, run.head.panel.max_turns
         for one in every:
@@ -382,10 +334,8 @@ def with_ratings(document: Document, run: SystemRun) -> Document:
 
 # --- Tables ---------------------------------------------------------------------------------------
 
-Rows = Iterator[Row]
 
-
-def _of_texts(one: Agreement | BesideJudge | DeliveredScore) -> Row:
+def _of_texts(one: Agreement | BesideJudge) -> Row:
     return {"texts": one.kind, "rubric": one.rubric, "by": one.by}
 
 
@@ -447,13 +397,13 @@ def judge_calibration(of: Ratings) -> Rows:
     calibrated judge has the same mean as people in every band."""
     for one in of.judge:
         for band in one.bands:
-            last = band.high == one.most
+            below = "" if band["high"] == one.most else "below "
             yield {
-                "judge_score": f"{band.low:.1f} to {'' if last else 'below '}{band.high:.1f}",
+                "judge_score": f"{band['low']:.1f} to {below}{band['high']:.1f}",
                 **_of_texts(one),
-                "items": band.items,
-                "mean_judge": band.judge,
-                "mean_people": band.people,
+                "items": band["items"],
+                "mean_judge": band["judge"],
+                "mean_people": band["people"],
             }
 
 
@@ -463,11 +413,13 @@ def people_by_condition(of: Ratings) -> Rows:
     intervals are over tasks.{absent}"""
     for one in of.delivered:
         yield {
-            "condition": one.condition,
-            **_of_texts(one),
-            "rated": part_of(one.rated, one.texts),
-            "score": estimate(one.score),
-            "good": estimate(one.good),
+            "condition": one["condition"],
+            "texts": one["kind"],
+            "rubric": one["rubric"],
+            "by": one["by"],
+            "rated": part_of(one["rated"], one["texts"]),
+            "score": estimate(one["score"]),
+            "good": estimate(one["good"]),
         }
 
 
@@ -478,14 +430,11 @@ def success_by_people(of: Ratings) -> Rows:
     judge let pass. Programs must pass their tests, as logged."""
     for one in of.success:
         yield {
-            "benchmark": one.benchmark,
-            "condition": one.condition,
-            "rubric": one.rubric,
-            "by": one.by,
-            "rated": part_of(one.rated, one.answers),
-            "judge": number(one.logged, digits=2),
-            "people": bounds(one.success),
-            "episodes": one.episodes,
+            **{name: one[name] for name in ("benchmark", "condition", "rubric", "by")},
+            "rated": part_of(one["rated"], one["answers"]),
+            "judge": number(one["logged"], digits=2),
+            "people": bounds(one["success"]),
+            "episodes": one["episodes"],
         }
 
 
@@ -499,19 +448,15 @@ def people_other_rules(of: Ratings) -> Rows:
     the ballots leave possible; in `identified` turns there is one. Good: at least the rubric's
     threshold. {held}"""
     for one in of.other_rules:
-        delivered = one.delivered_good
+        good = one["delivered_good"]
         yield {
-            "logged": one.logged_protocol,
-            "rule": one.rule,
-            "rubric": one.rubric,
-            "by": one.by,
-            "delivered": number(one.delivered, digits=2),
-            "under_rule": bounds(one.score),
-            "identified": part_of(one.identified, one.turns),
-            "delivered_good": Written(DASH, None)
-            if delivered is None
-            else number(delivered, digits=2),
-            "good_under_rule": bounds(one.good),
+            "logged": one["logged_protocol"],
+            **{name: one[name] for name in ("rule", "rubric", "by")},
+            "delivered": number(one["delivered"], digits=2),
+            "under_rule": bounds(one["score"]),
+            "identified": part_of(one["identified"], one["turns"]),
+            "delivered_good": Written(DASH, None) if good is None else number(good, digits=2),
+            "good_under_rule": bounds(one["good"]),
         }
 
 

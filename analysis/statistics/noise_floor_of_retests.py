@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from functools import partial
+from itertools import combinations, permutations, product
 from math import fsum, isnan, prod
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -216,12 +217,11 @@ def stability_of(askings: Askings, *, seed: int) -> Stability:
 
     The logged answer, the first of each voter, is one of them.
     """
-    panels = _panels([Counter(asked) for asked in askings], seed)
-    leaders = panels.totals.argmax(axis=1)
-    chances = np.bincount(leaders, weights=panels.chances)
+    totals, chances, exact = _panels([Counter(asked) for asked in askings], seed)
+    elected = np.bincount(totals.argmax(axis=1), weights=chances)
     first = leader_of([asked[0] for asked in askings])
-    logged = float(chances[first]) if first < len(chances) else 0.0
-    return Stability(min(logged, 1.0), min(float((chances**2).sum()), 1.0), panels.exact)
+    logged = float(elected[first]) if first < len(elected) else 0.0
+    return Stability(min(logged, 1.0), min(float((elected**2).sum()), 1.0), exact)
 
 
 def noise_floor_of(askings: Askings, *, seed: int) -> Floor:
@@ -229,65 +229,41 @@ def noise_floor_of(askings: Askings, *, seed: int) -> Floor:
 
     Every ordered pair of two askings of a voter is equally likely, and voters are independent.
     """
-    m = len(askings[0][0])
-    panels = _panels([_pairs_of_answers(asked) for asked in askings], seed)
-    first, second = panels.totals[:, :m], panels.totals[:, m:]
+    pairs = [Counter(a + b for a, b in permutations(asked, 2)) for asked in askings]
+    totals, chances, exact = _panels(pairs, seed)
+    first, second = np.hsplit(totals, 2)
     won = second.argmax(axis=1)
     led = first == first.max(axis=1, keepdims=True)
     outside = ~led[np.arange(len(won)), won]
     return Floor(
-        flip=float(panels.chances[first.argmax(axis=1) != won].sum()),
-        flip_set=float(panels.chances[outside].sum()),
-        shift=_shift(first, second, panels.chances),
-        exact=panels.exact,
+        flip=float(chances[first.argmax(axis=1) != won].sum()),
+        flip_set=float(chances[outside].sum()),
+        shift=_shift(first, second, chances),
+        exact=exact,
     )
 
 
-class _Panels(NamedTuple):
-    totals: Ints
-    """One row per combination of ballots."""
-    chances: Floats
-    """Probability of each."""
-    exact: bool
+def _panels(options: Sequence[Counter[Answer]], seed: int) -> tuple[Ints, Floats, bool]:
+    """The totals of every combination of one option per voter, or of drawn ones.
 
-
-def _pairs_of_answers(asked: Sequence[Answer]) -> Counter[Answer]:
-    """Two different askings, in both orders, side by side in one tuple of masses."""
-    return Counter(
-        one + other for i, one in enumerate(asked) for j, other in enumerate(asked) if i != j
-    )
-
-
-def _panels(options: Sequence[Counter[Answer]], seed: int) -> _Panels:
-    """The totals of every combination of one option per voter, or of drawn ones."""
-    ways = prod(counts.total() for counts in options)
+    Returns a row of totals and a probability per combination, and whether all are there.
+    """
+    ordered = [sorted(counts.items()) for counts in options]  # the askings' order has no part in it
+    rows = [np.array([row for row, _ in one], dtype=np.int64) for one in ordered]
+    counts = [np.array([n for _, n in one], dtype=np.int64) for one in ordered]
+    ways = prod(one.total() for one in options)
     if prod(map(len, options)) > ENUMERATED or ways > _LARGEST_WEIGHT:
-        return _drawn(options, seed)
-    totals = np.zeros((1, len(next(iter(options[0])))), dtype=np.int64)
-    weights = np.ones(1, dtype=np.int64)
-    for rows, counts in _arrays(options):
-        totals = (totals[:, None, :] + rows[None, :, :]).reshape(-1, rows.shape[1])
-        weights = (weights[:, None] * counts[None, :]).reshape(-1)
-    return _Panels(totals, weights / ways, exact=True)
-
-
-def _drawn(options: Sequence[Counter[Answer]], seed: int) -> _Panels:
-    rng = np.random.default_rng(seed)
-    drawn = [
-        rows[rng.choice(len(rows), size=DRAWS, p=counts / counts.sum())]
-        for rows, counts in _arrays(options)
-    ]
-    return _Panels(np.sum(drawn, axis=0), np.full(DRAWS, 1 / DRAWS), exact=False)
-
-
-def _arrays(options: Sequence[Counter[Answer]]) -> Iterator[tuple[Ints, Ints]]:
-    """Options and how often each occurs, in an order that the askings' has no part in."""
-    for counts in options:
-        ordered = sorted(counts.items())
-        yield (
-            np.array([row for row, _ in ordered], dtype=np.int64),
-            np.array([n for _, n in ordered], dtype=np.int64),
-        )
+        rng = np.random.default_rng(seed)
+        drawn = [
+            own[rng.choice(len(own), size=DRAWS, p=n / n.sum())]
+            for own, n in zip(rows, counts, strict=True)
+        ]
+        return np.sum(drawn, axis=0), np.full(DRAWS, 1 / DRAWS), False
+    totals, weights = np.zeros((1, rows[0].shape[1]), dtype=np.int64), np.ones(1, dtype=np.int64)
+    for own, n in zip(rows, counts, strict=True):
+        totals = (totals[:, None, :] + own[None, :, :]).reshape(-1, own.shape[1])
+        weights = (weights[:, None] * n[None, :]).reshape(-1)
+    return totals, weights / ways, True
 
 
 def _shift(first: Ints, second: Ints, chances: Floats) -> float | None:
@@ -309,63 +285,8 @@ the first and of the final vote differ, so without tie rounds, as in the floor; 
 
 QUANTITIES: Final[tuple[Quantity, ...]] = get_args(Quantity)
 STAGES: Final[tuple[str, ...]] = ("vote_initial", "vote_final")
-
-
-@dataclass(frozen=True)
-class BallotAgreement:
-    """How often one voter says the same when it is asked the same again."""
-
-    form: BallotFormat
-    stage: str
-    """`vote_initial` or `vote_final`."""
-    votes: int
-    """Votes of a panel that were asked again."""
-    pairs: int
-    """Pairs of askings of one prompt."""
-    one_abstained: int
-    """Pairs with one abstention; in no share."""
-    both_abstained: int
-    """Pairs of two abstentions; in no share."""
-    same: Estimate | NotEstimable
-    """Share of the other pairs that are the same ballot."""
-    same_top: Estimate | NotEstimable
-    """Share of the other pairs that put the same candidates first."""
-    chance: float | NotEstimable
-    """Chance that two ballots of one voter in different turns are the same."""
-
-
-@dataclass(frozen=True)
-class WinnerStability:
-    """How far winners hang on the answers that voters happened to give."""
-
-    form: BallotFormat
-    stage: str
-    turns: int
-    elects_logged: Estimate | NotEstimable
-    """Mean probability that a panel elects the leader of the logged ballots."""
-    agree: Estimate | NotEstimable
-    """Mean probability that two panels elect the same."""
-    sampled: int
-    """Turns whose panels were drawn instead of enumerated."""
-
-
-@dataclass(frozen=True)
-class BesideFloor:
-    """One quantity as logged, beside what re-asking alone gives, over the same turns."""
-
-    form: BallotFormat
-    quantity: Quantity
-    stage: str
-    """The vote that was asked again."""
-    turns: int
-    """Turns with both figures."""
-    logged: Estimate | NotEstimable
-    floor: Estimate | NotEstimable
-    """Re-asked."""
-    left: Estimate | NotEstimable
-    """Logged less floor."""
-    sampled: int
-    """Turns whose panels were drawn instead of enumerated."""
+Row = Mapping[str, Any]
+"""Name → figure of one format: an estimate, a count, or what the figures are of."""
 
 
 @dataclass(frozen=True)
@@ -381,9 +302,12 @@ class NoiseFloor:
     """What answered this time."""
     failed: int
     """Calls of the retest that failed for good; askings of a panel that lack one are left out."""
-    ballots: list[BallotAgreement]
-    winners: list[WinnerStability]
-    beside: list[BesideFloor]
+    ballots: list[Row]
+    """How often one voter says the same when it is asked the same again, by format and stage."""
+    winners: list[Row]
+    """How far winners hang on the answers that voters happened to give, likewise."""
+    beside: list[Row]
+    """Each quantity as logged, beside what re-asking alone gives, over the same turns."""
 
 
 def noise_floor(source: Source) -> NoiseFloor | NotEstimable:
@@ -398,17 +322,22 @@ def noise_floor(source: Source) -> NoiseFloor | NotEstimable:
     votes = asked_votes(source)
     if not votes:
         return NotEstimable("no vote of a complete episode was asked again")
-    head = source.retest.head
-    cells = _cells(votes)
+    head, order = source.retest.head, list(product(BALLOT_FORMATS, STAGES))
+    cells = by_key(((vote.form, vote.stage), vote) for vote in votes)
+    every = [cells[cell] for cell in sorted(cells, key=order.index)]
+    beside = []
+    for first, *_ in by_key((own[0].form, own) for own in every).values():
+        floors = [noise_floor_of(vote.masses(), seed=SEED) for vote in first]
+        beside += [_beside(quantity, first, floors) for quantity in QUANTITIES]
     return NoiseFloor(
         repeats=head.repeats,
         stages=head.stages,
         sample=head.sample,
         failed=sum(len(v.failures) for e in source.retest.episodes for v in e.votes),
         answered_by=answered_by(head.provenance),
-        ballots=[ballot_agreement(own) for own in cells.values()],
-        winners=[winner_stability(own, seed=SEED) for own in cells.values()],
-        beside=_beside(cells),
+        ballots=[ballot_agreement(own) for own in every],
+        winners=[winner_stability(own, seed=SEED) for own in every],
+        beside=beside,
     )
 
 
@@ -418,7 +347,7 @@ def answered_by(stated: Provenance) -> str:
     return f"{stated.kind}: {stated.name}{models}"
 
 
-def ballot_agreement(votes: Sequence[AskedVote]) -> BallotAgreement:
+def ballot_agreement(votes: Sequence[AskedVote]) -> Row:
     """The agreement of single ballots over votes in one format, at least one."""
     pairs = [
         (one, other, vote.turn.cluster)
@@ -429,17 +358,17 @@ def ballot_agreement(votes: Sequence[AskedVote]) -> BallotAgreement:
     kinds = Counter((one is None) + (other is None) for one, other, _ in pairs)
     cast = [(one, other, cluster) for one, other, cluster in pairs if one and other]
     clusters = [cluster for _, _, cluster in cast]
-    return BallotAgreement(
-        form=votes[0].form,
-        stage=votes[0].stage,
-        votes=len(votes),
-        pairs=len(pairs),
-        one_abstained=kinds[1],
-        both_abstained=kinds[2],
-        same=_share([one[0] == other[0] for one, other, _ in cast], clusters),
-        same_top=_share([one[1] == other[1] for one, other, _ in cast], clusters),
-        chance=_chance(votes),
-    )
+    return {
+        "form": votes[0].form,
+        "stage": votes[0].stage,
+        "votes": len(votes),
+        "pairs": len(pairs),  # of askings of one prompt
+        "one_abstained": kinds[1],  # pairs in no share; so are the next
+        "both_abstained": kinds[2],
+        "same": _share([one[0] == other[0] for one, other, _ in cast], clusters),
+        "same_top": _share([one[1] == other[1] for one, other, _ in cast], clusters),
+        "chance": _chance(votes),  # that two ballots of one voter in different turns are the same
+    }
 
 
 def _answer(
@@ -483,45 +412,21 @@ def _squares(counts: Counter[Hashable]) -> int:
     return sum(n * n for n in counts.values())
 
 
-def winner_stability(votes: Sequence[AskedVote], *, seed: int) -> WinnerStability:
+def winner_stability(votes: Sequence[AskedVote], *, seed: int) -> Row:
     """How far winners hang on the answers given, over votes in one format, at least one."""
     found = [stability_of(vote.masses(), seed=seed) for vote in votes]
     clusters = [vote.turn.cluster for vote in votes]
-    return WinnerStability(
-        form=votes[0].form,
-        stage=votes[0].stage,
-        turns=len(votes),
-        elects_logged=share_over_tasks([f.elects_logged for f in found], clusters),
-        agree=share_over_tasks([f.agree for f in found], clusters),
-        sampled=sum(not f.exact for f in found),
-    )
-
-
-Cells = Mapping[tuple[BallotFormat, str], list[AskedVote]]
-
-
-def _cells(votes: Sequence[AskedVote]) -> Cells:
-    """Votes by format and stage, in the order of the vocabularies."""
-    cells = {
-        (form, stage): [v for v in votes if (v.form, v.stage) == (form, stage)]
-        for form in BALLOT_FORMATS
-        for stage in STAGES
+    return {
+        "form": votes[0].form,
+        "stage": votes[0].stage,
+        "turns": len(votes),
+        "elects_logged": share_over_tasks([f.elects_logged for f in found], clusters),
+        "agree": share_over_tasks([f.agree for f in found], clusters),
+        "sampled": sum(not f.exact for f in found),  # turns whose panels were drawn
     }
-    return {cell: own for cell, own in cells.items() if own}
 
 
-def _beside(cells: Cells) -> list[BesideFloor]:
-    found = []
-    for form in dict.fromkeys(form for form, _ in cells):
-        votes = cells.get((form, "vote_initial")) or cells[form, "vote_final"]
-        floors = [noise_floor_of(vote.masses(), seed=SEED) for vote in votes]
-        found += [_quantity(quantity, votes, floors) for quantity in QUANTITIES]
-    return found
-
-
-def _quantity(
-    quantity: Quantity, votes: Sequence[AskedVote], floors: Sequence[Floor]
-) -> BesideFloor:
+def _beside(quantity: Quantity, votes: Sequence[AskedVote], floors: Sequence[Floor]) -> Row:
     rows = [
         (vote.turn.logged[quantity], expected, vote.turn.cluster, of.exact)
         for vote, of in zip(votes, floors, strict=True)
@@ -529,21 +434,16 @@ def _quantity(
         and quantity in vote.turn.logged
     ]
     clusters = [cluster for _, _, cluster, _ in rows]
-
-    def mean(values: Sequence[float]) -> Estimate | NotEstimable:
-        if quantity == "shift":
-            return mean_over_tasks(values, clusters, ends=(0, 1))
-        return share_over_tasks(values, clusters)
-
-    return BesideFloor(
-        form=votes[0].form,
-        quantity=quantity,
-        stage=votes[0].stage,
-        turns=len(rows),
-        logged=mean([seen for seen, _, _, _ in rows]),
-        floor=mean([expected for _, expected, _, _ in rows]),
-        left=mean_over_tasks(
-            [seen - expected for seen, expected, _, _ in rows], clusters, ends=(-1, 1)
-        ),
-        sampled=sum(not exact for *_, exact in rows),
-    )
+    of_shares = partial(mean_over_tasks, tasks=clusters, ends=(0, 1))
+    mean = of_shares if quantity == "shift" else partial(share_over_tasks, tasks=clusters)
+    left = [seen - expected for seen, expected, _, _ in rows]
+    return {
+        "form": votes[0].form,
+        "quantity": quantity,
+        "stage": votes[0].stage,  # of the vote that was asked again
+        "turns": len(rows),  # with both figures
+        "logged": mean([seen for seen, _, _, _ in rows]),
+        "floor": mean([expected for _, expected, _, _ in rows]),
+        "left": mean_over_tasks(left, clusters, ends=(-1, 1)),
+        "sampled": sum(not exact for *_, exact in rows),  # turns whose panels were drawn
+    }

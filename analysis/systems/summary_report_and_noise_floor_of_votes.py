@@ -103,13 +103,13 @@ def noise(of: Again) -> Iterator[Row]:
         own, panels = ballot_agreement(votes), winner_stability(votes, seed=of.seed)
         yield {
             "vote": name,
-            "votes": own.votes,
-            "pairs of askings": own.pairs,
-            "same ballot": estimate(own.same),
-            "same by chance": plain(own.chance),
-            "pairs with abstentions": sum_of(one=own.one_abstained, both=own.both_abstained),
-            "panels with the logged winner": estimate(panels.elects_logged),
-            "two panels agree": estimate(panels.agree),
+            "votes": own["votes"],
+            "pairs of askings": own["pairs"],
+            "same ballot": estimate(own["same"]),
+            "same by chance": plain(own["chance"]),
+            "pairs with abstentions": sum_of(one=own["one_abstained"], both=own["both_abstained"]),
+            "panels with the logged winner": estimate(panels["elects_logged"]),
+            "two panels agree": estimate(panels["agree"]),
         }
 
 

@@ -317,13 +317,13 @@ def noise_figure(of: Evidence) -> Iterator[Row]:
     each voter with two different askings of its own. {lines} The turns are those whose votes were
     asked again."""
     for row in () if isinstance(of.noise, NotEstimable) else of.noise.beside:
-        for source, found in zip(_SOURCES, (row.logged, row.floor), strict=True):
-            if row.quantity != "flip_set" and isinstance(found, Estimate):
+        for source, found in zip(_SOURCES, (row["logged"], row["floor"]), strict=True):
+            if row["quantity"] != "flip_set" and isinstance(found, Estimate):
                 yield {
-                    "protocol": row.form,
-                    "quantity": row.quantity,
+                    "protocol": row["form"],
+                    "quantity": row["quantity"],
                     "source": source,
-                    "turns": row.turns,
+                    "turns": row["turns"],
                     "value": found.value,
                     "low": found.low,
                     "high": found.high,

@@ -85,19 +85,19 @@ def beside_floor_table(found: NoiseFloor | NotEstimable) -> Iterator[Row]:
     leaders of both votes. 95 % intervals in brackets: over tasks. {how}"""
     for row in () if isinstance(found, NotEstimable) else found.beside:
         yield {
-            "protocol": row.form,
-            "what": _QUANTITIES[row.quantity],
-            "turns asked again": row.turns,
-            "logged": estimate(row.logged),
-            "re-asked": estimate(row.floor),
-            "left": estimate(row.left, signed=True),
+            "protocol": row["form"],
+            "what": _QUANTITIES[row["quantity"]],
+            "turns asked again": row["turns"],
+            "logged": estimate(row["logged"]),
+            "re-asked": estimate(row["floor"]),
+            "left": estimate(row["left"], signed=True),
         }
 
 
 def _how(found: NoiseFloor) -> str:
     turns = "" if found.sample is None else f", in {found.sample} turns drawn for it"
     said = f"Asked again {found.repeats} × by {found.answered_by}{turns}."
-    finals = dict.fromkeys(row.form for row in found.beside if row.stage == "vote_final")
+    finals = dict.fromkeys(row["form"] for row in found.beside if row["stage"] == "vote_final")
     if finals:
         said += (
             f" Of {', '.join(finals)} the first vote was not asked again: the floor is that of the "
@@ -105,7 +105,7 @@ def _how(found: NoiseFloor) -> str:
         )
     if found.failed:
         said += f" {found.failed} calls failed; panels that lack an answer are left out."
-    drawn = max(row.sampled for row in found.beside)
+    drawn = max(row["sampled"] for row in found.beside)
     if drawn:
         said += f" Panels of {drawn} turns were drawn by a seed, all others enumerated."
     return said
@@ -126,15 +126,15 @@ def askings_table(found: NoiseFloor | NotEstimable) -> Iterator[Row]:
         return
     for own, panels in zip(found.ballots, found.winners, strict=True):
         yield {
-            "protocol": own.form,
-            "vote": _VOTES[own.stage],
-            "pairs": own.pairs,
-            "same ballot": estimate(own.same),
-            "same first": estimate(own.same_top),
-            "same by chance": plain(own.chance),
-            "pairs with abstentions": sum_of(one=own.one_abstained, both=own.both_abstained),
-            "panels with the logged leader": estimate(panels.elects_logged),
-            "two panels agree": estimate(panels.agree),
+            "protocol": own["form"],
+            "vote": _VOTES[own["stage"]],
+            "pairs": own["pairs"],
+            "same ballot": estimate(own["same"]),
+            "same first": estimate(own["same_top"]),
+            "same by chance": plain(own["chance"]),
+            "pairs with abstentions": sum_of(one=own["one_abstained"], both=own["both_abstained"]),
+            "panels with the logged leader": estimate(panels["elects_logged"]),
+            "two panels agree": estimate(panels["agree"]),
         }
 
 

@@ -79,29 +79,34 @@ def test_the_noise_floor_is_unknown_without_a_retest(two_turns):
 def test_agreement_is_over_pairs_without_abstentions(asked_again):
     first, final = floor_of(asked_again).ballots
     # 8 pairs, one with an abstention; of the other 7 the second voter's of t1 differs.
-    assert (first.form, first.stage, first.votes) == ("simple", "vote_initial", 2)
-    assert (first.pairs, first.one_abstained, first.both_abstained) == (8, 1, 0)
-    assert value(first.same) == value(first.same_top) == pytest.approx(6 / 7)
-    assert first.same.n == 7
+    assert (first["form"], first["stage"], first["votes"]) == ("simple", "vote_initial", 2)
+    assert (first["pairs"], first["one_abstained"], first["both_abstained"]) == (8, 1, 0)
+    assert value(first["same"]) == value(first["same_top"]) == pytest.approx(6 / 7)
+    assert first["same"].n == 7
     # One voter's ballots in t1 and t2: S S with S S, S MI with MO MO, MI MI with MO MO, and
     # MI MI with MO alone: 4 of 4 + 4 + 4 + 2 combinations are the same.
-    assert first.chance == pytest.approx(4 / 14)
-    assert (final.stage, final.pairs, final.one_abstained) == ("vote_final", 8, 1)
-    assert value(final.same) == 1.0
+    assert first["chance"] == pytest.approx(4 / 14)
+    assert (final["stage"], final["pairs"], final["one_abstained"]) == ("vote_final", 8, 1)
+    assert value(final["same"]) == 1.0
 
 
 def test_stability_is_over_all_panels_of_answers(asked_again):
     first, final = floor_of(asked_again).winners
     # t1: with the second voter's S the order picks S, with MI the leader is MI. t2: always MO.
-    assert (first.stage, first.turns, first.sampled) == ("vote_initial", 2, 0)
-    assert (value(first.elects_logged), value(first.agree)) == (0.75, 0.75)
-    assert (final.stage, value(final.elects_logged), value(final.agree)) == ("vote_final", 1.0, 1.0)
+    assert (first["stage"], first["turns"], first["sampled"]) == ("vote_initial", 2, 0)
+    assert (value(first["elects_logged"]), value(first["agree"])) == (0.75, 0.75)
+    assert (final["stage"], value(final["elects_logged"]), value(final["agree"])) == (
+        "vote_final",
+        1.0,
+        1.0,
+    )
 
 
 def test_what_is_left_is_logged_less_floor(asked_again):
-    found = {row.quantity: row for row in floor_of(asked_again).beside}
+    found = {row["quantity"]: row for row in floor_of(asked_again).beside}
     figures = {
-        name: (value(row.logged), value(row.floor), value(row.left)) for name, row in found.items()
+        name: (value(row["logged"]), value(row["floor"]), value(row["left"]))
+        for name, row in found.items()
     }
     # Floor of t1: S 2, MI 2 against S 1, MI 3: S and MI lead, a flip both ways, outside the set
     # only from MI to S, shares move by ¼. Of t2: S 1, MO 3 against S 1, MO 2: no flip, 1/12.
@@ -111,10 +116,10 @@ def test_what_is_left_is_logged_less_floor(asked_again):
         "leader": pytest.approx((1, 1 / 2, 1 / 2)),
         "shift": pytest.approx((5 / 8, 1 / 6, 11 / 24)),
     }
-    assert {(row.stage, row.turns, row.sampled) for row in found.values()} == {
+    assert {(row["stage"], row["turns"], row["sampled"]) for row in found.values()} == {
         ("vote_initial", 2, 0)
     }
-    left = found["flip"].left
+    left = found["flip"]["left"]
     assert isinstance(left, Estimate)
     assert left.interval == too_few_tasks(2)
 
@@ -126,33 +131,33 @@ def test_a_tie_round_moves_the_winner_and_not_the_leader():
     source = with_retest(
         panel_source(panel_episode(turn)), (ONE, 1, "vote_initial", [votes(S, S, S, S)] * 2)
     )
-    found = {row.quantity: row for row in floor_of(source).beside}
-    assert value(found["flip"].logged) == 1.0
-    assert value(found["leader"].logged) == 0.0
-    assert value(found["flip"].floor) == 0.0
+    found = {row["quantity"]: row for row in floor_of(source).beside}
+    assert value(found["flip"]["logged"]) == 1.0
+    assert value(found["leader"]["logged"]) == 0.0
+    assert value(found["flip"]["floor"]) == 0.0
     assert floor_of(source).repeats == 2
 
 
 def test_where_only_the_final_vote_was_asked_again_the_floor_is_of_that(two_turns):
     source = with_retest(two_turns, (ONE, 1, "vote_final", [votes(MI, MI, S, S)]))
     found = floor_of(source)
-    assert {row.stage for row in found.beside} == {"vote_final"}
-    assert [row.stage for row in found.winners] == ["vote_final"]
+    assert {row["stage"] for row in found.beside} == {"vote_final"}
+    assert [row["stage"] for row in found.winners] == ["vote_final"]
     # The third and the fourth voter answer MI and S in either order: MI 4 against S 2, MI 2 (S
     # by the order, outside the set of MI), the other way round (MI, inside), or twice S 1, MI 3.
-    floor = {row.quantity: value(row.floor) for row in found.beside}
+    floor = {row["quantity"]: value(row["floor"]) for row in found.beside}
     assert floor == {"flip": 0.5, "flip_set": 0.25, "leader": 0.5, "shift": 0.25}
     # One task: values without intervals; no voter has ballots in two turns.
-    assert found.beside[0].left.interval == too_few_tasks(1)  # type: ignore[union-attr]
-    assert found.ballots[0].chance == NotEstimable("no voter has ballots in two turns")
+    assert found.beside[0]["left"].interval == too_few_tasks(1)  # type: ignore[union-attr]
+    assert found.ballots[0]["chance"] == NotEstimable("no voter has ballots in two turns")
 
 
 def test_without_a_first_vote_there_is_a_floor_and_nothing_to_set_beside_it():
     turn = panel_turn("simple", votes(S, S, MI, MI)).model_copy(update={"ballots_initial": ()})
     again = (ONE, 1, "vote_final", [votes(MI, MI, S, S)])
     found = floor_of(with_retest(panel_source(panel_episode(turn)), again))
-    assert {row.quantity: row.turns for row in found.beside} == dict.fromkeys(QUANTITIES, 0)
-    assert found.winners[0].turns == 1
+    assert {row["quantity"]: row["turns"] for row in found.beside} == dict.fromkeys(QUANTITIES, 0)
+    assert found.winners[0]["turns"] == 1
 
 
 def test_voters_that_all_abstained_agree_on_nothing():
@@ -160,12 +165,12 @@ def test_voters_that_all_abstained_agree_on_nothing():
     source = panel_source(panel_episode(panel_turn("simple", nobody)))
     found = floor_of(with_retest(source, (ONE, 1, "vote_initial", [nobody])))
     [ballots] = found.ballots
-    assert (ballots.pairs, ballots.both_abstained) == (4, 4)
-    assert isinstance(ballots.same, NotEstimable)
-    figures = {row.quantity: row for row in found.beside}
-    assert value(figures["flip"].floor) == 0.0
-    assert figures["shift"].turns == 0
-    assert figures["shift"].left == NotEstimable("no observations")
+    assert (ballots["pairs"], ballots["both_abstained"]) == (4, 4)
+    assert isinstance(ballots["same"], NotEstimable)
+    figures = {row["quantity"]: row for row in found.beside}
+    assert value(figures["flip"]["floor"]) == 0.0
+    assert figures["shift"]["turns"] == 0
+    assert figures["shift"]["left"] == NotEstimable("no observations")
 
 
 def test_a_retest_of_nothing_has_no_floor(two_turns):
@@ -189,9 +194,9 @@ def test_votes_may_differ_in_how_often_they_were_asked(two_turns):
     assert (found.repeats, found.failed) == (2, 1)
     [ballots] = found.ballots
     # Four voters with three pairs each, and four with one; the second of t1 said S, S, MI.
-    assert (ballots.pairs, value(ballots.same)) == (16, pytest.approx(14 / 16))
+    assert (ballots["pairs"], value(ballots["same"])) == (16, pytest.approx(14 / 16))
     # t1: of six ordered pairs SS 2, S MI 2, MI S 2; S 2, MI 2 and S 1, MI 3 have other leaders.
-    floor = {row.quantity: value(row.floor) for row in found.beside}
+    floor = {row["quantity"]: value(row["floor"]) for row in found.beside}
     assert floor["flip"] == pytest.approx((4 / 6 + 0) / 2)
 
 
@@ -201,17 +206,17 @@ def test_ties_go_to_the_order_that_decided(asked_again):
     study = asked_again.run.study.model_copy(update={"fallback_order": order})
     run = asked_again.run.model_copy(update={"study": study})
     found = floor_of(replace(asked_again, run=run, fallback_order=order))
-    first = {row.quantity: row for row in found.beside}["flip"]
+    first = {row["quantity"]: row for row in found.beside}["flip"]
     # t1: MI led and won; t2: MO led and S won.
-    assert (value(first.logged), value(first.floor)) == (0.5, 0.0)
-    assert value(found.winners[0].elects_logged) == 1.0
+    assert (value(first["logged"]), value(first["floor"])) == (0.5, 0.0)
+    assert value(found.winners[0]["elects_logged"]) == 1.0
 
 
 def test_failed_episodes_are_left_out(asked_again, two_turns):
     failed = asked_again.episodes[1].model_copy(update={"status": "failed"})
     left = two_turns.ballots.filter(two_turns.ballots["task"] == "t1")
     source = replace(asked_again, episodes=(asked_again.episodes[0], failed), rows=left)
-    assert {row.turns for row in floor_of(source).beside} == {1}
+    assert {row["turns"] for row in floor_of(source).beside} == {1}
 
 
 def test_a_retest_of_another_log_is_refused(asked_again):

@@ -312,12 +312,7 @@ def stacked(data: pl.DataFrame, part: str, *, title: str, parts: Sequence[str] =
     bars = base.mark_bar(height=24, stroke=PAPER, strokeWidth=1.5).encode(
         x=alt.X("turns:Q", title="turns", stack="zero", axis=whole),
         order=alt.Order("place:Q"),
-        color=alt.Color(
-            f"{part}:N",
-            title=title,
-            sort=names,
-            scale=alt.Scale(domain=names, range=shades(len(names))),
-        ),
+        color=coloured(part, names, shades(len(names)), title=title, sort=names),
         tooltip=tips("protocol:N", f"{part}:N={title}", "turns:Q"),
     )
     text = base.mark_text(fontSize=11, aria=False).encode(

@@ -144,8 +144,3 @@ def cell(value: object) -> str:
 def heading(name: str) -> str:
     """A column's name as a table head."""
     return name.replace("_", " ")
-
-
-def two(value: float | None) -> str:
-    """A score with two digits; a dash where it is missing."""
-    return "–" if value is None else f"{value:.2f}"

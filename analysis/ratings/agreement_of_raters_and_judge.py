@@ -60,6 +60,11 @@ class Gathered:
     """The run's judge, or its labels, score these texts; `False`: the answers that followed."""
 
     @property
+    def of(self) -> Row:
+        """What figures of these ratings are of."""
+        return {"kind": self.kind, "rubric": self.rubric.name, "by": self.by}
+
+    @property
     def raters(self) -> tuple[Rater, ...]:
         return tuple(sorted({rater for said in self.scores.values() for rater in said}))
 
@@ -153,29 +158,7 @@ EDGES: Final = (0.0, 0.2, 0.4, 0.6, 0.8)
 """Where a band of the judge's scores begins, as a part of the scale; the last one ends with it."""
 
 
-@dataclass(frozen=True)
-class BesideJudge:
-    """The model judge's scores beside people's."""
-
-    kind: Kind
-    rubric: str
-    by: RatedBy
-    most: float
-    """The greatest value of the scale."""
-    items: int
-    """With both scores."""
-    bias: Estimate | NotEstimable
-    """Mean of judge − people."""
-    distance: Estimate | NotEstimable
-    """Mean of |judge − people|."""
-    pearson: Estimate | NotEstimable
-    spearman: Estimate | NotEstimable
-    bands: tuple[Row, ...]
-    """Those with an item, and mean scores in them; none where the two are not of the same text on
-    the same scale."""
-
-
-def beside_judge(found: Gathered) -> BesideJudge | None:
+def beside_judge(found: Gathered) -> Row | None:
     """The judge beside people; `None` where no rated item has a judge's score."""
     means = found.means
     both = [
@@ -197,18 +180,18 @@ def beside_judge(found: Gathered) -> BesideJudge | None:
     def mean_of(values: Floats) -> Estimate | NotEstimable:
         return why_not or mean_over_tasks(values.tolist(), tasks)
 
-    return BesideJudge(
-        kind=found.kind,
-        rubric=found.rubric.name,
-        by=found.by,
-        most=found.rubric.scale[-1],
-        items=len(pairs),
-        bias=mean_of(differences),
-        distance=mean_of(np.abs(differences)),
-        pearson=_correlation(judge, people, tasks, ranked=False),
-        spearman=_correlation(judge, people, tasks, ranked=True),
-        bands=() if why_not else tuple(_bands(judge, people, most=found.rubric.scale[-1])),
-    )
+    most = found.rubric.scale[-1]
+    return {
+        **found.of,
+        "most": most,  # the greatest value of the scale
+        "items": len(pairs),  # with both scores
+        "bias": mean_of(differences),  # judge − people
+        "distance": mean_of(np.abs(differences)),  # |judge − people|
+        "pearson": _correlation(judge, people, tasks, ranked=False),
+        "spearman": _correlation(judge, people, tasks, ranked=True),
+        # None where the two are not of the same text on the same scale.
+        "bands": [] if why_not else list(_bands(judge, people, most=most)),
+    }
 
 
 def _correlation(
@@ -280,24 +263,7 @@ class Alpha:
     over_items: Interval | NotEstimable
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """How far the raters of one kind of text, on one rubric, agree."""
-
-    kind: Kind
-    rubric: str
-    by: RatedBy
-    raters: int
-    items: int
-    """Rated by anybody."""
-    shared: int
-    """Rated by two or more; alpha is of these."""
-    ratings: int
-    ordinal: Alpha | NotEstimable
-    interval: Alpha | NotEstimable
-
-
-def agreement(found: Gathered) -> Agreement:
+def agreement(found: Gathered) -> Row:
     """Alpha of gathered ratings under both metrics."""
     shared = [name for name, said in found.scores.items() if len(said) > 1]
     tasks = [found.items[name].task for name in shared]
@@ -306,18 +272,14 @@ def agreement(found: Gathered) -> Agreement:
         [[list(found.scores[name].values()).count(v) for v in domain] for name in shared],
         dtype=np.int64,
     )
-    ordinal, interval = (_alpha(counts, domain, tasks, metric) for metric in METRICS)
-    return Agreement(
-        kind=found.kind,
-        rubric=found.rubric.name,
-        by=found.by,
-        raters=len(found.raters),
-        items=len(found.scores),
-        shared=len(shared),
-        ratings=sum(map(len, found.scores.values())),
-        ordinal=ordinal,
-        interval=interval,
-    )
+    return {
+        **found.of,
+        "raters": len(found.raters),
+        "items": len(found.scores),  # rated by anybody
+        "shared": len(shared),  # rated by two or more; alpha is of these
+        "ratings": sum(map(len, found.scores.values())),
+        **{metric: _alpha(counts, domain, tasks, metric) for metric in METRICS},
+    }
 
 
 def _alpha(counts: Ints, domain: Floats, tasks: list[str], metric: Metric) -> Alpha | NotEstimable:

@@ -30,9 +30,7 @@ from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
 from tutorsim.analysis.pages.document import Answer, Document, with_section
 from tutorsim.analysis.ratings.agreement_of_raters_and_judge import (
     METRICS,
-    Agreement,
     Alpha,
-    BesideJudge,
     Gathered,
     Kind,
     agreement,
@@ -82,9 +80,7 @@ def delivered_scores(found: Gathered) -> Rows:
         good = [found.is_good(score) or False for score in scores]
         if rated:
             yield {
-                "kind": found.kind,
-                "rubric": found.rubric.name,
-                "by": found.by,
+                **found.of,
                 "condition": condition,
                 "texts": len(texts),  # delivered replies, or answers, of the condition
                 "rated": len(rated),
@@ -216,8 +212,10 @@ class Ratings:
     """What people said of a run."""
 
     by: tuple[RatedBy, ...]
-    agreement: tuple[Agreement, ...]
-    judge: tuple[BesideJudge, ...]
+    agreement: tuple[Row, ...]
+    """How far the raters of one kind of text, on one rubric, agree."""
+    judge: tuple[Row, ...]
+    """The model judge's scores beside people's."""
     delivered: tuple[Row, ...]
     """People's scores of what each condition delivered, or its students answered."""
     success: tuple[Row, ...]
@@ -226,10 +224,8 @@ class Ratings:
     """People's scores of what other rules would have delivered, turn by turn."""
 
 
-def ratings_of(run: SystemRun) -> Ratings | None:
-    """What people said of a run of any system; `None` where nobody was asked."""
-    if not run.ratings:
-        return None
+def ratings_of(run: SystemRun) -> Ratings:
+    """What people said of a run of any system."""
     every = gathered(run, run.ratings)
     judged = (beside_judge(one) for one in every)
     success: list[Row] = []
@@ -282,32 +278,33 @@ _BOTH: Final = "people, and a script in the place of people"
 def ratings_verdict(found: Ratings) -> Iterator[str]:
     """One sentence for each kind of text that was rated."""
     for one in found.agreement:
-        alpha = one.ordinal
+        alpha = one["ordinal"]
         said = (
             f"not estimable ({alpha.reason})"
             if isinstance(alpha, NotEstimable)
             else f"{alpha.value:.2f}{_bracketed(alpha)}".replace("-", "−")
         )
         yield (
-            f"{one.items} {one.kind} were rated by {_raters(one)} on the rubric {one.rubric!r}. "
-            f"On the {one.shared} that several rated, Krippendorff's alpha (ordinal) is {said}."
+            f"{one['items']} {one['kind']} were rated by {_raters(one)} on the rubric "
+            f"{one['rubric']!r}. On the {one['shared']} that several rated, Krippendorff's alpha "
+            f"(ordinal) is {said}."
         )
     for judged in found.judge:
-        if isinstance(judged.bias, Estimate) and isinstance(judged.distance, Estimate):
-            side = "above" if judged.bias.value > 0 else "below"
+        kind, bias, distance = (judged[name] for name in ("kind", "bias", "distance"))
+        if isinstance(bias, Estimate) and isinstance(distance, Estimate):
             yield (
-                f"{_JUDGE[judged.kind]} of {judged.items} {judged.kind} lie "
-                f"{abs(judged.bias.value):.2f} {side} theirs on average. The distance to theirs is "
-                f"{judged.distance.value:.2f}."
+                f"{_JUDGE[kind]} of {judged['items']} {kind} lie {abs(bias.value):.2f} "
+                f"{'above' if bias.value > 0 else 'below'} theirs on average. The distance to "
+                f"theirs is {distance.value:.2f}."
             )
     if "script" in found.by:
         yield _SCRIPTED
 
 
-def _raters(one: Agreement) -> str:
-    if one.by == "script":
-        return f"a script in the place of {one.raters} raters"
-    return "one person" if one.raters == 1 else f"{one.raters} people"
+def _raters(one: Row) -> str:
+    if one["by"] == "script":
+        return f"a script in the place of {one['raters']} raters"
+    return "one person" if one["raters"] == 1 else f"{one['raters']} people"
 
 
 def _bracketed(alpha: Alpha) -> str:
@@ -318,10 +315,8 @@ def _bracketed(alpha: Alpha) -> str:
 
 
 def with_ratings(document: Document, run: SystemRun) -> Document:
-    """A summary or report with what people said of its run, where anybody was asked."""
+    """A summary or report with what people said of its run."""
     found = ratings_of(run)
-    if found is None:
-        return document
     said = tuple(ratings_verdict(found))
     answer = Answer(_QUESTION, _WHO.get(found.by, _BOTH).capitalize(), " ".join(said), "ratings")
 
@@ -335,8 +330,8 @@ def with_ratings(document: Document, run: SystemRun) -> Document:
 # --- Tables ---------------------------------------------------------------------------------------
 
 
-def _of_texts(one: Agreement | BesideJudge) -> Row:
-    return {"texts": one.kind, "rubric": one.rubric, "by": one.by}
+def _of_texts(one: Row) -> Row:
+    return {"texts": one["kind"], "rubric": one["rubric"], "by": one["by"]}
 
 
 def _alpha_cells(alpha: Alpha | NotEstimable, n: int) -> dict[str, Written]:
@@ -367,10 +362,8 @@ def rater_agreement(of: Ratings) -> Rows:
             yield {
                 **_of_texts(one),
                 "metric": metric,
-                **_alpha_cells(getattr(one, metric), one.shared),
-                "raters": one.raters,
-                "items": one.items,
-                "shared": one.shared,
+                **_alpha_cells(one[metric], one["shared"]),
+                **{name: one[name] for name in ("raters", "items", "shared")},
             }
 
 
@@ -383,11 +376,9 @@ def judge_beside_people(of: Ratings) -> Rows:
     for one in of.judge:
         yield {
             **_of_texts(one),
-            "bias": estimate(one.bias, signed=True),
-            "distance": estimate(one.distance),
-            "pearson": estimate(one.pearson),
-            "spearman": estimate(one.spearman),
-            "items": one.items,
+            "bias": estimate(one["bias"], signed=True),
+            **{name: estimate(one[name]) for name in ("distance", "pearson", "spearman")},
+            "items": one["items"],
         }
 
 
@@ -396,8 +387,8 @@ def judge_calibration(of: Ratings) -> Rows:
     """Items by the judge's score, and what people gave them on average, on the rubric's scale. A
     calibrated judge has the same mean as people in every band."""
     for one in of.judge:
-        for band in one.bands:
-            below = "" if band["high"] == one.most else "below "
+        for band in one["bands"]:
+            below = "" if band["high"] == one["most"] else "below "
             yield {
                 "judge_score": f"{band['low']:.1f} to {below}{band['high']:.1f}",
                 **_of_texts(one),
@@ -414,9 +405,7 @@ def people_by_condition(of: Ratings) -> Rows:
     for one in of.delivered:
         yield {
             "condition": one["condition"],
-            "texts": one["kind"],
-            "rubric": one["rubric"],
-            "by": one["by"],
+            **_of_texts(one),
             "rated": part_of(one["rated"], one["texts"]),
             "score": estimate(one["score"]),
             "good": estimate(one["good"]),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, Final
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.pages.document import two
+from tutorsim.analysis.pages.cells_and_tables import number
 from tutorsim.analysis.pages.shown_episodes import (
     Episode,
     EpisodePart,
@@ -86,7 +86,8 @@ def _came_of(record: EpisodeRecord) -> str:
 
 def _line(record: EpisodeRecord, won: Sequence[str]) -> str:
     winners = f"; {', '.join(won)} won" if won else ""
-    scores = f"{two(record.initial_correctness)} → {two(record.final_correctness)}"
+    ends = (record.initial_correctness, record.final_correctness)
+    scores = " → ".join(number(score, digits=2) for score in ends)
     return f"{counted(record.turns_taken, 'tutoring turn')}, judge score {scores}{winners}"
 
 
@@ -118,7 +119,7 @@ def _parts(record: EpisodeRecord) -> Iterator[EpisodePart]:
 def _attempt(attempt: Attempt) -> Iterator[Message]:
     when = f"after turn {attempt.turn}" if attempt.turn else "before any tutoring"
     code = f", code: {attempt.verdict.outcome}" if attempt.verdict else ""
-    score = "unscored" if attempt.score is None else two(attempt.score)
+    score = "unscored" if attempt.score is None else number(attempt.score, digits=2)
     yield Message("Student", attempt.text, f"{when}, judge: {score}{code}")
     if attempt.score_rationale:
         yield Message("Judge", attempt.score_rationale, quiet=True)

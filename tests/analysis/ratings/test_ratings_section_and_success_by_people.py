@@ -43,10 +43,8 @@ def test_an_answer_that_nobody_rated_could_pass_or_not():
     assert [row[n] for n in ("episodes", "answers", "rated", "logged")] == [4, 8, 4, 1.0]
     assert (row["success"].low, row["success"].high) == (1 / 4, 1.0)
     [last] = peoples_success(rated("answers", texts), episodes, max_turns=1)
-    assert (last["success"].low, last["success"].high) == (
-        1 / 4,
-        3 / 4,
-    )  # nothing follows the third
+    # With one turn in all, nothing follows the third.
+    assert (last["success"].low, last["success"].high) == (1 / 4, 3 / 4)
     assert [*peoples_success(rated("answers", {}), episodes, max_turns=3)] == []
     assert [*peoples_success(rated("answers", texts, FREE), episodes, max_turns=3)] == []
 

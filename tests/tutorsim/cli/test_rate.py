@@ -65,8 +65,8 @@ class Folder:
 
     def found(self):
         """What a summary has under `ratings`."""
-        ratings = ratings_of(open_run(self.run))
-        return None if ratings is None else json.loads(json.dumps(to_json(ratings)))
+        run = open_run(self.run)
+        return json.loads(json.dumps(to_json(ratings_of(run)))) if run.ratings else None
 
 
 @pytest.fixture

@@ -215,19 +215,14 @@ _DIVERGENCES: Final[dict[str, pl.DataType]] = {
 }
 
 
-class Recounted(NamedTuple):
-    """All cycles under one rule."""
-
-    speakers: Ints
-    """C: the place of each cycle's speaker."""
-    divergences: pl.DataFrame
-    """As `divergences` gives them."""
+Recounted = tuple[Ints, pl.DataFrame]
+"""All cycles under one rule: the place of each cycle's speaker, and as `divergences` gives them."""
 
 
 def recounted(cycles: Cycles, rules: Mapping[str, Rule]) -> dict[str, Recounted]:
     """Name of a rule → all cycles under it."""
     places = {label: speakers(cycles, rule) for label, rule in rules.items()}
-    return {label: Recounted(found, divergences(cycles, found)) for label, found in places.items()}
+    return {label: (found, divergences(cycles, found)) for label, found in places.items()}
 
 
 def _between(least: int, most: int) -> Callable[[str], Fraction]:
@@ -347,6 +342,9 @@ def _difference(row: int, logged: str | None, changed: str | None) -> Difference
     return "somebody" if logged is None else "nobody" if changed is None else "another"
 
 
+_SHARES: Final = ("share", "diverged", "coverage")
+
+
 def curve(cycles: Cycles, found: Mapping[str, Recounted]) -> pl.DataFrame:
     """Per named rule: cycles, share with a speaker, share of each agent, first divergence.
 
@@ -354,33 +352,25 @@ def curve(cycles: Cycles, found: Mapping[str, Recounted]) -> pl.DataFrame:
     `diverged` share of lessons that ever differ, `coverage` mean share before.
     """
     rows = []
-    everybody = sorted({str(name) for name in cycles.agents.ravel() if name})
-    number = {name: i for i, name in enumerate(everybody)}
-    numbers = np.vectorize(lambda name: number.get(name, NOBODY), otypes=[np.int64])
-    who = numbers(cycles.agents)
+    everybody, inverse = np.unique(cycles.agents.astype(str), return_inverse=True)
+    who = inverse.reshape(cycles.agents.shape)
     for label, (places, lessons) in found.items():
         spoke = np.flatnonzero(places != NOBODY)
         said = np.bincount(who[spoke, places[spoke]], minlength=len(everybody)).tolist()
-        shared = {
-            "setting": label,
-            "cycles": len(places),
-            "diverged": lessons["event"].is_not_null().mean(),
-            "coverage": lessons["coverage"].mean(),
-        }
-        rows.append(shared | {"agent": "", "share": share_of(len(spoke), len(places))})
+        each = zip(everybody.tolist(), said, strict=True)
+        counts = {"": len(spoke)} | {agent: count for agent, count in each if agent}
         rows += [
-            shared | {"agent": name, "share": share_of(count, len(places))}
-            for name, count in zip(everybody, said, strict=True)
+            {
+                "setting": label,
+                "agent": agent,
+                "share": share_of(count, len(places)),
+                "cycles": len(places),
+                "diverged": lessons["event"].is_not_null().mean(),
+                "coverage": lessons["coverage"].mean(),
+            }
+            for agent, count in counts.items()
         ]
-    schema: dict[str, pl.DataType] = {
-        "setting": pl.String(),
-        "agent": pl.String(),
-        "share": pl.Float64(),
-        "cycles": pl.Int64(),
-        "diverged": pl.Float64(),
-        "coverage": pl.Float64(),
-    }
-    return pl.DataFrame(rows, schema=schema)
+    return pl.DataFrame(rows, schema_overrides=dict.fromkeys(_SHARES, pl.Float64))
 
 
 def share_of(part: int, whole: int) -> float | None:
@@ -482,14 +472,15 @@ class SpeakingFloor(NamedTuple):
     """What re-asking alone changes of who speaks."""
 
     cycles: int
-    pairs: int
-    """Two askings of one evaluation, logged or re-asked."""
-    other: Estimate | NotEstimable
-    """Share of the pairs in which another agent speaks, or nobody in place of somebody."""
-    another: Estimate | NotEstimable
-    """Share of the pairs in which two different agents speak."""
-    thresholds: dict[str, Estimate | NotEstimable]
-    """Threshold → share of the same cycles in which another speaks under it than was logged."""
+    shares: dict[str, tuple[int, Estimate | NotEstimable]]
+    """What changes → how many are compared, and the share in which another speaks, or nobody.
+
+    Compared are pairs of two askings of one evaluation, logged or re-asked; or the same cycles
+    under a threshold and as they were logged.
+    """
+
+
+_ANY: Final = "evaluated again, any difference"
 
 
 def speaking_floor(run: SystemRun) -> SpeakingFloor | None:
@@ -514,20 +505,19 @@ def speaking_floor(run: SystemRun) -> SpeakingFloor | None:
         scenarios = [records[name].task_id for name in names]
         return share_over_tasks(values, scenarios, over="scenarios")
 
-    changed = {}
+    differ = {
+        _ANY: [one != other for _, one, other in pairs],
+        "evaluated again, two different agents": [
+            None not in (one, other) and one != other for _, one, other in pairs
+        ],
+    }
+    shares = {what: (len(pairs), share(values, names)) for what, values in differ.items()}
     for given in THRESHOLDS:
         now = _speakers(bids, rule._replace(threshold=Fraction(given)))
-        differ = [now[place] != logged[place] for place in places]
-        changed[given] = share(differ, [episode for episode, _ in places])
-    return SpeakingFloor(
-        cycles=len(places),
-        pairs=len(pairs),
-        other=share([one != other for _, one, other in pairs], names),
-        another=share(
-            [None not in (one, other) and one != other for _, one, other in pairs], names
-        ),
-        thresholds=changed,
-    )
+        changed = [now[place] != logged[place] for place in places]
+        found = share(changed, [episode for episode, _ in places])
+        shares[f"threshold {given} in place of the logged one"] = (len(places), found)
+    return SpeakingFloor(len(places), shares)
 
 
 def _asked(run: SystemRun) -> dict[Place, tuple[Any, ...]]:
@@ -568,14 +558,7 @@ def speaking(of: SpeakingFloor) -> Iterator[Row]:
     """Over {cycles} cycles whose evaluation was asked again, everything before held fixed.
     Evaluated again: pairs of two askings of one prompt, logged or re-asked. What a threshold
     changes is to be read beside it. 95 % intervals in brackets: over scenarios."""
-    for what, compared, share in (
-        ("evaluated again, any difference", of.pairs, of.other),
-        ("evaluated again, two different agents", of.pairs, of.another),
-        *(
-            (f"threshold {given} in place of the logged one", of.cycles, share)
-            for given, share in of.thresholds.items()
-        ),
-    ):
+    for what, (compared, share) in of.shares.items():
         yield {
             "what changes": what,
             "compared": compared,
@@ -592,10 +575,12 @@ def speaking_section(run: SystemRun, found: SpeakingFloor) -> Section:
 
 def speaking_answer(found: SpeakingFloor) -> Answer:
     """The floor in one sentence."""
-    value = found.other.value
+    pairs, share = found.shares[_ANY]
     return Answer(
         "How far does the speaker hang on one evaluation?",
-        "not known" if value is None else f"in {100 * value:.0f} % of {found.pairs} pairs another",
+        "not known"
+        if share.value is None
+        else f"in {100 * share.value:.0f} % of {pairs} pairs another",
         "The same thoughts evaluated twice, everything else held fixed: the noise floor of "
         "speaking.",
         "noise",

@@ -278,6 +278,8 @@ def test_the_first_five_settings_of_a_recount_are_answered(logged):
 # --- Noise floor of speaking ---------------------------------------------------------------------
 
 STATED = Provenance(kind="relay", name="script")
+ANY, TWO = "evaluated again, any difference", "evaluated again, two different agents"
+LOGGED_THRESHOLD = "threshold 3.5 in place of the logged one"
 
 
 @pytest.fixture(scope="module")
@@ -318,9 +320,9 @@ def test_without_a_retest_there_is_no_floor(record):
 
 def test_the_same_scores_choose_the_same_speaker(record):
     found = speakers.speaking_floor(run_of(record, dict, dict))
-    assert found.pairs == 3 * found.cycles  # three askings are three pairs
-    assert found.other.value == found.another.value == 0
-    assert found.thresholds["3.5"].value == 0  # the default, under which it was recorded
+    assert found.shares[ANY][0] == 3 * found.cycles  # three askings are three pairs
+    assert found.shares[ANY][1].value == found.shares[TWO][1].value == 0
+    assert found.shares[LOGGED_THRESHOLD][1].value == 0  # the default, under which it was recorded
 
 
 def test_an_evaluation_that_was_asked_less_often_is_in_fewer_pairs(record):
@@ -330,7 +332,7 @@ def test_an_evaluation_that_was_asked_less_often_is_in_fewer_pairs(record):
     once = first.model_copy(update={"values": first.values[:1]})
     asked = again.model_copy(update={"votes": (once, *others)})
     found = speakers.speaking_floor(replace(run, retest=Retest(run.retest.head, (asked,))))
-    assert found.pairs == 3 * found.cycles - 2
+    assert found.shares[ANY][0] == 3 * found.cycles - 2
 
 
 def test_scores_that_nobody_can_read_silence_whoever_spoke(record):
@@ -340,10 +342,10 @@ def test_scores_that_nobody_can_read_silence_whoever_spoke(record):
         if event.cycle and any(t.score_status for t in event.cycle.thoughts)
     ]
     found = speakers.speaking_floor(run_of(record, lambda scores: {}))
-    assert (found.cycles, found.pairs) == (len(spoke), len(spoke))
-    assert found.other.value == pytest.approx(sum(spoke) / len(spoke))
+    assert (found.cycles, found.shares[ANY][0]) == (len(spoke), len(spoke))
+    assert found.shares[ANY][1].value == pytest.approx(sum(spoke) / len(spoke))
     assert sum(spoke) > 0
-    assert found.another.value == 0  # nobody in place of somebody is no other agent
+    assert found.shares[TWO][1].value == 0  # nobody in place of somebody is no other agent
 
 
 def test_two_different_agents_are_counted_apart_from_silence(record):
@@ -359,9 +361,9 @@ def test_two_different_agents_are_counted_apart_from_silence(record):
         }
 
     found = speakers.speaking_floor(run_of(record, alice_first))
-    assert (found.cycles, found.pairs) == (18, 18)
-    assert found.other.value == pytest.approx(6 / 18)
-    assert found.another.value == pytest.approx(1 / 18)
+    assert (found.cycles, found.shares[ANY][0]) == (18, 18)
+    assert found.shares[ANY][1].value == pytest.approx(6 / 18)
+    assert found.shares[TWO][1].value == pytest.approx(1 / 18)
 
 
 def test_the_section_says_who_answered_and_sets_thresholds_beside_the_floor(record):

@@ -75,7 +75,7 @@ def sum_of(**counts: int) -> Written:
     return Written(" + ".join(map(str, counts.values())), counts)
 
 
-def number(value: float | None, *, digits: int, unit: str = "") -> Written:
+def number(value: float | None, *, digits: int = 1, unit: str = "") -> Written:
     """A number with so many digits; a dash if there is none."""
     if value is None:
         return Written("–", None)

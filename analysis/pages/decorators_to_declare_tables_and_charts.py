@@ -17,7 +17,7 @@ JSON and claims all draw the value that it gives:
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 E = TypeVar("E")
 Row = Mapping[str, Any]
 """Column → cell; every row of a part has the same columns."""
-Rows = Callable[[E], Iterable[Row]]
+Rows = Iterator[Row]
+RowsOf = Callable[[E], Iterable[Row]]
+"""From what a part is of to its rows."""
 NO_KINDS: Final[Mapping[str, type[pl.DataType]]] = MappingProxyType({})
 Said = Callable[[pl.DataFrame, Any], str]
 """What the rows, and what they are of, let one say."""
@@ -62,7 +64,7 @@ class _Declared(Generic[E]):
     given: ClassVar[str]
     """What the functions of the declaration get."""
     name: str
-    rows: Rows[E]
+    rows: RowsOf[E]
     words: Mapping[str, Any]
     """Place of the caption → what stands there, or a function that gives it."""
 
@@ -225,7 +227,7 @@ def sections_of(of: E, declared: Iterable[DeclaredSection[E]]) -> Sections:
 
 def table(
     name: str, title: str, *, secondary: tuple[str, ...] = (), **words: Any
-) -> Callable[[Rows[E]], DeclaredTable[E]]:
+) -> Callable[[RowsOf[E]], DeclaredTable[E]]:
     """Declare a table.
 
     Args:
@@ -247,7 +249,7 @@ def figure(
     without: str | Callable[[Any], str] | None = None,
     kinds: Mapping[str, type[pl.DataType]] = NO_KINDS,
     **words: Any,
-) -> Callable[[Rows[E]], DeclaredFigure[E]]:
+) -> Callable[[RowsOf[E]], DeclaredFigure[E]]:
     """Declare a chart; its functions take the rows, and what they are of.
 
     Args:
@@ -265,6 +267,27 @@ def figure(
     return lambda rows: DeclaredFigure(
         name, rows, words, draw, finding, kinds, method, alternative, without
     )
+
+
+def without_columns(
+    idle: Callable[[str, list[Any]], bool],
+) -> Callable[[RowsOf[E]], RowsOf[E]]:
+    """A table's rows without the columns that say nothing.
+
+    `idle`: whether a column says nothing, by its name and its cells.
+    """
+
+    def without(rows: RowsOf[E]) -> RowsOf[E]:
+        @wraps(rows)
+        def kept(of: E) -> Iterable[Row]:
+            found = list(rows(of))
+            columns = list(found[0]) if found else []
+            out = {name for name in columns if idle(name, [row[name] for row in found])}
+            return [{name: row[name] for name in row if name not in out} for row in found]
+
+        return kept
+
+    return without
 
 
 def number(found: Estimate | NotEstimable) -> Written:

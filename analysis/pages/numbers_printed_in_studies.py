@@ -5,18 +5,21 @@ for figure in printed("tutorsim.analysis:data/published.toml", source):
 """
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import cache, wraps
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol
 
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
+    E,
+    RowsOf,
+    without_columns,
+)
 from tutorsim.errors import UsageError
 from tutorsim.regular_files_and_digests import read_named
 from tutorsim.vocabularies import ProvenanceKind
-
-E = TypeVar("E")
 
 QUANTITIES: Final = (
     *("episodes", "calls", "success_threshold", "max_turns", "cumulative_budget", "roles"),
@@ -50,23 +53,9 @@ def printed_of(entry: Mapping[str, Any]) -> Printed:
     return Printed(**{**given, "cell": {**given.get("cell", {}), **cell}})
 
 
-Rows = Callable[[E], Iterable[Mapping[str, Any]]]
-"""From what a table is of to its rows."""
-
-
-def printed_in(*columns: str) -> Callable[[Rows[E]], Rows[E]]:
+def printed_in(*columns: str) -> Callable[[RowsOf[E]], RowsOf[E]]:
     """A table's rows without those of the columns that hold no printed figure."""
-
-    def without_empty(rows: Rows[E]) -> Rows[E]:
-        @wraps(rows)
-        def kept(of: E) -> Iterable[Mapping[str, Any]]:
-            found = list(rows(of))
-            out = {name for name in columns if all(_missing(row[name]) for row in found)}
-            return [{name: row[name] for name in row if name not in out} for row in found]
-
-        return kept
-
-    return without_empty
+    return without_columns(lambda name, cells: name in columns and all(map(_missing, cells)))
 
 
 def _missing(cell: Any) -> bool:

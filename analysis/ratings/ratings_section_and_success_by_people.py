@@ -24,6 +24,7 @@ from tutorsim.analysis.pages.cells_and_tables import (
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
     DeclaredSection,
     Row,
+    Rows,
     section,
     table,
 )
@@ -57,7 +58,6 @@ from tutorsim.records.ratings import RatedBy
 
 # --- Outcomes by people's scores ------------------------------------------------------------------
 
-Rows = Iterator[Row]
 Possible = Mapping[tuple[str, int], Mapping[str, tuple[str, ...]]]
 """Episode and turn → rule → candidates that could have won."""
 

@@ -30,16 +30,12 @@ _SHAPES: Final = ["circle", "square", "triangle-up", "diamond"]
 _PERCENT: Final = alt.Scale(domain=[0, 100])
 
 
-def _exact(of: Evidence) -> bool:
-    return all(row.exact == row.debates for one in of.variants for row in one.rows)
-
-
 def _bars(frame: pl.DataFrame, of: Evidence) -> str:
     """What the bars are, where one is drawn."""
     bounds = (
         "Every outcome is known, so the least and the largest score that the recording allows are "
         "one: the dot."
-        if _exact(of)
+        if all(one.exact for one in of.variants)
         else "A bar reaches from the least to the largest score that the recording allows; where "
         "they are one there is a dot."
     )
@@ -55,7 +51,7 @@ def _protocols_finding(frame: pl.DataFrame, of: Evidence) -> str:
     rows = of.variants[0].rows
     of_all = [row for row in rows if row.debates == max(row.debates for row in rows)]
     debates = counted(of_all[0].debates, "debate")
-    if not _exact(of):
+    if not all(one.exact for one in of.variants):
         return f"What the recording leaves open for each protocol, on {debates}"
     low, high = extremes(row.low for row in of_all)
     if low == high:

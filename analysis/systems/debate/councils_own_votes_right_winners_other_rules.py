@@ -19,6 +19,7 @@ from tutorsim.analysis.counting.rule_definitions import Approvals, approvals_ask
 from tutorsim.analysis.pages.cells_and_tables import Written, bounds_of, estimate, part_of, plain
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
     Row,
+    Rows,
     figure,
     section,
     sections_there,
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
         Figure,
     )
 
-Rows = Iterator[Row]
 _EXEMPT: Final = (0, 1, 2)
 _NOBODY: Final = frozenset({NOBODY_NAME})
 

@@ -186,6 +186,8 @@ class Debate:
 Possible = tuple[tuple[str, ...], ...]
 """Who may lead a vote: one set of candidates if that is known, else several."""
 
+_Ends = tuple[tuple[End, ...], bool, bool]
+"""Each end that a vote may make of a debate; whether it ends and whether it tied in any case."""
 _VOTES: Final[dict[str, PublishedProtocol]] = {name: name for name in PROTOCOLS}
 
 
@@ -206,23 +208,12 @@ class _Settings:
         }
         return _Settings(self.setup.model_copy(update=changed)) if changed else self
 
-    def _ends(self, turn: int, agents: tuple[str, ...], possible: Possible) -> "_Ends":
+    def _ends(self, turn: int, agents: tuple[str, ...], possible: Possible) -> _Ends:
         """What a vote makes of a debate, if any of these candidates may lead it."""
         moments = (Moment(turn, True, (), one, agents) for one in possible)
         found = dict.fromkeys(end_of("simple", moment, self.setup) for moment in moments)
         ends = tuple(end for end in found if end is not None)
-        return _Ends(ends, len(ends) == len(found), all(len(leading) > 1 for leading in possible))
-
-
-class _Ends(NamedTuple):
-    """What a vote makes of a debate."""
-
-    ends: tuple[End, ...]
-    """Each that is possible."""
-    over: bool
-    """Whether it ends in any case."""
-    tied: bool
-    """Whether it tied in any case."""
+        return ends, len(ends) == len(found), all(len(leading) > 1 for leading in possible)
 
 
 @lru_cache(maxsize=1024)

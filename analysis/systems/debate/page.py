@@ -6,11 +6,12 @@ from itertools import chain
 from statistics import mean
 from typing import Any, Final
 
-from tutorsim.analysis.pages.cells_and_tables import Written, estimate
+from tutorsim.analysis.pages.cells_and_tables import Written, estimate, number
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
     DeclaredSection,
     DeclaredTable,
     Row,
+    Rows,
     chart,
     section,
     sections_there,
@@ -32,10 +33,8 @@ from tutorsim.analysis.systems.debate.page_data import (
     STUDY_RULES,
     Evidence,
     Overview,
-    Rows,
     as_printed,
     first_printed,
-    number,
     percent,
     percent_estimate,
     slim,

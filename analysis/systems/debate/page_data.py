@@ -1,13 +1,13 @@
 """What a debate run's tables and charts are of, and the cells that they share."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, wraps
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from textwrap import shorten
 from typing import Final
 
-from tutorsim.analysis.pages.cells_and_tables import Written
-from tutorsim.analysis.pages.cells_and_tables import number as written_number
-from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row
+from tutorsim.analysis.pages.cells_and_tables import Written, number
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import without_columns
 from tutorsim.analysis.pages.numbers_printed_in_studies import Printed
 from tutorsim.analysis.pages.words_and_safe_text import counted, listed
 from tutorsim.analysis.statistics import by_key
@@ -38,30 +38,27 @@ STUDY_RULES: Final[tuple[Rule, ...]] = RULES[:7]
 """The seven protocols of the debate study."""
 SOLO: Final = ("baseline", "baseline_cot", "self_refine")
 
-Rows = Iterator[Row]
 
-
+@dataclass(frozen=True)
 class Variant:
-    """The debates of one variant, and what every protocol makes of them.
+    """The debates of one variant, and what every protocol makes of them."""
 
-    `told`: what every protocol makes of each debate. `debates`: themselves; none where they are not
-    held.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        told: Sequence[tuple[Told, ...]],
-        *,
-        seed: int,
-        debates: Sequence[Debate] = (),
-    ) -> None:
-        self.name, self.told, self.seed, self.debates = name, told, seed, debates
+    name: str
+    told: Sequence[tuple[Told, ...]] = field(repr=False)
+    """What every protocol makes of each debate."""
+    seed: int
+    debates: Sequence[Debate] = field(default=(), repr=False)
+    """The debates themselves; none where they are not held."""
 
     @cached_property
     def rows(self) -> list[ProtocolRow]:
         """What every protocol makes of them."""
         return accounts_of(self.told)
+
+    @property
+    def exact(self) -> bool:
+        """Every outcome is known."""
+        return all(row.exact == row.debates for row in self.rows)
 
     @cached_property
     def contrasts(self) -> list[Contrast]:
@@ -154,14 +151,9 @@ def short_answer(debate: Debate, answer: str) -> str:
     return letter or shorten(answer, _LONGEST_ANSWER, placeholder=" …")
 
 
-def number(value: float | None, *, digits: int = 1) -> Written:
-    """A number with so many digits; a dash if there is none."""
-    return written_number(value, digits=digits)
-
-
 def percent(share: float | None) -> Written:
     """A share in percent; a dash if there is none."""
-    return written_number(None if share is None else 100 * share, digits=0, unit=" %")
+    return number(None if share is None else 100 * share, digits=0, unit=" %")
 
 
 def percent_estimate(found: Estimate | NotEstimable, *, signed: bool = False) -> Written:
@@ -186,17 +178,8 @@ def first_printed(found: Sequence[Printed]) -> Written:
     return as_printed(found[0]) if found else Written("–", None)
 
 
-def slim(rows: Callable[[Evidence], Rows]) -> Callable[[Evidence], Iterable[Row]]:
-    """The rows, without their column `variant` if there is one variant only."""
-
-    @wraps(rows)
-    def slim(of: Evidence) -> Iterable[Row]:
-        found = list(rows(of))
-        if len({row["variant"] for row in found}) != 1:
-            return found
-        return [{name: row[name] for name in row if name != "variant"} for row in found]
-
-    return slim
+slim = without_columns(lambda name, cells: name == "variant" and len(set(cells)) == 1)
+"""A table's rows, without their column `variant` if there is one variant only."""
 
 
 class Overview:

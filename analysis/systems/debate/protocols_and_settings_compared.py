@@ -1,13 +1,17 @@
 """Every protocol on the same debates: tables, their section, and the recount of whole debates."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any, Final
 
-from tutorsim.analysis.pages.cells_and_tables import Written, bounds, p_value
-from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import DeclaredTable, table
+from tutorsim.analysis.pages.cells_and_tables import Written, bounds, number, p_value
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
+    DeclaredTable,
+    Rows,
+    table,
+)
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words_and_safe_text import counted, listed
 from tutorsim.analysis.runs.run_tables import (
@@ -49,9 +53,7 @@ from tutorsim.analysis.systems.debate.page_data import (
     STUDY_RULES,
     Evidence,
     Overview,
-    Rows,
     Variant,
-    number,
     percent,
     percent_estimate,
     short_answer,
@@ -84,23 +86,18 @@ def protocols(of: Variant) -> Rows:
     otherwise its least and largest value. Decided: debates that the protocol ended, and not the
     limit of turns. Turns: the turn in which the debate ends, on average. Ties: votes on the way
     that had no single winner. The last three are of exact outcomes."""
-    exact = _exact(of.rows)
     for row in of.rows:
         if row.debates:
             known = {"exact": row.exact, "open": row.open, "beyond": row.beyond}
             yield {
                 "protocol": row.rule.replace("_", " "),
                 "n": row.debates,
-                **({} if exact else known),
+                **({} if of.exact else known),
                 "score": _range(row),
                 "decided": percent(row.decided),
                 "turns": number(row.turns, digits=2),
                 "ties": row.ties,
             }
-
-
-def _exact(rows: Iterable[ProtocolRow]) -> bool:
-    return all(row.exact == row.debates for row in rows)
 
 
 _MOST_DIFFERING: Final = 20
@@ -236,7 +233,6 @@ def protocols_section(
     figures: tuple[Any, ...] = (),
 ) -> Section:
     """What every protocol would have decided on the debates of each variant."""
-    exact = _exact(row for one in variants for row in one.rows)
     made = [
         replace(one, name=f"{one.name}_{of.name}", title=f"Variant {of.name}: {one.title}")(of)
         for of in variants
@@ -252,7 +248,7 @@ def protocols_section(
         + (
             "These debates went on to their last turn and voted in every format after each, so "
             "every line is exact."
-            if exact
+            if all(one.exact for one in variants)
             else "Not every line is exact: these debates stopped where their own protocol stopped "
             "them, or no vote was held over merged answers. Open: the ballots leave several "
             "answers. Beyond: not decided by the logged end, so that any score is possible. The "

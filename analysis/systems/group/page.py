@@ -13,7 +13,7 @@ import polars as pl
 from tutorsim.analysis.pages.cells_and_tables import Table, Written, number, p_value, present
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
     DeclaredSection,
-    Row,
+    Rows,
     chart,
     section,
     sections_there,
@@ -67,7 +67,6 @@ from tutorsim.analysis.systems.group.speakers_under_other_settings import (
 from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, episodes_of, framed
 from tutorsim.records.group import CycleRecord, DuelRecord, LessonRecord
 
-Rows = Iterator[Row]
 Lessons = Sequence[LessonRecord]
 
 
@@ -77,7 +76,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 def _tenths(values: Sequence[float]) -> Written:
     """The mean of what is counted."""
-    return number(_mean(values), digits=1)
+    return number(_mean(values))
 
 
 def _if_printed(said: str, **figures: float | None) -> str:

@@ -224,11 +224,6 @@ def _called(value: Any, heads: Mapping[str, str]) -> Any:
     return made | {"title": heads[title]} if isinstance(title, str) and title in heads else made
 
 
-def without_chart(name: str, why: str) -> Figure:
-    """A chart that these data do not allow."""
-    return Figure(name, why, "", "", pl.DataFrame(), None)
-
-
 def inline(frame: pl.DataFrame) -> alt.InlineData:
     """The rows of a frame as data inside the chart, whatever their number.
 

@@ -134,16 +134,13 @@ class DeclaredFigure(_Declared[E]):
     without: str | Callable[[Any], str] | None
 
     def __call__(self, of: E) -> "Figure | None":
-        from tutorsim.analysis.charts.chart_forms_and_look import (  # the library loads slowly
-            CASCADE,
-            Figure,
-            without_chart,
-        )
+        # The library that draws loads slowly.
+        from tutorsim.analysis.charts.chart_forms_and_look import CASCADE, Figure
 
         data = self._said("rows", self._frame, of)
         if data.is_empty():
             why = self._said("reason without rows", self.without, of)
-            return None if why is None else without_chart(self.name, why)
+            return None if why is None else Figure(self.name, why, "", "", data, None)
         return Figure(
             name=self.name,
             finding=self._said("finding", self.finding, data, of),

@@ -1,8 +1,8 @@
 """Episodes message by message: one form for all systems, each made when somebody looks at it.
 
 shown = Episodes(run.episodes, trace, {"it ended undecided": lambda one: not one.decided})
-shown[0].outcome          # what came of the first, in a few words
-shown.named(["sciq.a"])   # that one alone
+shown[0].outcome                                  # what came of the first, in a few words
+Episodes(run.episodes, trace, named=["sciq.a"])   # that one alone
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -85,7 +85,8 @@ class Episodes:
     """The episodes that a page shows: first one for each thing worth a look, then the others.
 
     `telling`: what is worth a look. An episode already there for one thing serves the others too;
-    failed ones are never there for anything.
+    failed ones are never there for anything. `named`: ids of those to show alone, in this order.
+    Raises `UsageError` if the run holds no episode of a name.
     """
 
     def __init__(
@@ -93,26 +94,18 @@ class Episodes:
         records: Sequence[Any],
         make: Callable[[Any], Episode],
         telling: Telling = MappingProxyType({}),
+        named: Iterable[str] = (),
     ) -> None:
         self._records, self._make, self._telling = records, make, telling
-        self._named: tuple[str, ...] = ()
-
-    def named(self, ids: Iterable[str]) -> "Episodes":
-        """Those of these ids alone, in the order named; all, if none is named.
-
-        Raises `UsageError` if the run holds no episode of a name.
-        """
-        made = Episodes(self._records, self._make, self._telling)
-        made._named = tuple(dict.fromkeys(ids))
-        known = [record.episode_id for record in self._records] if made._named else []
-        for name in made._named:
+        self._named = tuple(dict.fromkeys(named))
+        known = [record.episode_id for record in records] if self._named else []
+        for name in self._named:
             if name not in known:
                 raise UsageError(
                     f"The run holds no episode {name!r}.",
                     why=f"It holds {len(known)}, for example {next(iter(known), 'none')!r}.",
                     hint="`tutorsim show RUN PART` finds an episode by parts of its id.",
                 )
-        return made
 
     @property
     def total(self) -> int:

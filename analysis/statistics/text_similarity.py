@@ -45,15 +45,13 @@ def role_collapse(source: Source) -> dict[str, dict[str, Estimate | NotEstimable
         )
     ]
     means = text_similarities([texts for *_, texts in drafts])
-    known = by_key(
-        (cell, (mean, task))
-        for (cell, task, _), mean in zip(drafts, means, strict=True)
-        if mean is not None
+    cells = by_key(
+        (cell, (mean, task)) for (cell, task, _), mean in zip(drafts, means, strict=True)
     )
     found: dict[str, dict[str, Estimate | NotEstimable]] = {}
-    for condition, version in dict.fromkeys(cell for cell, *_ in drafts):
-        rows = known.get((condition, version), [])
-        values, tasks = [mean for mean, _ in rows], [task for _, task in rows]
+    for (condition, version), rows in cells.items():
+        values = [mean for mean, _ in rows if mean is not None]
+        tasks = [task for mean, task in rows if mean is not None]
         found.setdefault(condition, {})[version] = mean_over_tasks(values, tasks, ends=(0, 1))
     return found
 

@@ -352,7 +352,7 @@ def episodes_of(run: SystemRun, telling: Telling) -> Episodes:
     trace = view_of(run.head.system).trace
     if trace is None:
         return NO_EPISODES
-    return Episodes(run.episodes, partial(trace, run), telling).named(run.asked.episodes)
+    return Episodes(run.episodes, partial(trace, run), telling, run.asked.episodes)
 
 
 def view_of(system: str) -> View:

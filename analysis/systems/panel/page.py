@@ -899,5 +899,5 @@ def _facts(source: Source) -> tuple[Fact, ...]:
 def _episodes(evidence: Evidence) -> Episodes:
     episodes, turns = evidence.source.episodes, evidence.turns
     flipped = turns.filter("flip").get_column("episode_id") if episodes else ()
-    made = Episodes(episodes, partial(trace, None), telling(set(flipped)))
-    return made.named(evidence.asked.episodes)
+    worth = telling(set(flipped))
+    return Episodes(episodes, partial(trace, None), worth, evidence.asked.episodes)

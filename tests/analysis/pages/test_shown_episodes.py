@@ -13,10 +13,9 @@ def record(name, status="complete"):
     return SimpleNamespace(episode_id=name, status=status)
 
 
-def of(*names, telling=None):
-    return Episodes(
-        [record(name) for name in names], lambda one: Episode(one.episode_id, ()), telling or {}
-    )
+def of(*names, telling=None, named=()):
+    records = [record(name) for name in names]
+    return Episodes(records, lambda one: Episode(one.episode_id, ()), telling or {}, named)
 
 
 def test_an_episode_is_made_only_when_somebody_looks_at_it():
@@ -38,14 +37,14 @@ def test_what_is_worth_a_look_comes_first_with_its_reason():
 
 
 def test_named_episodes_come_in_the_order_named_and_once():
-    shown = of("a", "b", "c", telling={"any": lambda one: True}).named(["c", "a", "c"])
+    shown = of("a", "b", "c", telling={"any": lambda one: True}, named=["c", "a", "c"])
     assert [(one.id, one.why) for one in shown] == [("c", ""), ("a", "")]
     assert [one.id for one in shown.told()] == ["c", "a"]
 
 
 def test_an_unknown_episode_is_refused_with_an_example():
     with pytest.raises(UsageError, match="no episode 'nowhere'") as caught:
-        of("a").named(["nowhere"])
+        of("a", named=["nowhere"])
     assert "'a'" in caught.value.why
 
 

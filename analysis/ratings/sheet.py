@@ -32,18 +32,6 @@ from tutorsim.regular_files_and_digests import read_named
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the user asked for."""
-
-    subject: Subject
-    raters: int
-    items: int
-    overlap: int | None
-    """Items that every rater has; `None` for all."""
-    seed: int
-
-
-@dataclass(frozen=True)
 class Sheet:
     """What one rater gets."""
 
@@ -58,23 +46,22 @@ class Sheet:
         return self.survey.sheet_digest(self.rater, tuple(item.id for item in self.items))
 
 
-def draw_sheets(
-    items: Sequence[Item], asked: Asked, *, rubric: Rubric, run: RunRecord
-) -> tuple[Sheet, ...]:
+def draw_sheets(items: Sequence[Item], asked: Survey) -> tuple[Sheet, ...]:
     """One sheet per rater, of all that can be rated; refused if some rater would have no item.
 
     Of proposals whole turns are drawn, and a turn's proposals go to the same raters: only then does
     a turn say what other winners would have delivered.
+
+    `asked`: the survey with as many items as are wanted; that of a sheet has those that are there.
     """
-    overlap = asked.items if asked.overlap is None else asked.overlap
-    if overlap > asked.items:
+    if asked.overlap > asked.items:
         raise UsageError(
-            f"--overlap {overlap} is more than --items {asked.items}.",
+            f"--overlap {asked.overlap} is more than --items {asked.items}.",
             why="The overlap is among the items that are drawn.",
             hint="Leave --overlap out, so that every rater has every item.",
         )
     groups = _drawn(items, asked)
-    shared = list(_first(groups, overlap))
+    shared = list(_first(groups, asked.overlap))
     rest = groups[len(shared) :]
     dealt = [[*shared, *rest[rater :: asked.raters]] for rater in range(asked.raters)]
     drawn = {item.id for group in groups for item in group}
@@ -86,16 +73,8 @@ def draw_sheets(
             else "The overlap leaves fewer items than raters.",
             hint="Draw more with --items, or ask fewer --raters.",
         )
-    survey = Survey(
-        study_digest=run.study_digest,
-        recording_digest=run.recording_digest,
-        subject=asked.subject,
-        seed=asked.seed,
-        raters=asked.raters,
-        items=len(drawn),
-        overlap=len({item.id for group in shared for item in group}),
-        rubric=rubric,
-    )
+    everybodys = {item.id for group in shared for item in group}
+    survey = asked.model_copy(update={"items": len(drawn), "overlap": len(everybodys)})
     return tuple(
         Sheet(survey, number, _shuffled(groups, asked.seed, number))
         for number, groups in enumerate(dealt, start=1)
@@ -106,7 +85,7 @@ def _place(seed: int, *parts: object) -> bytes:
     return sha256("\x1f".join(map(str, (seed, *parts))).encode()).digest()
 
 
-def _drawn(items: Sequence[Item], asked: Asked) -> list[list[Item]]:
+def _drawn(items: Sequence[Item], asked: Survey) -> list[list[Item]]:
     """Groups in the order drawn, as many as the number of items has room for."""
     if asked.subject != "proposals":
         groups = [[item] for item in items]

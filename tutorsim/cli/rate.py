@@ -14,7 +14,7 @@ from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath, check_l
 from tutorsim.cli.options import FILE, PLACE, ending_in, json_option, recording_option
 from tutorsim.errors import FolderError, UsageError
 from tutorsim.records import RUN_FILE, StudySettings, to_line
-from tutorsim.records.ratings import RATINGS_FILE
+from tutorsim.records.ratings import RATINGS_FILE, Survey
 from tutorsim.regular_files_and_digests import read_named
 
 if TYPE_CHECKING:
@@ -132,10 +132,19 @@ def rate(
     if export_to is not None:
         found = _items(opened, subject)
         rubric = _rubric(opened, subject, rubric_file, source, cassette_dir)
-        from tutorsim.analysis.ratings.sheet import Asked, draw_sheets
+        from tutorsim.analysis.ratings.sheet import draw_sheets
 
-        asked = Asked(subject, raters, items, overlap, seed)
-        sheets = draw_sheets(found, asked, rubric=rubric, run=opened.head)
+        asked = Survey(
+            study_digest=opened.head.study_digest,
+            recording_digest=opened.head.recording_digest,
+            subject=subject,
+            seed=seed,
+            raters=raters,
+            items=items,
+            overlap=items if overlap is None else overlap,
+            rubric=rubric,
+        )
+        sheets = draw_sheets(found, asked)
         _show_written(_write(sheets, export_to), sheets, len(found), as_json=as_json)
         return
     _join(opened, source, (*files, *more), scripted=scripted, as_json=as_json)

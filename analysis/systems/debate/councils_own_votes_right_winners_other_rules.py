@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain
+from operator import itemgetter
 from statistics import fmean
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -75,19 +76,6 @@ class Possible(NamedTuple):
     """Who won under the rule's convention; several where they tie."""
 
 
-class Kept(NamedTuple):
-    """What a rule does to the winners of the council's own rule, in numbers of votes."""
-
-    rule: str
-    votes: int
-    keeps: int
-    changes: int
-    nobody: int
-    """In which the rule chooses nobody."""
-    open: int
-    """Where the ballots do not say."""
-
-
 _CANDIDATES: Final = {
     "members": ("mean_position", "ranked", "rankings of answers"),
     "answers": ("simple", "simple", "votes over answers"),
@@ -145,13 +133,13 @@ class VotesOver:
         return _possible(recount(self._source, exempt=(0,), tables=()))
 
     @cached_property
-    def kept(self) -> list[Kept]:
+    def kept(self) -> list[Row]:
         """Every rule beside the council's own, over votes that its own rule decides alone."""
         every = self.winners.items()
         return [self._kept_under(rule, votes) for rule, votes in every if rule != self.rule]
 
     @cached_property
-    def kept_along(self) -> dict[Approvals, Kept]:
+    def kept_along(self) -> dict[Approvals, Row]:
         """The same of approval voting, by how many each member approves of."""
         asked = partial(recount, self._source, targets=("approval",), exempt=(0,), tables=())
         return {
@@ -159,7 +147,8 @@ class VotesOver:
             for number in approvals_asked(len(self._source.votes.order))
         }
 
-    def _kept_under(self, rule: str, votes: Mapping[str, Possible]) -> Kept:
+    def _kept_under(self, rule: str, votes: Mapping[str, Possible]) -> Row:
+        """What a rule does to the winners of the council's own rule, in numbers of votes."""
         found = [
             (votes[vote].winners, own.led)
             for vote, own in self.winners[self.rule].items()
@@ -168,8 +157,14 @@ class VotesOver:
         keeps = sum(winners == own for winners, own in found)
         nobody = sum(winners == _NOBODY for winners, _ in found)
         changes = sum(w is not None and not w & (_NOBODY | own) for w, own in found)
-        n = len(found)
-        return Kept(rule, n, keeps, changes, nobody, n - keeps - changes - nobody)
+        return {
+            "rule": rule,
+            "votes": len(found),
+            "keeps": keeps,
+            "changes": changes,
+            "nobody": nobody,  # votes in which the rule chooses nobody
+            "open": len(found) - keeps - changes - nobody,  # where the ballots do not say
+        }
 
     @cached_property
     def right(self) -> dict[str, tuple[Written, int]]:
@@ -278,7 +273,7 @@ def rules(of: Councils) -> Rows:
     voter is assumed to prefer the same in every format."""
     for one in of.kinds:
         for kept in one.kept:
-            yield {**one.named, **kept._asdict()}
+            yield {**one.named, **kept}
 
 
 @table("approvals", "Approval voting, by how many a member approves of")
@@ -288,24 +283,24 @@ def approvals(of: Councils) -> Rows:
     both or neither."""
     for one in of.kinds:
         for number, kept in one.kept_along.items():
-            yield {
-                **one.named,
-                "each_approves_of": number.words,
-                "votes": kept.votes,
-                "keeps": kept.keeps,
-                "changes": kept.changes,
-                "open": kept.open,
-            }
+            counts = {name: kept[name] for name in ("votes", "keeps", "changes", "open")}
+            yield {**one.named, "each_approves_of": number.words, **counts}
 
 
-_PARTS: Final = ("keeps the winner", "open", "elects another", "elects nobody")
+_PARTS: Final = {
+    "keeps": "keeps the winner",
+    "open": "open",
+    "changes": "elects another",
+    "nobody": "elects nobody",
+}
+"""Count of `VotesOver.kept` → the part of a bar."""
 
 
 def _kept_finding(frame: pl.DataFrame, of: Councils) -> str:
     """Rules that keep every winner, and whether one is sure to elect somebody else."""
     parts = dict(frame.group_by("protocol").agg(pl.col("part").unique()).iter_rows())
-    every = sum(found == [_PARTS[0]] for found in parts.values())
-    changed = [rule for rule, found in parts.items() if _PARTS[2] in found]
+    every = sum(found == [_PARTS["keeps"]] for found in parts.values())
+    changed = [rule for rule, found in parts.items() if _PARTS["changes"] in found]
     some = f"{changed[0]} surely changes" if len(changed) == 1 else "some surely change"
     surely = f"{some if changed else 'none surely changes'} one"
     return f"{every} of {counted(len(parts), 'other rule')} keep every winner; {surely}"
@@ -314,8 +309,9 @@ def _kept_finding(frame: pl.DataFrame, of: Councils) -> str:
 def _draw_kept(frame: pl.DataFrame, of: Councils) -> "Drawing":
     from tutorsim.analysis.charts.chart_forms_and_look import stacked  # the library loads slowly
 
-    placed = frame.with_columns(place=pl.col("part").replace_strict(_PARTS, range(len(_PARTS))))
-    parts = [part for part in _PARTS if part in frame["part"]]
+    names = list(_PARTS.values())
+    placed = frame.with_columns(place=pl.col("part").replace_strict(names, range(len(names))))
+    parts = [part for part in names if part in frame["part"]]
     return stacked(placed, "part", title="the rule", parts=parts)
 
 
@@ -331,10 +327,9 @@ def kept(of: Councils) -> Iterator[Row]:
     """Votes by what another rule surely does to the winner of the council's own rule; open: the
     ballots do not say. A tie stays a tie, and each vote holds the logged answers fixed."""
     for row in of.kinds[0].kept if of.kinds else ():
-        counts = (row.keeps, row.open, row.changes, row.nobody)
-        for part, votes in zip(_PARTS, counts, strict=True):
-            if votes:
-                yield {"protocol": row.rule.replace("_", " "), "part": part, "turns": votes}
+        for name, part in _PARTS.items():
+            if row[name]:
+                yield {"protocol": row["rule"].replace("_", " "), "part": part, "turns": row[name]}
 
 
 # --- Own answers ----------------------------------------------------------------------------------
@@ -572,22 +567,23 @@ def _answers(of: Councils) -> Iterator[Answer]:
 
 def _other_rule(of: VotesOver) -> Answer:
     kept = of.kept
-    votes = max((one.votes for one in kept), default=0)
-    safe = [one.rule for one in kept if one.keeps == one.votes]
-    turned = [one for one in kept if one.changes]
+    votes = max((one["votes"] for one in kept), default=0)
+    safe = [one["rule"] for one in kept if one["keeps"] == one["votes"]]
+    turned = [one for one in kept if one["changes"]]
     told = (
         f"{listed(safe)} keep every winner." if safe else "No rule keeps every winner for certain."
     )
     if turned:
-        most = max(turned, key=lambda one: one.changes)
-        told += f" {most.rule} changes the most: {part_of(most.changes, most.votes)}."
-    unsure = [one.rule for one in kept if one.open and not one.changes and one.keeps < one.votes]
+        most = max(turned, key=itemgetter("changes"))
+        told += f" {most['rule']} changes the most: {part_of(most['changes'], most['votes'])}."
+    unsure = [one["rule"] for one in kept if one["open"] and not one["changes"]]
     if unsure:
         told += f" The ballots leave some open under {listed(unsure)}."
-    told += "".join(f" {one.rule} chooses nobody in {one.nobody}." for one in kept if one.nobody)
+    nobody = [one for one in kept if one["nobody"]]
+    told += "".join(f" {one['rule']} chooses nobody in {one['nobody']}." for one in nobody)
     along = of.kept_along
     for number in (next(iter(along)), next(reversed(along))) if along else ():
-        keeps = along[number].keeps
+        keeps = along[number]["keeps"]
         told += f" If each member approves of {number.words}, approval keeps {keeps}."
     ties = len(of.votes) - votes
     tied = f" Ties under it are left out: {ties}." if ties else ""

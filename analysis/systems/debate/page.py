@@ -29,31 +29,30 @@ from tutorsim.analysis.systems.debate.councils_own_votes_right_winners_other_rul
 from tutorsim.analysis.systems.debate.episode_messages import TELLING
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import family
 from tutorsim.analysis.systems.debate.page_data import (
+    PLACE,
     SOLO,
     STUDY_RULES,
     Evidence,
+    Key,
     Overview,
+    Slope,
+    agents_slopes,
     as_printed,
+    deviation,
     first_printed,
+    grouped,
+    mean_score,
     percent,
     percent_estimate,
     slim,
+    trivial_baselines,
+    turn_shares,
 )
 from tutorsim.analysis.systems.debate.protocols_and_settings_compared import (
     OF_VARIANTS,
     best_protocol,
     deciding,
     protocols_section,
-)
-from tutorsim.analysis.systems.debate.scores_by_condition_rounds_and_agents import (
-    PLACE,
-    Key,
-    Slope,
-    deviation,
-    grouped,
-    mean_score,
-    trivial_baselines,
-    turn_shares,
 )
 from tutorsim.analysis.systems.summary_report_and_noise_floor_of_votes import noise_section
 from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, episodes_of, framed
@@ -241,8 +240,9 @@ def _slopes(
     def rows(of: Evidence) -> Rows:
         """Mean scores in percent; slope by least squares in points for each further one, with its
         95 % interval over tasks."""
-        places = sorted({place for one in found(of) for place in one.points})
-        for one in found(of):
+        slopes = found(of)
+        places = sorted({place for one in slopes for place in one.points})
+        for one in slopes:
             yield {
                 "condition": one.name,
                 "slope": estimate(one.slope, signed=True),
@@ -254,7 +254,7 @@ def _slopes(
 
 
 rounds = _slopes("rounds", "Score by first turn of a vote", lambda of: of.rounds)
-agents = _slopes("agents", "Score by number of agents", lambda of: of.agents)
+agents = _slopes("agents", "Score by number of agents", lambda of: agents_slopes(of.complete))
 
 
 @table(

@@ -54,12 +54,12 @@ from tutorsim.analysis.systems.debate.page_data import (
     Evidence,
     Overview,
     Variant,
+    grouped,
     percent,
     percent_estimate,
     short_answer,
     slim,
 )
-from tutorsim.analysis.systems.debate.scores_by_condition_rounds_and_agents import grouped
 from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, framed
 from tutorsim.errors import UsageError
 from tutorsim.records import RunRecord

@@ -259,10 +259,8 @@ def adherence(of: Evidence) -> Rows:
                 yield {
                     "condition": condition,
                     "participant": who,
-                    "acts": found.acts,
-                    "distance": found.distance,
-                    "cosine": found.cosine,
-                    "distance_coder_2": second.distance if second else None,
+                    **found,
+                    "distance_coder_2": second["distance"] if second else None,
                 }
 
 

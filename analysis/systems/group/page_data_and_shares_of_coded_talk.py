@@ -106,15 +106,6 @@ def acts_of(lesson: LessonRecord, coder: str) -> list[Act]:
     return [Act(event.who or "", codes.get(event.number)) for event in messages]
 
 
-class Adherence(NamedTuple):
-    """A participant's acts against its ideal profile."""
-
-    distance: float
-    """½ Σ|p − q|, from 0 (equal) to 1."""
-    cosine: float
-    acts: int
-
-
 def kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
     """Cohen's κ of two codings of the same messages; `None` where chance alone would agree."""
     n = len(first)
@@ -180,8 +171,11 @@ def distribution(acts: Sequence[Act], who: str) -> list[float] | None:
     return [own[number] / total for number in range(1, 13)] if total else None
 
 
-def adherence_to(ideal: Sequence[float], acts: Sequence[Act], who: str) -> Adherence | None:
-    """A participant's acts against an ideal profile of shares; `None` without an act."""
+def adherence_to(ideal: Sequence[float], acts: Sequence[Act], who: str) -> dict[str, float] | None:
+    """A participant's acts against an ideal profile of shares; `None` without an act.
+
+    Returns `acts`, `distance` ½ Σ|p − q|, from 0 (equal) to 1, and `cosine`.
+    """
     shares = distribution(acts, who)
     if shares is None:
         return None
@@ -189,7 +183,7 @@ def adherence_to(ideal: Sequence[float], acts: Sequence[Act], who: str) -> Adher
     dot = fsum(p * q for p, q in zip(shares, ideal, strict=True))
     length = sqrt(fsum(p * p for p in shares)) * sqrt(fsum(q * q for q in ideal))
     coded = sum(act.who == who and act.category is not None for act in acts)
-    return Adherence(distance, dot / length, coded)
+    return {"acts": coded, "distance": distance, "cosine": dot / length}
 
 
 @cache

@@ -33,17 +33,19 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     Told,
 )
 from tutorsim.analysis.systems.debate.page import PUBLISHED, challenge, document
-from tutorsim.analysis.systems.debate.page_data import Evidence, Variant, as_printed
+from tutorsim.analysis.systems.debate.page_data import (
+    Evidence,
+    Slope,
+    Variant,
+    agents_slopes,
+    as_printed,
+    rounds_slopes,
+)
 from tutorsim.analysis.systems.debate.protocols_and_settings_compared import (
     best_protocol,
     differing,
     protocol_chance,
     recount_document,
-)
-from tutorsim.analysis.systems.debate.scores_by_condition_rounds_and_agents import (
-    Slope,
-    agents_slopes,
-    rounds_slopes,
 )
 from tutorsim.analysis.systems.system_view_and_opened_run import open_run
 from tutorsim.errors import UsageError

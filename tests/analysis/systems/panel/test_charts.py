@@ -181,7 +181,7 @@ def test_what_was_logged_is_told_apart_from_what_was_asked_again():
 def test_bounds_and_intervals_are_explained_where_they_are_drawn():
     def caption(score, exact=4, high=50.0):
         row = ProtocolRow("simple", 4, 4, exact, 4 - exact, 0, 50.0, high, score, 1.0, 2.0, 0)
-        variant = SimpleNamespace(name="", rows=[row])
+        variant = SimpleNamespace(name="", rows=[row], exact=exact == row.debates)
         return protocols(SimpleNamespace(variants=[variant])).caption
 
     few = Estimate(50.0, 4, NotEstimable("too few tasks"))

@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[1]
 ROOMS = (
     "vocabularies", "errors", "dask_cluster", "regular_files_and_digests", "system_registry",
     "catalog", "tasks", "ballot_reading_and_decisions", "records", "model", "kernel", "replay",
-    "sandbox", "runner", "systems", "standin", "pytest_plugin", "chat", "opened_run_for_python", "cli",
-    "__main__",
+    "sandbox", "runner", "systems", "standin", "pytest_plugin", "chat", "opened_run_for_python",
+    "cli", "__main__",
 )  # fmt: skip
 """A room imports only rooms that stand before it."""
 

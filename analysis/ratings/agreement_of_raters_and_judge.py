@@ -9,8 +9,8 @@ from typing import Final, Literal, NamedTuple, get_args
 
 import numpy as np
 import polars as pl
-from tutorsim.analysis.pages.declared_tables_and_charts import Row
 
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row
 from tutorsim.analysis.ratings.what_a_rater_sees import Item, items_of
 from tutorsim.analysis.runs.run_tables import reader_of, real, run_id, text, whole, yes
 from tutorsim.analysis.statistics import by_key

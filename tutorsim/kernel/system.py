@@ -567,8 +567,8 @@ class System:
     commands: frozenset[str] = frozenset()
     """Those of `diverge`, `compare`, `retest`, `branch` that apply to its runs."""
     branching: str = ""
-    """`module:name` of its `Branching` (`tutorsim.runner.branch_plan_and_answers_from_parent`), where
-    `branch` applies."""
+    """`module:name` of its `Branching` (`tutorsim.runner.branch_plan_and_answers_from_parent`),
+    where `branch` applies."""
     auditing: str = ""
     """`module:name` of its `Auditing`, where its studies label the replies of other runs."""
     chat: str = ""

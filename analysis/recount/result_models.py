@@ -125,8 +125,9 @@ class OrderTable(_Table):
     changed_most: int | None
     """Most turns that any order changes; `None` with more candidates than orders are swept for,
     and where none is logged."""
-    orders: int
-    """How many orders there are."""
+    orders: int | str
+    """How many orders there are; as a factorial, such as `1800!`, with more than 1,500 candidates,
+    since readers of JSON refuse numbers of thousands of digits."""
     listed: tuple[OrderRow, ...]
     """All of them, or none where they are too many to list."""
 

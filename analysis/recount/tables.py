@@ -123,7 +123,8 @@ def by_order_table(found: Sequence[OrderTable]) -> Iterator[Row]:
 def listed_orders(found: Sequence[OrderTable]) -> Iterator[Part | None]:
     """Wins under each single order, for all protocols and each of them."""
     for of in found:
-        title = f"Wins under each of {of.orders:,} orders, {of.protocol or 'all protocols'}"
+        many = of.orders if isinstance(of.orders, str) else f"{of.orders:,}"
+        title = f"Wins under each of {many} orders, {of.protocol or 'all protocols'}"
         if not of.listed:
             yield f"{title}: too many orders to list."
             continue

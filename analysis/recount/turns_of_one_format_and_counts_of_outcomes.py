@@ -390,16 +390,17 @@ def outcome_tables(
     `turns`: who may have won, the first under the order; the logged winner if there is one; turns.
     """
     compared = [(standing, logged, n) for standing, logged, n in turns if logged is not None]
+    lower, point, upper = Counter[str](), Counter[str](), Counter[str]()
+    for standing, _, n in turns:
+        point[standing[0]] += n
+        for c in standing:
+            upper[c] += n
+            lower[c] += n * (len(standing) == 1)
     return OutcomeTables(
         turns=sum(n for *_, n in turns),
         compared=sum(n for *_, n in compared),
         open_ties=sum(n for standing, _, n in turns if len(standing) > 1),
-        wins={
-            c: Interval.of(
-                ((standing == (c,), standing[0] == c, c in standing), n) for standing, _, n in turns
-            )
-            for c in candidates
-        },
+        wins={c: Interval(lower=lower[c], point=point[c], upper=upper[c]) for c in candidates},
         changed=Interval.of(
             ((logged not in standing, standing[0] != logged, standing != (logged,)), n)
             for standing, logged, n in compared

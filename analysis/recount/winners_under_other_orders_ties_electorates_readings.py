@@ -56,7 +56,6 @@ from tutorsim.ballot_reading_and_decisions import (
     Decision,
     cast_as,
     decide,
-    first_in_order,
     leaders,
     masses_of,
     read_ballot,
@@ -73,6 +72,8 @@ over orders needs."""
 
 LISTED_ORDERS: Final = 720
 """Orders that a table lists one by one: all of six candidates."""
+COUNTED_ORDERS: Final = 1_500
+"""Candidates whose orders are counted in digits: Python writes numbers of up to 4,300."""
 
 
 class Sweep(NamedTuple):
@@ -125,9 +126,16 @@ def order_table(
 
     `logged`: whether the order decided any turn: what another one changes is counted against it.
     """
-    sizes = _by_size(tied)
-    turns = sizes.total()
-    swept = sweep_orders(tied, order=order) if 0 < len(order) <= MAX_ROLES else None
+    place = {c: i for i, c in enumerate(order)}
+    sizes, won = Counter[int](), Counter[str]()
+    own = {c: Counter[int]() for c in order}
+    for members, n in tied.items():
+        sizes[len(members)] += n
+        won[min(members, key=place.__getitem__)] += n
+        for c in members:
+            own[c][len(members)] += n
+    turns, m = sizes.total(), len(order)
+    swept = sweep_orders(tied, order=order) if 0 < m <= MAX_ROLES else None
     listed: tuple[OrderRow, ...] = ()
     if swept is not None and len(swept.orders) <= LISTED_ORDERS:
         listed = tuple(
@@ -145,19 +153,12 @@ def order_table(
         logged_order=tuple(order) if logged else (),
         turns=turns,
         decided_by_order=turns - sizes[1],
-        candidates=tuple(_role_wins(tied, c, order if logged else None) for c in order),
+        candidates=tuple(_role_wins(c, own[c], won[c] if logged else None) for c in order),
         changed_expected=Exact.of(turns - _by_lot(sizes)) if logged else None,
         changed_most=int(swept.changed.max()) if swept is not None and logged else None,
-        orders=factorial(len(order)),
+        orders=factorial(m) if m <= COUNTED_ORDERS else f"{m}!",
         listed=listed,
     )
-
-
-def _by_size(tied: TiedSets) -> Counter[int]:
-    sizes = Counter[int]()
-    for members, n in tied.items():
-        sizes[len(members)] += n
-    return sizes
 
 
 def _by_lot(sizes: Mapping[int, int]) -> Fraction:
@@ -165,14 +166,12 @@ def _by_lot(sizes: Mapping[int, int]) -> Fraction:
     return sum((Fraction(n, size) for size, n in sizes.items()), Fraction(0))
 
 
-def _role_wins(tied: TiedSets, candidate: str, order: Sequence[str] | None) -> RoleWins:
-    """Extremes without a sweep: an order that puts the candidate first, or last."""
-    within = {members: n for members, n in tied.items() if candidate in members}
-    sizes = _by_size(within)
+def _role_wins(candidate: str, sizes: Counter[int], logged: int | None) -> RoleWins:
+    """Extremes without a sweep: an order that puts the candidate first, or last.
+
+    `sizes`: how many are in the candidate's tied sets → turns. `logged`: its wins as logged.
+    """
     alone = sizes[1]
-    logged = None
-    if order is not None:
-        logged = sum(n for set_, n in within.items() if first_in_order(set_, order) == candidate)
     return RoleWins(
         candidate=candidate,
         logged=logged,

@@ -1,8 +1,10 @@
 """Every fallback order from counts of tied sets."""
 
+import json
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from math import factorial
 from random import Random
 
 import pytest
@@ -14,9 +16,12 @@ from tutorsim.analysis.ballots.convert_to_long_format import read_own
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.recount import recount
+from tutorsim.analysis.recount.result_models import Interval
+from tutorsim.analysis.recount.tables import listed_orders
 from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import (
     Ended,
     RecountCounts,
+    outcome_tables,
 )
 from tutorsim.analysis.recount.winners_under_other_orders_ties_electorates_readings import (
     order_table,
@@ -92,6 +97,38 @@ def test_with_many_candidates_the_extremes_are_still_exact():
     assert (table.changed_most, table.listed) == (None, ())
     by_name = {role.candidate: role for role in table.candidates}
     assert (by_name["b"].logged, by_name["b"].most, by_name["l"].expected.exact) == (0, 3, "1/2")
+
+
+def test_more_orders_than_digits_can_say_are_given_as_a_factorial():
+    names = [f"c{i}" for i in range(1_501)]
+    some, many = (order_table({}, order=names[:m], protocol=None) for m in (1_500, 1_501))
+    assert json.loads(some.model_dump_json())["orders"] == factorial(1_500)
+    assert json.loads(json.dumps(many.model_dump()))["orders"] == "1501!"
+    assert [*listed_orders([many])] == [
+        "Wins under each of 1501! orders, all protocols: too many orders to list."
+    ]
+
+
+class Compared(str):
+    """A name that counts how often it is compared with another."""
+
+    times = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        Compared.times += 1
+        return str.__eq__(self, other)
+
+
+def test_counting_takes_steps_per_turn_and_per_candidate_never_for_each_pair_of_them():
+    names = [Compared(f"c{i}") for i in range(400)]
+    sets = [tuple(names[i : i + 3]) for i in range(398)]
+    Compared.times = 0
+    table = order_table(dict.fromkeys(sets, 1), order=names, protocol=None)
+    counted = outcome_tables([(standing, standing[0], 1) for standing in sets], names)
+    assert Compared.times < 10 * 400  # of the 160,000 pairs
+    assert [row.most for row in table.candidates[:4]] == [1, 2, 3, 3]
+    assert counted.wins["c2"] == Interval(lower=0, point=1, upper=3)
 
 
 def test_the_cost_of_a_sweep_does_not_depend_on_the_number_of_turns():

@@ -1,5 +1,6 @@
 """Possible winners: hand cases of the consistency table, and a plain enumeration."""
 
+import tracemalloc
 from random import Random
 
 import numpy as np
@@ -214,6 +215,17 @@ def test_elections_favour_each_candidate_as_far_as_they_can():
     held = elected(query, (0, 1, 2), 0, each=False, budget=work)
     assert held == {frozenset({0}), frozenset({1}), frozenset({0, 1, 2})}
     assert frozenset({2}) in elected(query, (2,), 1, each=False, budget=work)
+
+
+def test_elections_of_many_candidates_hold_one_number_for_each_and_each_voter():
+    m = 400
+    choices = tuple(tuple(int(c == named) for c in range(m)) for named in range(m))
+    query = query_of(Profile("simple", m, choices), "simple", 25)
+    tracemalloc.start()
+    assert elected(query, (0,), 0, each=False, budget=WorkBudget(10**12)) == {frozenset(range(m))}
+    held = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert held < 100 * m * m  # bytes; one for each pair of candidates and voter is 64 million
 
 
 @pytest.mark.parametrize(

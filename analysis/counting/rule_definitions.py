@@ -69,7 +69,17 @@ class RankScores:
 
         Raises `UsageError` if there is not one score for each candidate, or the function fails.
         """
-        found = _fractions(_called(self.scores, m)) if callable(self.scores) else self.scores
+        found = self.scores
+        if callable(found):
+            try:
+                given = found(m)
+            except Exception as error:
+                raise UsageError(
+                    f"The function of scores fails for {m} candidates.",
+                    why=f"{type(error).__name__}: {error}",
+                    hint="Let it give one score for each of so many candidates, best rank first.",
+                ) from error
+            found = _fractions(given)
         if len(found) != m:
             raise UsageError(
                 f"There are {len(found)} scores for {m} candidates.",
@@ -78,17 +88,6 @@ class RankScores:
                 "tutorsim.RankScores(lambda m: …).",
             )
         return found  # type: ignore[return-value]  # fractions since __post_init__
-
-
-def _called(function: Callable[[int], Sequence[Score]], m: int) -> Sequence[Score]:
-    try:
-        return function(m)
-    except Exception as error:
-        raise UsageError(
-            f"The function of scores fails for {m} candidates.",
-            why=f"{type(error).__name__}: {error}",
-            hint="Let it give one score for each of so many candidates, best rank first.",
-        ) from error
 
 
 def _fractions(scores: Sequence[Score]) -> tuple[Fraction, ...]:

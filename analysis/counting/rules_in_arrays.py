@@ -18,10 +18,10 @@ import numpy as np
 
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses
 from tutorsim.analysis.counting.ballot_format_conversion import counted_form, projected_masses
-from tutorsim.analysis.counting.rule_definitions import Approvals, RankVector, Rule
+from tutorsim.analysis.counting.rule_definitions import Rule
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import largest_mean
 from tutorsim.analysis.statistics.array_types import Bools, Ints
-from tutorsim.vocabularies import Protocol
+from tutorsim.vocabularies import PROTOCOLS, Protocol
 
 _BITS: Final = 62
 """Of a number in which columns are added up together."""
@@ -89,8 +89,8 @@ class CountedPanels:
 
     def leaders(self, rule: Rule) -> Bools:
         """Shape (panels, m): the tied winners of each panel."""
-        scored = isinstance(rule, (RankVector, Approvals))
-        return np.asarray((_by_mass if scored else _COUNTS[rule])(self).T)
+        count = _COUNTS[rule] if isinstance(rule, str) else _by_mass
+        return np.asarray(count(self).T)
 
     @property
     def m(self) -> int:
@@ -102,11 +102,11 @@ class CountedPanels:
         return _summed(self.ballots, self.panels)
 
     def mean_places(self) -> tuple[Ints, Ints]:
-        """Shape (m, panels): twice the sum of places less one, and how many ballots name it; equal
-        candidates share their places."""
+        """Shape (m, panels): twice the sum of places less one, below 0 so that the largest mean is
+        the best, and how many ballots name it; equal candidates share their places."""
         above, equal = self._levels
         named = self.ballots != LEFT_OUT
-        return _summed((2 * above + equal) * named, self.panels), _summed(named, self.panels)
+        return -_summed((2 * above + equal) * named, self.panels), _summed(named, self.panels)
 
     def scores(self) -> tuple[Ints, Ints]:
         """Shape (m, panels): sums of the scores given, and how many are."""
@@ -195,23 +195,6 @@ def _by_mass(of: CountedPanels) -> Bools:
     return _largest(of.masses())
 
 
-def _mean_position(of: CountedPanels) -> Bools:
-    places, times = of.mean_places()
-    return largest_mean(-places, times)
-
-
-def _score(of: CountedPanels) -> Bools:
-    return largest_mean(*of.scores())
-
-
-def _median_score(of: CountedPanels) -> Bools:
-    return _largest(of.medians())
-
-
-def _copeland(of: CountedPanels) -> Bools:
-    return _largest(np.sign(of.margins()).sum(axis=1))
-
-
 def _minimax(of: CountedPanels) -> Bools:
     margins, own = of.margins(), np.arange(of.m)
     if of.m > 1:
@@ -264,7 +247,7 @@ def _instant_runoff(of: CountedPanels) -> Bools:
 
 
 OF_RANKINGS: Final[dict[Rule, Callable[[CountedPanels], Bools]]] = {
-    "copeland": _copeland,
+    "copeland": lambda of: _largest(np.sign(of.margins()).sum(axis=1)),
     "minimax": _minimax,
     "schulze": _schulze,
     "condorcet": _condorcet,
@@ -275,11 +258,8 @@ OF_RANKINGS: Final[dict[Rule, Callable[[CountedPanels], Bools]]] = {
 
 _COUNTS: Final[dict[Rule, Callable[[CountedPanels], Bools]]] = {
     **OF_RANKINGS,
-    "simple": _by_mass,
-    "ranked": _by_mass,
-    "cumulative": _by_mass,
-    "approval": _by_mass,
-    "mean_position": _mean_position,
-    "score": _score,
-    "median_score": _median_score,
+    **dict.fromkeys(PROTOCOLS, _by_mass),
+    "mean_position": lambda of: largest_mean(*of.mean_places()),
+    "score": lambda of: largest_mean(*of.scores()),
+    "median_score": lambda of: _largest(of.medians()),
 }

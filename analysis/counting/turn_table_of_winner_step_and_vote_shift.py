@@ -1,8 +1,8 @@
 """Every voting turn at once: who won, by which step and order, and how far votes moved."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache, partial
 from typing import Final
 
 import numpy as np
@@ -209,13 +209,12 @@ def _in_own_order(votes: Votes, source: Source) -> Votes:
     for order in dict.fromkeys(orders):
         rank = np.array([order.index(name) for name in votes.order], dtype=np.int64)
         own = np.array([one == order for one in orders])
-        votes = replace(
-            votes,
-            initial=tuple(ranked(part, rank, own[part.turn]) for part in votes.initial),
-            final=tuple(ranked(part, rank, own[part.turn]) for part in votes.final),
-            tie=tuple(ranked(part, rank, own[part.turn]) for part in votes.tie),
-        )
+        votes = votes.changed(partial(_ranked_rows, rank=rank, turns=own))
     return votes
+
+
+def _ranked_rows(part: Rounds, rank: Ints, turns: Bools) -> Rounds:
+    return ranked(part, rank, turns[part.turn])
 
 
 def _first_leaders(votes: Votes, winner: Ints) -> tuple[Ints, Bools]:

@@ -34,8 +34,11 @@ class Outcomes:
 
 
 @dataclass(frozen=True, eq=False)
-class DecidedTurns:
-    """Decided turns of one size: R turns, n voters, m candidates in the fallback order."""
+class DecidedTurns(Outcomes):
+    """Decided turns of one size: R turns, n voters, m candidates in the fallback order.
+
+    Counting and the order decide each of them, as logged.
+    """
 
     final: Rounds
     again: Ints = field(repr=False)
@@ -44,20 +47,7 @@ class DecidedTurns:
     """Shape (R, n, m): what each final voter cast in the tie round."""
     held: Bools = field(repr=False)
     """Shape (R,): a tie round is in the table."""
-    led: Bools = field(repr=False)
-    """Shape (R, m): who led the final vote."""
-    undecided: Bools = field(repr=False)
-    """Shape (R, m): who is left after counting."""
     _without: dict[int, Outcomes] = field(default_factory=dict, repr=False)
-
-    @property
-    def winner(self) -> Ints:
-        """Shape (R,): the winner's position among the turn's candidates."""
-        return first_of(self.undecided)
-
-    def outcomes(self) -> Outcomes:
-        """As logged: counting and the order decide every turn."""
-        return Outcomes(self.led, self.undecided, only(self.winner, self.led.shape[1]))
 
     def changed(self, final: Ints, again: Ints) -> Outcomes:
         """The outcomes with other totals.
@@ -111,12 +101,13 @@ class DecidedTurns:
     def of(self, rows: Bools | Ints) -> "DecidedTurns":
         """Some of the turns."""
         return DecidedTurns(
+            self.led[rows],
+            self.undecided[rows],
+            self.standing[rows],
             self.final.of(rows),
             self.again[rows],
             self.again_by[rows],
             self.held[rows],
-            self.led[rows],
-            self.undecided[rows],
         )
 
 
@@ -141,7 +132,8 @@ def decide_turns(final: Rounds, ties: Sequence[Rounds]) -> DecidedTurns:
     led = leaders_of(final)
     put_again = held & (count(led, 1) > 1)
     undecided = np.where(put_again[:, None], largest(again, led), led)
-    return DecidedTurns(final, again, again_by, held, led, undecided)
+    standing = only(first_of(undecided), m)
+    return DecidedTurns(led, undecided, standing, final, again, again_by, held)
 
 
 def standings(part: Rounds, without: Bools | None = None) -> Ints:

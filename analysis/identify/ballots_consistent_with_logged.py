@@ -30,7 +30,7 @@ argument why nothing is lost.
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, wraps
-from itertools import combinations, islice, permutations, product
+from itertools import chain, combinations, islice, permutations, product, takewhile
 from math import factorial, prod
 from typing import Any, Final, Literal, NamedTuple
 
@@ -154,11 +154,6 @@ def _of_placements(options: Callable[..., Options]) -> Callable[..., Options]:
     return every
 
 
-def pairs(m: int) -> list[tuple[int, int]]:
-    """The pairs a < b, in the order that pairwise options have."""
-    return list(combinations(range(m), 2))
-
-
 def extensions(levels: Levels, top: int | None = None) -> Iterator[tuple[int, ...]]:
     """Linear extensions of a weak order, with `top` first in its level if given."""
     parts: list[list[tuple[int, ...]]] = []
@@ -273,10 +268,9 @@ def cumulative_options(domain: Domain, c: int, m: int, budget: int, many: int = 
     what varies is only where the remaining budget - u·q < u points go.
     """
     if domain.kind == "exact":
-        return _exact(domain, c, m)
+        return _leads(domain.data, c)  # type: ignore[arg-type]
     levels = domain.levels
-    place = next(i for i, level in enumerate(levels) if c in level)
-    upper = {c, *(d for level in levels[:place] for d in level)}
+    upper = {c, *_above(levels, c)}
     share, left = divmod(budget, len(upper))
     start = [share if d in upper else 0 for d in range(m)]
     given = list(islice(_never_rising(start, left, levels, c), many + 1))
@@ -301,8 +295,8 @@ def rank_options(
         rows = np.array(given)
         return _against(c, rows[:, [c]] - rows)
     by_rank = np.array(scores)
-    orders = np.array(_orders(domain.levels, c, many).listed)
-    rows = by_rank[np.argsort(orders, axis=1)]
+    orders, _ = _orders(domain.levels, c, many)
+    rows = by_rank[np.argsort(np.array(orders), axis=1)]
     first, last = _places(domain.levels, c, m)
     low, high = (np.delete(by_rank[first[c]] - by_rank[places], c) for places in (first, last))
     return Options(_against(c, rows[:, [c]] - rows).rows, low, high, whole=False)
@@ -360,7 +354,7 @@ def bucklin_options(domain: Domain, c: int, m: int, depth: int, many: int = MANY
     openings = list(islice(_openings(domain.levels, c, depth), many + 1))
     whole = len(openings) <= many
     if not whole:
-        orders = _orders(domain.levels, c, many).listed
+        orders, _ = _orders(domain.levels, c, many)
         openings = [(set(order[: depth - 1]), set(order[:depth])) for order in orders]
     rows = {
         (
@@ -376,9 +370,11 @@ def bucklin_options(domain: Domain, c: int, m: int, depth: int, many: int = MANY
     first, last = (np.delete(places, c) for places in _places(domain.levels, c, m))
     own = options.rows[0, m - 1 : m]
     present = (own > 0).astype(np.int32)
-    low: list[Ints] = [1 - 2 * (first < depth - 1), own, present - (first < depth)]
-    high: list[Ints] = [1 - 2 * (last < depth - 1), own, present - (last < depth)]
-    return Options(options.rows, _joined(low), _joined(high), whole=False)
+    low, high = (
+        np.concatenate([1 - 2 * (at < depth - 1), own, present - (at < depth)]).astype(np.int32)
+        for at in (first, last)
+    )
+    return Options(options.rows, low, high, whole=False)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -389,8 +385,7 @@ def score_options(domain: Domain, c: int, m: int, top: int) -> Options:
     and those left out are the end for `c` and 0 for others.
     """
     if domain.kind == "exact":
-        scores = _most_for(domain, c, top)
-        return _against(c, [[scores[c] - scores[d] for d in range(m)]])
+        return _leads(_most_for(domain, c, top), c)
     above = _above(domain.levels, c)
     return _against(c, [[0 if d in above else top for d in range(m)]])
 
@@ -418,14 +413,9 @@ def median_options(
         ballots = [[t if d in with_c else 0 for d in range(m)], [0] * m]
     rivals = [d for d in range(m) if d != c]
     rows = [
-        [_sign(scores[c] >= t), *(_sign(scores[d] < t + (d not in ahead)) for d in rivals)]
-        for scores in ballots
+        [scores[c] >= t, *(scores[d] < t + (d not in ahead) for d in rivals)] for scores in ballots
     ]
-    return Options.of(np.unique(np.array(rows, dtype=np.int32), axis=0))
-
-
-def _sign(holds: bool) -> int:
-    return 1 if holds else -1
+    return Options.of(np.unique(2 * np.array(rows, dtype=np.int32) - 1, axis=0))
 
 
 def _most_for(domain: Domain, c: int, top: int) -> Masses:
@@ -438,16 +428,7 @@ def _most_for(domain: Domain, c: int, top: int) -> Masses:
 
 def _above(levels: Levels, c: int) -> set[int]:
     """Everybody on a better level."""
-    found: set[int] = set()
-    for level in levels:
-        if c in level:
-            break
-        found |= set(level)
-    return found
-
-
-def _joined(parts: Sequence[Ints]) -> Ints:
-    return np.concatenate(parts).astype(np.int32)
+    return set(chain.from_iterable(takewhile(lambda level: c not in level, levels)))
 
 
 def _openings(levels: Levels, top: int, depth: int) -> Iterator[tuple[set[int], set[int]]]:
@@ -477,11 +458,11 @@ def pair_options(domain: Domain, c: int | None, m: int, many: int = MANY) -> Opt
     raising a winner changes only its own pairs, in its favour, keeps it a winner and makes
     no other candidate one.
     """
-    orders = _orders(domain.levels, c, many)
+    orders, whole = _orders(domain.levels, c, many)
     first, last = np.triu_indices(m, 1)
-    places = np.argsort(np.array(orders.listed, dtype=np.int32), axis=1)
+    places = np.argsort(np.array(orders, dtype=np.int32), axis=1)
     above = np.where(places[:, first] < places[:, last], 1, -1).astype(np.int32)
-    if orders.whole:
+    if whole:
         return Options.of(above)
     best, worst = _places(domain.levels, c, m)
     low = np.where(worst[first] < best[last], 1, -1).astype(np.int32)
@@ -489,16 +470,11 @@ def pair_options(domain: Domain, c: int | None, m: int, many: int = MANY) -> Opt
     return Options(above, low, high, whole=False)
 
 
-class _Orders(NamedTuple):
-    listed: list[tuple[int, ...]]
-    whole: bool
-    """Whether these are all."""
-
-
-def _orders(levels: Levels, top: int | None, many: int) -> _Orders:
-    """All linear extensions, or of very many those that turn each level or its reverse round."""
+def _orders(levels: Levels, top: int | None, many: int) -> tuple[Sequence[tuple[int, ...]], bool]:
+    """Linear extensions, of very many those that turn each level or its reverse round; and whether
+    these are all."""
     if prod(factorial(len(level) - (top in level)) for level in levels) <= many:
-        return _Orders(list(extensions(levels, top)), whole=True)
+        return list(extensions(levels, top)), True
     found: set[tuple[int, ...]] = set()
     for start, step in product(range(max(map(len, levels))), (1, -1)):
         order: list[int] = []
@@ -507,7 +483,7 @@ def _orders(levels: Levels, top: int | None, many: int) -> _Orders:
             turn = start % max(len(rest), 1)
             order += [*([top] if top in level else []), *rest[turn:], *rest[:turn]]
         found.add(tuple(order))
-    return _Orders(sorted(found), whole=False)
+    return sorted(found), False
 
 
 def _places(levels: Levels, top: int | None, m: int) -> tuple[Ints, Ints]:
@@ -529,9 +505,8 @@ def _against(c: int, rows: Sequence[Sequence[int]] | Ints) -> Options:
     return Options.of(np.unique(found, axis=0) if len(found) > 1 else found)
 
 
-def _exact(domain: Domain, c: int, m: int) -> Options:
-    masses = domain.data
-    return _against(c, [[masses[c] - masses[d] for d in range(m)]])  # type: ignore[operator]
+def _leads(masses: Masses, c: int) -> Options:
+    return _against(c, [[masses[c] - mass for mass in masses]])
 
 
 def _never_rising(

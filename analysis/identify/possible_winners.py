@@ -4,8 +4,7 @@ A search begins with elections that agree with the ballots cast: most outcomes t
 shown by one, and only the others are searched.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Final, Literal, NamedTuple
 
@@ -13,8 +12,12 @@ import numpy as np
 
 from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
-from tutorsim.analysis.counting.rule_definitions import Approvals, Rule, approvals_of
-from tutorsim.analysis.identify.ballots_consistent_with_logged import domain_of, placements
+from tutorsim.analysis.counting.rule_definitions import Rule, approvals_of
+from tutorsim.analysis.identify.ballots_consistent_with_logged import (
+    Domain,
+    domain_of,
+    placements,
+)
 from tutorsim.analysis.identify.runoff_winners import path_sets, runoff_sets
 from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WorkBudget
 from tutorsim.analysis.identify.small_panel_winners import (
@@ -35,6 +38,7 @@ from tutorsim.analysis.identify.win_conditions import (
     feasible,
     too_large,
 )
+from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 
 # --- Panel search --------------------------------------------------------------------------------
@@ -308,10 +312,16 @@ class PanelSearch:
 
 def query_of(profile: Profile, target: Rule, budget: int) -> Query:
     """What the voters of a profile may have cast; voters of equal ballots are alike."""
-    of = profile.protocol
-    cast = sorted(domain_of(ballot, protocol=of, target=target) for ballot in profile.cast)
-    nothing = [None] * (len(profile.ballots) - len(cast))
-    return Query(target, profile.size, budget, (*nothing, *cast))
+    domains = [
+        None if b is None else domain_of(b, protocol=profile.protocol, target=target)
+        for b in profile.ballots
+    ]
+    return _query(target, profile.size, budget, domains)
+
+
+def _query(target: Rule, m: int, budget: int, domains: Sequence[Domain | None]) -> Query:
+    cast = sorted(domain for domain in domains if domain is not None)
+    return Query(target, m, budget, (*[None] * (len(domains) - len(cast)), *cast))
 
 
 def _has(tied: frozenset[int], outcome: int, ahead: int) -> bool:
@@ -347,16 +357,15 @@ class PanelWinners(NamedTuple):
     """The candidate's position."""
 
 
-@dataclass(frozen=True, eq=False)
-class PanelAnswers:
+class PanelAnswers(NamedTuple):
     """What panels may end in under one target; the first axis is that of `READINGS_OF_TIES`."""
 
-    possible: Bools = field(repr=False)
+    possible: Bools
     """Shape (2, numbers of exempt voters, panels, m + 1): certainly possible outcomes; the first
     of the last axis is nobody."""
-    settled: Bools = field(repr=False)
+    settled: Bools
     """Shape (2, numbers of exempt voters, panels): whether these are all."""
-    breakdown: Ints = field(repr=False)
+    breakdown: Ints
     """Shape (2, winners asked for): the breakdown point of each winner."""
 
 
@@ -386,7 +395,11 @@ def answer_panels(
         possible = _outcomes(ends[at], panels.m)
         points = _first_loss(ends, winners) if breakdown else np.zeros((2, 0), dtype=np.int64)
         return PanelAnswers(possible, np.ones(possible.shape[:3], dtype=np.bool_), points)
-    queries = list(_queries(panels, target, budget))
+    domains = [domain_of(b, protocol=panels.protocol, target=target) for b in panels.ballots]
+    queries = [
+        _query(target, panels.m, budget, [domains[i] if i >= 0 else None for i in row])
+        for row in panels.panels.tolist()
+    ]
     wanted: list[tuple[Query, int | None]] = []
     if breakdown and winners is None:
         wanted = [(query, None) for query in queries]
@@ -433,19 +446,12 @@ def table_ends(
         for target in targets
         if sums_tabled(target, ballots, protocol, m, n, budget=budget)
     }
-    for alike in _alike([target for target in targets if n and tabled(target, m, n)]):
+    held = [target for target in targets if n and tabled(target, m, n)]
+    for alike in by_key((approvals_of(target), target) for target in held).values():
         labels = labels_of(ballots, protocol, alike[0], m)
         ends = panel_ends(np.append(labels.of, -1)[rows], labels, alike, m, exempt)
         found |= {target: np.ascontiguousarray(ends[:, :, i]) for i, target in enumerate(alike)}
     return found
-
-
-def _alike(targets: Sequence[Rule]) -> list[list[Rule]]:
-    """Rules under which the same ballots are consistent."""
-    found: dict[Approvals | None, list[Rule]] = {}
-    for target in targets:
-        found.setdefault(approvals_of(target), []).append(target)
-    return list(found.values())
 
 
 def _halves(ends: Ends) -> Ends:
@@ -461,19 +467,11 @@ def _outcomes(ends: Ends, m: int) -> Bools:
 def _first_loss(ends: Ends, winners: PanelWinners | None) -> Ints:
     """Shape (2, winners): the first number of exempt voters with which somebody else may win."""
     every = _halves(ends)
-    if winners is None:
-        start = every[:, :1]
-        lost: Bools = (every & ~start) > 0
-        several = np.bitwise_count(start[:, 0]) > 1
-        return np.where(several, 0, np.where(lost.any(axis=1), lost.argmax(axis=1), NEVER))
-    others = every[:, :, winners.panel] & ~(1 << (winners.winner + 1)).astype(np.uint16)
-    lost = others > 0
+    kept = every[:, :1]
+    if winners is not None:
+        every = every[:, :, winners.panel]
+        kept = (1 << (winners.winner + 1)).astype(np.uint16)
+    lost: Bools = (every & ~kept) > 0
     lost[:, 0] = False
-    return np.where(lost.any(axis=1), lost.argmax(axis=1), NEVER)
-
-
-def _queries(panels: DistinctPanels, target: Rule, budget: int) -> Iterable[Query]:
-    domains = [domain_of(b, protocol=panels.protocol, target=target) for b in panels.ballots]
-    for row in panels.panels.tolist():
-        cast = sorted(domains[i] for i in row if i >= 0)
-        yield Query(target, panels.m, budget, (*[None] * (len(row) - len(cast)), *cast))
+    first = np.where(lost.any(axis=1), lost.argmax(axis=1), NEVER)
+    return first if winners else np.where(np.bitwise_count(kept[:, 0]) > 1, 0, first)

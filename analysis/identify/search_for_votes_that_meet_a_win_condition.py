@@ -155,17 +155,13 @@ class OptionSums:
         whole = all(
             voter.regular.whole and (voter.exempt.whole or not exempt) for voter in self.voters
         )
-        limit = budget.share
-        answer, work = self._widening(test, exempt, limit, quick)
-        budget.spend(work)
-        return None if answer is False and not whole else answer
-
-    def _widening(
-        self, test: WinCondition, exempt: int, limit: int, quick: bool
-    ) -> tuple[bool | None, int]:
-        """Beam after beam; the answer and the work."""
-        rests = [self._rest(place, exempt) for place in range(len(self.voters) + 1)]
-        work = len(rests) * _STEP // 4
+        loss, gain = self._loss[: exempt + 1], self._gain[: exempt + 1]
+        # what exempt voters change is taken over all, not only the remaining: looser, and cheaper
+        rests = [
+            *map(_Rest, self._low[:-1, None] + loss, self._high[:-1, None] + gain),
+            _Rest(0 * loss, 0 * loss),
+        ]
+        limit, work = budget.share, len(rests) * _STEP // 4
         answer: bool | None = None
         most = max(
             len(voter.exempt.rows if exempt else voter.regular.rows) for voter in self.voters
@@ -176,19 +172,8 @@ class OptionSums:
             answer, work = self._beam(test, rests, exempt, width, work, limit)
             if answer is not None or work >= limit:
                 break
-        return answer, work
-
-    def _rest(self, place: int, exempt: int) -> _Rest:
-        """Bounds on what the voters from one place on can add.
-
-        The most that j exempt voters change is taken over all voters, not only the
-        remaining ones: a bound that is looser, and cheaper.
-        """
-        if place == len(self.voters):
-            nothing = np.zeros_like(self._loss[: exempt + 1])
-            return _Rest(nothing, nothing)
-        low = self._low[place] + self._loss[: exempt + 1]
-        return _Rest(low, self._high[place] + self._gain[: exempt + 1])
+        budget.spend(work)
+        return None if answer is False and not whole else answer
 
     def _beam(
         self,

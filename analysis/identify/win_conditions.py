@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, partial
+from itertools import combinations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from tutorsim.analysis.counting.rule_definitions import (
 )
 from tutorsim.analysis.counting.rules_in_arrays import CountedPanels, whole
 from tutorsim.analysis.identify import ballots_consistent_with_logged as dom
-from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, Options, pairs
+from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, Options
 from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import (
     SUBSETS,
     OptionSums,
@@ -42,7 +43,7 @@ def _by_pair(margins: Ints, reversed_: Ints) -> Ints:
 
     The last row is below all margins: it stands for a candidate against itself.
 
-    `margins`: those of each pair's first over its second, in the order of `pairs`; `reversed_`:
+    `margins`: those of each pair's first over its second, pairs as in `combinations`; `reversed_`:
     those of its second over its first.
     """
     largest = max(np.abs(one).max(initial=0) for one in (margins, reversed_))
@@ -56,7 +57,7 @@ def _by_pair(margins: Ints, reversed_: Ints) -> Ints:
 @cache
 def _cells(m: int) -> Ints:
     """For each two candidates where the margin of the first over the second is, shape (m, m)."""
-    listed = pairs(m)
+    listed = list(combinations(range(m), 2))
     cells = np.full((m, m), 2 * len(listed), dtype=np.int64)
     for column, (a, b) in enumerate(listed):
         cells[a, b], cells[b, a] = column, len(listed) + column
@@ -75,14 +76,26 @@ def _under(m: int) -> Ints:
     return np.array([np.delete(row, c) for c, row in enumerate(_cells(m).T)])
 
 
-def _highest(low: Ints, high: Ints) -> Ints:
-    """Highest margins by pair."""
-    return _by_pair(high, -low)
+def _condition(lacks: Callable[[Ints, Ints, int], Ints], cost: int) -> WinCondition:
+    """A condition that holds if no candidate lacks anything.
+
+    `lacks`: from the highest and the lowest margins by pair, and what a lead of one is in them, to
+    what each candidate lacks, shape (m, rows), none of it below 0.
+    """
+
+    def open_(low: Ints, high: Ints) -> Bools:
+        return np.asarray((lacks(_by_pair(high, -low), _by_pair(low, -high), 1) == 0).all(axis=0))
+
+    def distance(doubled: Ints) -> Ints:
+        margins = _by_pair(doubled, -doubled)
+        return np.asarray(lacks(margins, margins, 2).sum(axis=0, dtype=np.int32))
+
+    return WinCondition(open_, distance, cost=cost)
 
 
-def _lowest(low: Ints, high: Ints) -> Ints:
-    """Lowest margins by pair."""
-    return _by_pair(low, -high)
+def _defeats(margins: Ints, m: int, of: int | slice = slice(None)) -> Ints:
+    """The largest defeat of one candidate or of each; below 0 if it beats all others."""
+    return np.asarray(margins[_under(m)[of]].max(axis=-2))
 
 
 def _strictly(ahead: Sequence[int], m: int) -> Ints:
@@ -102,8 +115,8 @@ def copeland_condition(c: int, ahead: Sequence[int], m: int) -> WinCondition:
         return np.asarray(won.sum(axis=-2, dtype=np.int32))
 
     def open_(low: Ints, high: Ints) -> Bools:
-        best = scores(_highest(low, high)[_over(m)[c]])
-        worst = scores(_lowest(low, high)[_over(m)[rivals]])
+        best = scores(_by_pair(high, -low)[_over(m)[c]])
+        worst = scores(_by_pair(low, -high)[_over(m)[rivals]])
         room = best - strict[rivals]
         return np.asarray((worst <= room).all(axis=0) & (room.sum(axis=0) + best >= 0))
 
@@ -120,29 +133,20 @@ def minimax_condition(c: int, ahead: Sequence[int], m: int) -> WinCondition:
     """Smallest worst defeat: `c` at best against each rival's highest possible defeat."""
     strict = _strictly(ahead, m)
 
-    def defeats(margins: Ints, of: int | slice = slice(None)) -> Ints:
-        return np.asarray(margins[_under(m)[of]].max(axis=-2))
-
-    def short(own: Ints, others: Ints, unit: int) -> Ints:
-        missing = own + unit * strict - others
+    def lacks(highest: Ints, lowest: Ints, unit: int) -> Ints:
+        missing = _defeats(lowest, m, c) + unit * strict - _defeats(highest, m)
         missing[c] = 0
         return np.asarray(np.maximum(missing, 0))
 
-    def open_(low: Ints, high: Ints) -> Bools:
-        least, most = defeats(_lowest(low, high), c), defeats(_highest(low, high))
-        return np.asarray((short(least, most, 1) == 0).all(axis=0))
-
-    def distance(doubled: Ints) -> Ints:
-        found = defeats(_by_pair(doubled, -doubled))
-        return np.asarray(short(found[c], found, 2).sum(axis=0, dtype=np.int32))
-
-    return WinCondition(open_, distance, cost=2 * m * m // 3)
+    return _condition(lacks, cost=2 * m * m // 3)
 
 
 def schulze_condition(c: int, ahead: Sequence[int], m: int) -> WinCondition:
     """No stronger path to `c` than back; each candidate ahead loses to somebody's path."""
 
-    def short(strong: Ints, weak: Ints, unit: int) -> Ints:
+    def lacks(highest: Ints, lowest: Ints, unit: int) -> Ints:
+        strong = _paths(highest, m)
+        weak = strong if lowest is highest else _paths(lowest, m)
         missing = np.maximum(weak[:, c] - strong[c], 0)
         missing[c] = 0
         for d in ahead:
@@ -150,31 +154,16 @@ def schulze_condition(c: int, ahead: Sequence[int], m: int) -> WinCondition:
             missing[d] += np.maximum(unit - lead.max(axis=0), 0)
         return np.asarray(missing)
 
-    def open_(low: Ints, high: Ints) -> Bools:
-        missing = short(_paths(_highest(low, high), m), _paths(_lowest(low, high), m), 1)
-        return np.asarray((missing == 0).all(axis=0))
-
-    def distance(doubled: Ints) -> Ints:
-        paths = _paths(_by_pair(doubled, -doubled), m)
-        return np.asarray(short(paths, paths, 2).sum(axis=0, dtype=np.int32))
-
-    return WinCondition(open_, distance, cost=3 * m * m // 2 + m**3 // 4)
+    return _condition(lacks, cost=3 * m * m // 2 + m**3 // 4)
 
 
 def nobody_condition(m: int) -> WinCondition:
     """No Condorcet winner: everybody is beaten or tied by somebody."""
 
-    def worst(margins: Ints) -> Ints:
-        return np.asarray(margins[_under(m)].max(axis=1))
+    def lacks(highest: Ints, _: Ints, __: int) -> Ints:
+        return np.maximum(-_defeats(highest, m), 0)
 
-    def open_(low: Ints, high: Ints) -> Bools:
-        return np.asarray((worst(_highest(low, high)) >= 0).all(axis=0))
-
-    def distance(doubled: Ints) -> Ints:
-        short = np.maximum(-worst(_by_pair(doubled, -doubled)), 0)
-        return np.asarray(short.sum(axis=0, dtype=np.int32))
-
-    return WinCondition(open_, distance, cost=2 * m * m // 3)
+    return _condition(lacks, cost=2 * m * m // 3)
 
 
 def _paths(margins: Ints, m: int) -> Ints:

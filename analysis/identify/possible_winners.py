@@ -366,7 +366,7 @@ class PanelAnswers(NamedTuple):
     settled: Bools
     """Shape (2, numbers of exempt voters, panels): whether these are all."""
     breakdown: Ints
-    """Shape (2, winners asked for): the breakdown point of each winner."""
+    """Shape (2, winners asked for): the breakdown point of each winner; 0 if none is asked for."""
 
 
 def answer_panels(
@@ -391,37 +391,33 @@ def answer_panels(
     """
     n = panels.panels.shape[1]
     at = [min(k, n) for k in exempt]
+    rows = len(panels.panels if winners is None else winners.panel)
+    points = np.full((2, rows), NOT_SETTLED if breakdown else 0)
     if ends is not None:
         possible = _outcomes(ends[at], panels.m)
-        points = _first_loss(ends, winners) if breakdown else np.zeros((2, 0), dtype=np.int64)
+        points = _first_loss(ends, winners) if breakdown else points
         return PanelAnswers(possible, np.ones(possible.shape[:3], dtype=np.bool_), points)
     domains = [domain_of(b, protocol=panels.protocol, target=target) for b in panels.ballots]
     queries = [
         _query(target, panels.m, budget, [domains[i] if i >= 0 else None for i in row])
         for row in panels.panels.tolist()
     ]
-    wanted: list[tuple[Query, int | None]] = []
-    if breakdown and winners is None:
-        wanted = [(query, None) for query in queries]
-    elif breakdown and winners is not None:
-        rows = zip(winners.panel.tolist(), winners.winner.tolist(), strict=True)
-        wanted = [(queries[panel], winner) for panel, winner in rows]
+    wanted: list[tuple[int, int | None]] = [(panel, None) for panel in range(len(queries))]
+    if winners is not None:
+        wanted = list(zip(winners.panel.tolist(), winners.winner.tolist(), strict=True))
     shape = (2, len(at), len(queries))
     possible = np.zeros((*shape, panels.m + 1), dtype=np.bool_)
     settled = np.zeros(shape, dtype=np.bool_)
-    points = np.full((2, len(wanted)), NOT_SETTLED)
-    asked = {query: (list[int](), dict[int | None, list[int]]()) for query in queries}
-    for i, query in enumerate(queries):
-        asked[query][0].append(i)
-    for i, (query, winner) in enumerate(wanted):
-        asked[query][1].setdefault(winner, []).append(i)
-    for query, (same, whose) in asked.items():  # panels that leave the same possible are one
+    panels_of = by_key((query, i) for i, query in enumerate(queries))
+    winners_of = by_key((queries[panel], (c, i)) for i, (panel, c) in enumerate(wanted))
+    for query, same in panels_of.items():  # panels that leave the same possible are one
         search = PanelSearch(query, limit=limit, readings=readings)
         numbers = [(READINGS_OF_TIES.index(reading), reading) for reading in readings]
         for (r, reading), (j, k) in product(numbers, enumerate(at)):
             answer = search.possible(exempt=k, reading=reading)
             possible[r, j][np.ix_(same, [c + 1 for c in answer.winners])] = True
             settled[r, j, same] = answer.settled
+        whose = by_key(winners_of.get(query, ())) if breakdown else {}
         for (winner, places), (r, reading) in product(whose.items(), numbers):
             points[r, places] = search.breakdown(winner=winner, reading=reading)
     return PanelAnswers(possible, settled, points)

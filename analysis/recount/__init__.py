@@ -237,7 +237,7 @@ def count_parts(
     total = RecountCounts()
     for part in parts:
         counts, groups = RecountCounts(notes=tuple(part.notes)), _groups_of(part, plan)
-        check_sizes(groups, plan.rank_scores)
+        check_sizes(groups, plan.rules)
         for group in groups:
             counts += RecountCounts(ended=ended_counts(group))
             if "electorates" in plan.tables:

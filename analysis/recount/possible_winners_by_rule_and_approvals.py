@@ -33,6 +33,7 @@ from tutorsim.analysis.identify import (
     TieReading,
 )
 from tutorsim.analysis.identify.possible_winners import (
+    PanelAnswers,
     PanelWinners,
     answer_panels,
     table_ends,
@@ -49,7 +50,6 @@ from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import
     BREAKDOWN_STATES,
     Answer,
     AnswerCount,
-    FlipCount,
     RecountCounts,
     RuleKey,
     StageVotes,
@@ -97,7 +97,7 @@ def answer_rules(group: TurnGroup, plan: Plan) -> Iterator[RuleAnswers]:
             every = [
                 _answers_of_own_rule(group, panels[0], ends[0], target, plan)
                 if own
-                else _answers_of_panels(panels[0], ends[0], target, plan, breakdown=plan.whole)
+                else _answers_of_panels(panels[0], ends[0], target, plan)
             ]
             for one, of in zip(panels[1:], ends[1:], strict=True):
                 every.append(_answers_of_panels(one, of, target, plan, breakdown=False))
@@ -173,10 +173,15 @@ class _VoteAnswers(NamedTuple):
 
 
 def _answers_of_panels(
-    panels: DistinctPanels, ends: Mapping[Rule, Ends], target: str, plan: Plan, *, breakdown: bool
+    panels: DistinctPanels,
+    ends: Mapping[Rule, Ends],
+    target: str,
+    plan: Plan,
+    *,
+    breakdown: bool = True,
 ) -> _VoteAnswers:
     """Of panels that another rule decided, or of first votes, whose winner nothing can lose."""
-    answers = _asked(panels, ends, target, plan, None, breakdown=breakdown)
+    answers = _asked(panels, ends, target, plan, breakdown=breakdown)
     leaders = projected_leaders(
         panels.panels,
         panels.ballots,
@@ -228,7 +233,7 @@ def _answers_of_own_rule(
     panel, winner, tied = panels.of[first], decided.winner[first], tied[first]
     undecided = group.logged[first] < 0
     winners = PanelWinners(panel, winner)
-    possible, settled, breakdown = _asked(panels, ends, target, plan, winners, breakdown=plan.whole)
+    possible, settled, breakdown = _asked(panels, ends, target, plan, winners)
     possible, settled = possible[:, :, panel], settled[:, :, panel]
     stands = np.where(undecided[:, None], tied, only(winner, panels.m))
     for k, exempt in enumerate(plan.exempt):
@@ -250,13 +255,12 @@ def _asked(
     ends: Mapping[Rule, Ends],
     target: str,
     plan: Plan,
-    winners: PanelWinners | None,
+    winners: PanelWinners | None = None,
     *,
-    breakdown: bool,
-) -> tuple[Bools, Bools, Ints]:
-    """Possible outcomes, whether they are settled, and breakdown points, 0 if not asked for."""
+    breakdown: bool = True,
+) -> PanelAnswers:
     rule = plan.rule(target, panels.m)
-    found = answer_panels(
+    return answer_panels(
         panels,
         rule,
         exempt=plan.exempt,
@@ -264,12 +268,9 @@ def _asked(
         limit=plan.limit,
         ends=ends.get(rule),
         winners=winners,
-        breakdown=breakdown,
+        breakdown=breakdown and plan.whole,
         readings=plan.readings,
     )
-    rows = len(panels.panels if winners is None else winners.panel)
-    points = found.breakdown if breakdown else np.zeros((2, rows), dtype=np.int64)
-    return found.possible, found.settled, points
 
 
 def _different(votes: _VoteAnswers, reading: TieReading) -> Iterator[DifferentAnswers]:
@@ -324,7 +325,7 @@ def rule_counts(
             counts.answers[one] += n
         for votes, answers in zip(group.firsts, firsts, strict=plan.whole):
             for flipped, n in _flips(group, final, votes, answers):
-                counts.flips[FlipCount(key, flipped)] += n
+                counts.flips[key, flipped] += n
         if (key.reading, key.exempt) == (plan.readings[-1], plan.exempt[-1]):
             tick(len(group.logged))
         counts_too = key.target in plan.rules and key.target not in plan.functions
@@ -410,12 +411,8 @@ def rule_rows(counts: RecountCounts, plan: Plan) -> tuple[tuple[RuleRow, ...], t
 
     And the same of approval voting, by how many candidates each voter approves of.
     """
-    answers: dict[RuleKey, list[tuple[AnswerCount, int]]] = {}
-    flips: dict[RuleKey, list[tuple[Holds, int]]] = {}
-    for one, n in counts.answers.items():
-        answers.setdefault(one.key, []).append((one, n))
-    for flip, n in counts.flips.items():
-        flips.setdefault(flip.key, []).append((flip.flipped, n))
+    answers = by_key((one.key, (one, n)) for one, n in counts.answers.items())
+    flips = by_key((key, (flipped, n)) for (key, flipped), n in counts.flips.items())
     rows = {key: _rule_row(key, of, flips.get(key, ()), plan) for key, of in answers.items()}
 
     def under(targets: Iterable[str]) -> Iterator[RuleRow]:
@@ -472,7 +469,8 @@ def _rule_row(
             wins[name].append((holds, n))
             if name == one.logged:
                 kept.append((holds, n))
-    number = plan.number(target)
+    rule = plan.asked[target]
+    number = rule if isinstance(rule, Approvals) else None
     return RuleRow(
         logged_protocol=protocol,
         target=target if number is None else "approval",

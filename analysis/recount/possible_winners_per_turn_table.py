@@ -61,7 +61,7 @@ def per_turn_frames(
     asked = len(plan.rules) * len(plan.exempt) * len(plan.readings)
     which = np.zeros((turns.height, asked), dtype=np.int64)
     rows: list[tuple[Any, ...]] = []
-    check_sizes(groups, plan.rank_scores)
+    check_sizes(groups, plan.rules)
     for group in groups:
         names, of_names = group.final.candidates
         _, fixed = distinct_rows([of_names, group.logged])

@@ -211,12 +211,13 @@ def function_leaders(rule: FunctionRule, group: TurnGroup, votes: StageVotes) ->
     return np.array(led, dtype=np.bool_).reshape(len(first), m), of
 
 
-def check_sizes(groups: Iterable[TurnGroup], rules: Mapping[str, RankScores]) -> None:
-    """Hold scores by rank to the numbers of candidates that there are.
+def check_sizes(groups: Iterable[TurnGroup], rules: Mapping[str, object]) -> None:
+    """Hold those rules that are scores by rank to the numbers of candidates that there are.
 
     Raises `UsageError` if a rule has no scores for one, naming a turn.
     """
-    for group, (name, rule) in product(groups, rules.items()):
+    scores = {name: rule for name, rule in rules.items() if isinstance(rule, RankScores)}
+    for group, (name, rule) in product(groups, scores.items()):
         for votes in (group.final, *group.firsts):
             try:
                 _vector(rule, votes.rounds.masses.shape[2])
@@ -314,16 +315,6 @@ class Plan:
         """The rules of which nothing is known but a point."""
         return {name: r for name, r in self.rules.items() if isinstance(r, FunctionRule)}
 
-    @property
-    def rank_scores(self) -> dict[str, RankScores]:
-        """The own rules that are scores by rank."""
-        return {name: r for name, r in self.rules.items() if isinstance(r, RankScores)}
-
-    def number(self, target: str) -> Approvals | None:
-        """How many each voter approves of, under approval voting."""
-        rule = self.asked[target]
-        return rule if isinstance(rule, Approvals) else None
-
     def form(self, target: str) -> Protocol:
         """The ballot format that a rule counts, of rules with possible winners."""
         rule = self.asked[target]
@@ -355,11 +346,9 @@ class Plan:
         if isinstance(rule, Approvals):
             known = rule == ANY_NUMBER
             return None if known else f"Approval: each voter approves of {rule.words}."
-        return (
-            CONVENTIONS.get(rule)
-            if isinstance(rule, str)
-            else convention_words(target, rule, sizes)
-        )
+        if isinstance(rule, str):
+            return CONVENTIONS.get(rule)
+        return convention_words(target, rule, sizes)
 
     @property
     def readings(self) -> tuple[TieReading, ...]:

@@ -27,15 +27,12 @@ from tutorsim.analysis.recount.result_models import (
 )
 from tutorsim.vocabularies import PROTOCOLS
 
+R = TypeVar("R", PolicyRow, ElectorateRow, ReadingRow)
+
 # --- Counterfactual captions ---------------------------------------------------------------------
 
 HELD: Final = "All that came before a vote is held fixed."
 """Ends the caption of every counterfactual; the head of a recount says it in full."""
-
-
-def captions(rows: Sequence[OrderTable | PolicyRow | RuleRow | ElectorateRow | ReadingRow]) -> str:
-    """What the rows say of themselves, once; the head of the page has the long warning."""
-    return " ".join((*dict.fromkeys(row.asks for row in rows), HELD))
 
 
 def exact(found: Exact) -> Written:
@@ -51,6 +48,11 @@ def interval(found: Interval | None) -> Written:
     if found.lower == found.upper:
         return Written(point, found.point)
     return Written(f"{point} [{found.lower:,}, {found.upper:,}]", found.model_dump())
+
+
+def _of(rows: Sequence[R], protocol: str | None) -> list[R]:
+    """Rows with turns of one protocol's ballots, or of all."""
+    return [row for row in rows if row.protocol == protocol and row.turns]
 
 
 def _named(name: str, title: str, protocol: str | None) -> tuple[str, str]:
@@ -83,7 +85,7 @@ def order_wins_table(found: OrderTable) -> Table | None:
         "order-wins",
         "Wins under every fallback order" if logged else "Wins whatever the order",
         f"Turns won, of {found.turns:,}{said} Robust: won under every order. By lot: mean over "
-        f"all orders.{owed} {captions([found])}",
+        f"all orders.{owed} {found.asks} {HELD}",
         [
             {
                 "candidate": r.candidate,
@@ -132,7 +134,7 @@ def listed_orders(found: Sequence[OrderTable]) -> Iterator[Part | None]:
         yield of_rows(
             f"orders-{of.protocol or 'all'}",
             title,
-            f"{', '.join(f'{place}: {name}' for name, place in short.items())}. {captions([of])}",
+            f"{', '.join(f'{place}: {name}' for name, place in short.items())}. {of.asks} {HELD}",
             [
                 {
                     "order": " > ".join(short[name] for name in row.order),
@@ -145,12 +147,8 @@ def listed_orders(found: Sequence[OrderTable]) -> Iterator[Part | None]:
 
 
 def policies_table(rows: Sequence[PolicyRow], protocol: str | None = None) -> Table | None:
-    """Wins under other ways to break ties, expected ones where a lot is drawn.
-
-    `protocol`: of its ballots alone; of all when `None`.
-    """
-    own = [r for r in rows if r.protocol == protocol and r.turns]
-    own = [r for r in own if r.policy != "tie_round" or r.changed.value]
+    """Wins under other ways to break ties, expected ones where a lot is drawn."""
+    own = [r for r in _of(rows, protocol) if r.policy != "tie_round" or r.changed.value]
     if not own:
         return None
     turns, compared = own[0].turns, own[0].compared
@@ -182,11 +180,8 @@ _SCENARIOS: Final = {
 
 
 def electorates_table(rows: Sequence[ElectorateRow], protocol: str | None = None) -> Table | None:
-    """Winners that change when other ballots, or fewer, are counted.
-
-    `protocol`: of its ballots alone; of all when `None`.
-    """
-    own = [r for r in rows if r.protocol == protocol and r.turns]
+    """Winners that change when other ballots, or fewer, are counted."""
+    own = _of(rows, protocol)
     compared = any(r.compared is not None for r in own)
     said = "Compared with logged winners are those that counting decided. " if compared else ""
     decide = "has a figure where they meet" if compared else "lets the fallback order decide them"
@@ -210,10 +205,7 @@ def electorates_table(rows: Sequence[ElectorateRow], protocol: str | None = None
 
 
 def readings_table(rows: Sequence[ReadingRow], protocol: str | None = None) -> Table | None:
-    """Winners when the raw replies are read more strictly or more leniently.
-
-    `protocol`: of its ballots alone; of all when `None`.
-    """
+    """Winners when the raw replies are read more strictly or more leniently."""
     return of_rows(
         *_named("readings", "Ballots read again", protocol),
         "The raw replies of the recording, read by a stricter and by a more lenient reader; runs "
@@ -302,7 +294,7 @@ def rules_table(found: RecountResult, reading: TieReading) -> Table | None:
         "Turns. Single: their ballots leave one winner. Same: with the logged winner"
         f"{said}. Flips: the first leader did not win. The figure is the named projection's, in "
         "brackets what is certain and what is possible. Not settled: too costly to decide, "
-        f"counted as open. {_conventions(rows)}{captions(rows)}",
+        f"counted as open. {_conventions(rows)}{RuleRow.asks} {HELD}",
         [
             {
                 **_counted(row),
@@ -422,7 +414,7 @@ def rule_wins_table(rows: Sequence[RuleRow], reading: TieReading) -> Table | Non
         "rule-wins",
         "Wins under other rules",
         f"Turns, in brackets what is certain and what is possible. {_TIES[reading]} Projections: "
-        f"{'; '.join(said)}. {_conventions(own)}{captions(own)}",
+        f"{'; '.join(said)}. {_conventions(own)}{RuleRow.asks} {HELD}",
         [
             {
                 **_counted(row),
@@ -439,7 +431,6 @@ def rule_wins_table(rows: Sequence[RuleRow], reading: TieReading) -> Table | Non
 # --- Recount sections ----------------------------------------------------------------------------
 
 Parts = Iterator[Part | None]
-R = TypeVar("R", PolicyRow, ElectorateRow, ReadingRow)
 
 
 def _orders(found: RecountResult, _: str, full: bool) -> Parts:

@@ -304,15 +304,6 @@ class AnswerCount(NamedTuple):
         return self.candidates.index(self.logged) not in winners
 
 
-class FlipCount(NamedTuple):
-    """What a turn with a first vote adds to a row of the rules' table."""
-
-    key: RuleKey
-    flipped: Holds
-    """The leader of the first vote is not the winner; by the points of both votes, or for certain
-    where one of them has none."""
-
-
 @dataclass(frozen=True)
 class RecountCounts:
     """Counts of what turns add; the sum of two is that of their turns together."""
@@ -321,7 +312,9 @@ class RecountCounts:
     electorates: Counter[Electorate] = field(default_factory=Counter, repr=False)
     any_voter: Counter[AnyVoter] = field(default_factory=Counter, repr=False)
     answers: Counter[AnswerCount] = field(default_factory=Counter, repr=False)
-    flips: Counter[FlipCount] = field(default_factory=Counter, repr=False)
+    flips: Counter[tuple[RuleKey, Holds]] = field(default_factory=Counter, repr=False)
+    """Turns with a first vote by whether its leader is not the winner: by the points of both votes,
+    or for certain where one of them has none."""
     agreed: Counter[Agreed] = field(default_factory=Counter, repr=False)
     """Turns with a logged winner."""
     approved: Counter[int] = field(default_factory=Counter, repr=False)

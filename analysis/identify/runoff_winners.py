@@ -318,8 +318,9 @@ def _decided(groups: Groups) -> Iterator[tuple[Position, int]]:
         levels, voters = parts[place]
         for shares in _shared_out(voters, len(levels[0])):
             more = dict(total)
-            for after, n in _settled(levels, shares):
-                more[after] = more.get(after, 0) + n
+            for after, n in zip(_firsts_of(levels), shares, strict=True):
+                if n:
+                    more[after] = more.get(after, 0) + n
             yield from settle(place + 1, more)
 
     yield from settle(0, {levels: n for levels, n in groups.items() if len(levels[0]) == 1})
@@ -333,13 +334,6 @@ def _shared_out(voters: int, among: int) -> Iterator[tuple[int, ...]]:
     for share in range(voters, -1, -1):
         for rest in _shared_out(voters - share, among - 1):
             yield (share, *rest)
-
-
-def _settled(levels: Levels, shares: Sequence[int]) -> Iterator[tuple[Levels, int]]:
-    """Voters of one weak order, so many with each candidate of its first level alone on top."""
-    for after, voters in zip(_firsts_of(levels), shares, strict=True):
-        if voters:
-            yield after, voters
 
 
 @lru_cache(maxsize=1 << 16)

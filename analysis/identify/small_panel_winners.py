@@ -315,7 +315,12 @@ def sums_ends(
     if target == "cumulative" == protocol:
         points = np.array([*ballots, (0,) * m], dtype=np.int32)
         return _ends_of_points(points.T[:, panels.T], budget, exempt)
-    rows, domains, number = _by_domain(panels, ballots, protocol, target)
+    of_ballot = [domain_of(ballot, protocol=protocol, target=target) for ballot in ballots]
+    domains = sorted(set(of_ballot))
+    place = {domain: i for i, domain in enumerate(domains)}
+    rows = np.sort(np.array([*map(place.__getitem__, of_ballot), -1])[panels], axis=1)
+    first, number = distinct_rows(rows.T)
+    rows = rows[first]  # places among the domains, rising; -1 for an abstention
     query = Query(target, m, budget, tuple(domains))
     ends = np.zeros((exempt + 1, len(rows)), dtype=np.uint16)
     for c in range(m):
@@ -337,22 +342,6 @@ def _best(options: Points) -> Points:
     no_more = np.all(options[:, None] <= options, axis=2)
     under = no_more & np.any(options[:, None] < options, axis=2)
     return np.asarray(options[~np.any(under, axis=1)])
-
-
-def _by_domain(
-    panels: Ints, ballots: Sequence[Masses], protocol: Protocol, target: Rule
-) -> tuple[Ints, list[Domain], Ints]:
-    """The different panels by what their voters may have cast, those domains, and which is whose.
-
-    A panel holds places among the domains, rising, -1 for an abstention.
-    """
-    domains = [domain_of(ballot, protocol=protocol, target=target) for ballot in ballots]
-    different = sorted(set(domains))
-    place = {domain: i for i, domain in enumerate(different)}
-    of = np.array([*(place[domain] for domain in domains), -1])
-    rows = np.sort(of[panels], axis=1)
-    first, number = distinct_rows(rows.T)
-    return rows[first], different, number
 
 
 def _ends_of_points(points: Points, budget: int, exempt: int) -> Ends:

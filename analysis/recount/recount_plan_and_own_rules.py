@@ -155,11 +155,6 @@ def refuse_shadowed(names: Sequence[str]) -> None:
             )
 
 
-def _others(names: Sequence[str]) -> list[str]:
-    """What a refusal names beside the shipped targets; not looked for where all are shipped."""
-    return [one.name for one in entry_points(group=RULES)] if set(names).difference(TARGETS) else []
-
-
 def checked_rules(rules: Mapping[str, RankScores | ScoreFunction]) -> dict[str, OwnRule]:
     """Rules as they are asked.
 
@@ -379,9 +374,18 @@ def make_plan(
     """
     named = checked_rules({**installed_rules(targets), **rules})
     shipped = [name for name in targets if name not in named]
-    wanted = check_targets(shipped, _others(shipped))
+    unknown = set(shipped).difference(TARGETS)
+    wanted = check_targets(shipped, [p.name for p in entry_points(group=RULES)] if unknown else ())
     used = _checked_order(order, own_order)
-    _check(wanted, exempt, own_order)
+    negative = [k for k in exempt if k < 0]
+    if negative:
+        raise UsageError(f"{negative[0]} voters cannot be exempt.", hint="Use 0, 1, 2, ….")
+    if "condorcet" in wanted and NOBODY_NAME in own_order:
+        raise UsageError(
+            f"A candidate is called {NOBODY_NAME!r}.",
+            why="That is how the recount names the absence of a Condorcet winner.",
+            hint="Rename the candidate, or leave the target condorcet out.",
+        )
     number, m = approves or ANY_NUMBER, len(own_order)
     along = approvals_asked(m) if approves is None else (approves.checked(m),)
     return Plan(
@@ -412,15 +416,3 @@ def _checked_order(order: Sequence[str] | None, standing: Sequence[str]) -> tupl
             hint=f"The candidates are {', '.join(standing)}.",
         )
     return (*order, *(c for c in standing if c not in order))
-
-
-def _check(targets: Sequence[str], exempt: Sequence[int], candidates: Sequence[str]) -> None:
-    negative = [k for k in exempt if k < 0]
-    if negative:
-        raise UsageError(f"{negative[0]} voters cannot be exempt.", hint="Use 0, 1, 2, ….")
-    if "condorcet" in targets and NOBODY_NAME in candidates:
-        raise UsageError(
-            f"A candidate is called {NOBODY_NAME!r}.",
-            why="That is how the recount names the absence of a Condorcet winner.",
-            hint="Rename the candidate, or leave the target condorcet out.",
-        )

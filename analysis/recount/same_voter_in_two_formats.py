@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Masses
 from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import Cluster
-from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, domain_of
+from tutorsim.analysis.identify.ballots_consistent_with_logged import domain_of
 from tutorsim.analysis.pages.cells_and_tables import estimate, present
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Section
@@ -123,7 +123,14 @@ def may_have_cast(ballot: Masses, protocol: Protocol, other: Masses, form: Proto
 
     `form`: the format of `other`; where it is the ballot's own, only the same ballot will do.
     """
-    return _holds(domain_of(ballot, protocol=protocol, target=form), other, form)
+    domain = domain_of(ballot, protocol=protocol, target=form)
+    if domain.kind == "exact":
+        return other == ballot
+    if form == "approval":
+        apart = any(len({other[c] for c in level}) > 1 for level in domain.levels)
+        if not any(other) or (domain.kind == "order" and apart):
+            return False
+    return share_a_ranking(ballot, other)
 
 
 def share_a_ranking(one: Masses, other: Masses) -> bool:
@@ -140,29 +147,6 @@ def share_a_ranking(one: Masses, other: Masses) -> bool:
             return False
         left -= free
     return True
-
-
-def _holds(domain: Domain, ballot: Masses, form: Protocol) -> bool:
-    if domain.kind == "exact":
-        return ballot == domain.data
-    levels = domain.levels
-    if form == "simple":
-        return any(ballot[c] for c in levels[0])
-    if form == "approval":
-        apart = (len({ballot[c] for c in level}) > 1 for level in levels)
-        return (
-            any(ballot)
-            and _never_rises(ballot, levels)
-            and not (domain.kind == "order" and any(apart))
-        )
-    return _never_rises(ballot, levels)
-
-
-def _never_rises(ballot: Masses, levels: Sequence[Sequence[int]]) -> bool:
-    """Nobody has more than anybody in a better level."""
-    least = [min(ballot[c] for c in level) for level in levels]
-    most = [max(ballot[c] for c in level) for level in levels]
-    return all(above >= below for above, below in zip(least, most[1:], strict=False))
 
 
 # --- Format pairs --------------------------------------------------------------------------------

@@ -200,7 +200,10 @@ class Gathered:
         columns = zip(*self._rows, strict=True) if self._rows else [()] * len(schema)
         cells = zip(schema.items(), columns, strict=True)
         found = pl.DataFrame([_series(name, kind, column) for (name, kind), column in cells])
-        return _with_panels(found, self._panel_of) if self._run.panels else found
+        if not self._run.panels:
+            return found
+        panel = found["episode_id"].replace_strict(self._panel_of, return_dtype=pl.String)
+        return found.insert_column(found.get_column_index("condition") + 1, panel.alias("panel"))
 
 
 def _series(name: str, kind: pl.DataType, cells: Sequence[object]) -> pl.Series:
@@ -213,11 +216,6 @@ def _series(name: str, kind: pl.DataType, cells: Sequence[object]) -> pl.Series:
             hint="Declare the column by what its cells are: text(), whole(), real(), yes(), "
             "or several() of one of them.",
         ) from error
-
-
-def _with_panels(frame: pl.DataFrame, panel_of: Mapping[str, str | None]) -> pl.DataFrame:
-    panel = frame.get_column("episode_id").replace_strict(panel_of, return_dtype=pl.String)
-    return frame.insert_column(frame.get_column_index("condition") + 1, panel.alias("panel"))
 
 
 def run_id(run: RunRecord) -> str:
@@ -244,11 +242,12 @@ def _ballot_rows(
     episodes: Iterable[EpisodeLine], run: RunRecord, rounds: Callable[[VotingTurn], Iterator[Round]]
 ) -> Iterator[Row]:
     order = _order(run)
+    place_in = {role: place for place, role in enumerate(order)}
     for episode in episodes:
         place = place_of(episode, run)
         for turn in episode.turns if episode.status == "complete" else ():
             for stage, candidates, ballots in rounds(turn):
-                standing = sorted(candidates, key=partial(_place_in, order))
+                standing = sorted(candidates, key=lambda role: place_in.get(role, len(order)))
                 for ballot in ballots:
                     for cells in _candidate_cells(ballot, standing):
                         yield (*place, turn.turn, stage, *cells)
@@ -276,11 +275,6 @@ def _further_rounds(turn: VotingTurn) -> Iterator[Round]:
         yield stage, _on_ballots(ballots), ballots
 
 
-def _protocol(turn: Turn) -> str | None:
-    """What the final ballots were counted under; null without a decision or any."""
-    return _counted(turn.ballots_final[0]) if turn.decision and turn.ballots_final else None
-
-
 def _candidates(turn: VotingTurn, ballots: Iterable[BallotRecord]) -> Iterable[str]:
     """Those that the turn's vote counted; those on the ballots where it held none, or where they
     are of another program's log, which names no winner."""
@@ -291,10 +285,6 @@ def _on_ballots(ballots: Iterable[BallotRecord]) -> Iterable[str]:
     """Everybody whom a voter was shown or gave mass to, in order of first appearance."""
     named = (name for ballot in ballots for name in (*ballot.labels.values(), *ballot.mass))
     return dict.fromkeys(named)
-
-
-def _place_in(order: Sequence[str], role: str) -> int:
-    return order.index(role) if role in order else len(order)
 
 
 def _candidate_cells(ballot: BallotRecord, standing: Sequence[str]) -> Iterator[Row]:
@@ -374,8 +364,12 @@ TABLES: Final[dict[str, Table]] = {
         _tutoring,
         ("episode", "turn", "decision", "attempt"),
         turn=whole("turn.turn"),
-        protocol=text(lambda _, turn, *__: _protocol(turn)),  # null for the single tutor; so are
-        winner=text("decision.winner"),  # the next five
+        protocol=text(  # of the final ballots; null for the single tutor, as are the next five
+            lambda _, turn, decision, __: (
+                _counted(turn.ballots_final[0]) if decision and turn.ballots_final else None
+            )
+        ),
+        winner=text("decision.winner"),
         decided_by=text("decision.decided_by"),  # vote, tie_round or fallback
         tied_set=several(text("decision.tied_set")),  # empty: one led alone
         undecided=several(text("decision.undecided")),  # by counting

@@ -221,19 +221,13 @@ def export_preflib(ballots: pl.DataFrame, folder: Path, *, provenance: str = "")
 
 
 def _lists_as_json(frame: pl.DataFrame) -> pl.DataFrame:
+    def as_json(cells: list[object] | None) -> str | None:
+        return None if cells is None else json.dumps(cells, ensure_ascii=False)
+
     lists = [name for name, dtype in frame.schema.items() if isinstance(dtype, pl.List)]
-    as_json = [
-        pl.Series(
-            name,
-            [
-                None if cell is None else json.dumps(cell, ensure_ascii=False)
-                for cell in frame[name].to_list()
-            ],
-            dtype=pl.String,
-        )
-        for name in lists
-    ]
-    return frame.with_columns(as_json)
+    return frame.with_columns(
+        pl.Series(name, map(as_json, frame[name].to_list()), dtype=pl.String) for name in lists
+    )
 
 
 def _preflib(

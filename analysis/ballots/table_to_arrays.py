@@ -3,7 +3,7 @@
 Which turns hold valid ballots alone is asked of the arrays, by the formats' rules.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from itertools import count as counted_from
@@ -39,53 +39,6 @@ from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS
 
 _TAIL: Final = 1_000
 """Rows at the end of a batch that most often hold the last turn."""
-
-_FEW: Final = 12
-"""Candidates up to which a column is compared with each name in turn."""
-
-
-class Codes:
-    """Names as small numbers: those given, then others in the order of first appearance."""
-
-    def __init__(self, names: Iterable[str] = ()) -> None:
-        self.names = list(names)
-
-    def learn(self, column: pl.Series) -> None:
-        """Number the names of a column, so that asking for them adds none."""
-        known = set(self.names)
-        names = column.unique(maintain_order=True).cast(pl.String).to_list()
-        self.names += [name for name in names if name not in known]
-
-    def known(self, column: pl.Series) -> Ints | None:
-        """The number of each value; `None` where one is new."""
-        if isinstance(column.dtype, pl.Categorical | pl.Enum):
-            return self._of_categories(column)
-        if len(self.names) > _FEW:
-            return self._looked_up(column)
-        found = np.zeros(len(column), dtype=np.int8)
-        for number, name in enumerate(self.names, start=1):
-            if found.all():
-                break
-            found += (column == name).to_numpy().view(np.int8) * np.int8(number)
-        return found - 1 if found.all() else None
-
-    def _of_categories(self, column: pl.Series) -> Ints | None:
-        """One look-up for each category that occurs, not for each row."""
-        physical = column.to_physical().to_numpy()
-        values, first = np.unique(physical, return_index=True)
-        found = self._looked_up(column.gather(first).cast(pl.String))
-        if found is None or not len(values):
-            return found
-        table = np.zeros(int(values[-1]) + 1, dtype=found.dtype)
-        table[values] = found
-        return np.asarray(table[physical])
-
-    def _looked_up(self, column: pl.Series) -> Ints | None:
-        numbers = {name: i for i, name in enumerate(self.names)}
-        found = column.replace_strict(numbers, default=None, return_dtype=pl.Int64)
-        if found.null_count():
-            return None
-        return found.to_numpy().astype(fitting(len(self.names)))
 
 
 def whole_turns(rows: pl.LazyFrame, size: int) -> Iterator[pl.DataFrame]:
@@ -152,17 +105,19 @@ class VoteReader:
     def __init__(
         self, fallback_order: Sequence[str] | None = None, voters: Sequence[str] = ()
     ) -> None:
-        self._stages = Codes([*STAGES.values(), *STAGES])
-        self._candidates, self._voters = Codes(fallback_order or ()), Codes(voters)
-        self._labels = Codes([_NO_LABEL])
+        self._names: dict[str, Sequence[str]] = {
+            "stage": (*STAGES.values(), *STAGES),
+            "candidate": fallback_order or (),
+            "voter": voters,
+            "label": (_NO_LABEL,),
+        }
 
     def learn(self, ballots: pl.DataFrame) -> None:
-        """Number the names of a piece."""
-        self._stages.learn(ballots.get_column("stage"))
-        self._candidates.learn(ballots.get_column("candidate"))
-        self._voters.learn(ballots.get_column("voter"))
-        if "label" in ballots.columns:
-            self._labels.learn(ballots.get_column("label").drop_nulls())
+        """Number the names of a piece: new ones in the order of their first appearance."""
+        for name, known in self._names.items():
+            if name in ballots.columns:
+                found = ballots.get_column(name).drop_nulls().unique(maintain_order=True)
+                self._names[name] = tuple(dict.fromkeys((*known, *found.cast(pl.String))))
 
     def read(self, ballots: pl.DataFrame) -> Piece:
         """The rounds of a piece, which holds whole turns."""
@@ -175,50 +130,55 @@ class VoteReader:
 
     def read_known(self, ballots: pl.DataFrame) -> Piece | None:
         """As `read`, and `None` where a name is new: several pieces may be read so at a time."""
-        stage = self._stages.known(ballots.get_column("stage"))
-        candidate = self._candidates.known(ballots.get_column("candidate"))
-        voter = self._voters.known(ballots.get_column("voter"))
-        label = None
         labelled = "label" in ballots.columns and ballots["label"].count() > 0
-        if labelled:  # -1 where a row has none
-            number = self._labels.known(ballots.get_column("label").fill_null(_NO_LABEL))
-            label = None if number is None else number - 1
-        if stage is None or candidate is None or voter is None or (labelled and label is None):
+        named = ("stage", "candidate", "voter", *["label"] * labelled)
+        names = {name: self._names[name] for name in named}
+        numbers = {name: _numbers(ballots.get_column(name), of) for name, of in names.items()}
+        held: dict[str, Any] = {name: found for name, found in numbers.items() if found is not None}
+        if len(held) < len(names):
             return None
-        rows, starts, known = ballots, turn_starts(ballots), stage < 2 * len(STAGES)
+        rows, starts, known = ballots, turn_starts(ballots), held["stage"] < 2 * len(STAGES)
         shown = [name for name in ("episode_id", *Place._fields) if name in ballots.columns]
         first = ballots.select(shown).filter(starts)
         episodes = first.unique("episode_id", keep="first", maintain_order=True)
         if not known.all():
-            stage, candidate, voter = stage[known], candidate[known], voter[known]
-            label = None if label is None else label[known]
+            held = {name: cells[known] for name, cells in held.items()}
             rows = ballots.filter(known)
             starts = turn_starts(rows)
         turns, turn = _turns(rows, starts)
-        order, names = tuple(self._candidates.names), tuple(self._voters.names)
-        keys = (turn, stage % len(STAGES), voter, candidate)
-        kept = _sorted(keys, (turns.height, len(STAGES), len(names), len(order)))
+        held |= {"turn": turn, "stage": held["stage"] % len(STAGES)}
+        held |= {"label": held["label"] - 1} if labelled else {}  # -1 where a row has none
+        sizes = {"turn": turns.height, "stage": len(STAGES)}
+        sizes |= {name: len(names[name]) for name in ("voter", "candidate")}
+        kept = _sorted([held[name] for name in sizes], [*sizes.values()])
         column = rows.get_column("mass")
         mass = column.fill_null(0).cast(pl.Int64).to_numpy()
-        largest = max(int(mass.max(initial=0)), -int(mass.min(initial=0)), len(order))
-        mass = mass.astype(fitting(2 * largest))  # Borda points of rankings are counted twice
-        repaired = None
+        largest = max(int(mass.max(initial=0)), -int(mass.min(initial=0)), sizes["candidate"])
+        held["mass"] = mass.astype(fitting(2 * largest))  # Borda points of rankings count twice
+        held["absent"] = column.is_null().to_numpy()
         if "ballot_status" in rows.columns:
             found = (rows.get_column("ballot_status") == "repaired").fill_null(False)
-            repaired = found.to_numpy() if found.any() else None
-        held: list[Any] = [*keys, mass, column.is_null().to_numpy(), repaired, label]
+            held |= {"repaired": found.to_numpy()} if found.any() else {}
         if kept is not None:
-            held = [None if cells is None else cells[kept] for cells in held]
+            held = {name: cells[kept] for name, cells in held.items()}
         ranked, scored = (
             turns.get_column("protocol").is_in(leaving_out(where)).to_numpy()
             for where in ("last", "anywhere")
         )
-        cells = _Cells(ranked, scored, *held)
+        cells = _Cells(ranked, scored, **held)
         rounds = _found(cells)
         place, decided = _places(rounds, turns.height, kept)
         initial, final, tie = (_stage(cells, rounds, i, place) for i in range(len(STAGES)))
-        labels = tuple(self._labels.names[1:])
-        votes = Votes(turns[decided], order, names, labels, initial, final, tie, episodes)
+        votes = Votes(
+            turns[decided],
+            tuple(names["candidate"]),
+            tuple(names["voter"]),
+            tuple(self._names["label"][1:]),
+            initial,
+            final,
+            tie,
+            episodes,
+        )
         of_row = np.full(ballots.height, -2, dtype=turn.dtype)
         of_row[known] = place[turn]
         return Piece(votes, of_row)
@@ -249,6 +209,13 @@ def in_name_order(votes: Votes) -> Votes:
         return replace(part, turn=turn).of(by_turn)
 
     return votes.changed(moved, turns=votes.turns[rows], episodes=votes.episodes.sort("episode_id"))
+
+
+def _numbers(column: pl.Series, names: Sequence[str]) -> Ints | None:
+    """The place of each cell among some names; `None` where one is not among them."""
+    cells = column.fill_null(_NO_LABEL) if column.name == "label" else column
+    found = cells.cast(pl.Enum(names), strict=False).to_physical()
+    return None if found.null_count() else found.to_numpy().astype(fitting(len(names)))
 
 
 def _turns(rows: pl.DataFrame, starts: Bools) -> tuple[pl.DataFrame, Ints]:
@@ -293,8 +260,8 @@ class _Cells(NamedTuple):
     candidate: Ints
     mass: Ints
     absent: Bools
-    repaired: Bools | None
-    label: Ints | None
+    repaired: Bools | None = None
+    label: Ints | None = None
 
 
 class _Found(NamedTuple):

@@ -49,7 +49,7 @@ from tutorsim.analysis.ballots.properties_of_ballot_formats import (
     leaving_out,
     protocol_named,
 )
-from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, Cells, Laid, read_cells
+from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, Cells, read_cells
 from tutorsim.analysis.ballots.reading_options_and_column_words import (
     EVERY_VOTE,
     NO_HINTS,
@@ -66,7 +66,7 @@ from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError, UsageError
 
 
-def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
+def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Rows:
     """Bring a file's rows into the long shape.
 
     `cells`: from `analysis.ballots.raw_tables.read_cells`. `file`: named in errors. Raises
@@ -79,37 +79,34 @@ def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Laid:
     rows = _each_who_chose(rows.with_columns(decimals))
     doubtful.refuse_headings(rows)
     shape, laid = _shaped(rows)
-    doubtful.refuse_totals(laid, rows, shape)
-    laid = _with_stages(_with_keys(laid, shape))
+    laid = replace(laid, shape=shape)
+    doubtful.refuse_totals(laid, rows)
+    laid = _with_stages(_with_keys(laid))
     if shape in ("long", "wide", "voters") and not rows.has("episode_id", "stage", "protocol"):
         doubtful.refuse_words_for_nobody(laid)
-    laid = _blanks_give_nothing(_with_protocol(laid, shape), shape)
-    laid = _with_stated_candidates(_spelled(laid), rows, shape)
-    laid, scale = _with_whole_points(laid)
-    laid, top = _on_scale(laid)
-    laid = _with_unused(_with_abstentions(_with_weights(laid), shape), rows, shape)
+    laid = _blanks_give_nothing(_with_protocol(laid))
+    laid = _with_stated_candidates(_spelled(laid), rows)
+    laid = _with_weights(_on_scale(_with_whole_points(laid)))
+    laid = _with_unused(_with_abstentions(laid), rows)
     answered = cells.frame.select(pl.col("^provenance$").drop_nulls().unique().cast(pl.String))
-    return Laid(
-        laid.frame.select(n for n in ("row", *BALLOTS_SCHEMA) if n in laid.frame.columns),
-        shape,
-        {ours: theirs for ours, theirs in rows.columns.items() if ours in (*BALLOTS_SCHEMA, *ALSO)},
-        laid.assumed,
-        tuple(sorted(text for column in answered for text in column)),
-        None if hints.budget is None or scale == 1 else hints.budget * scale,
-        _own(rows),
-        top,
+    return replace(
+        laid,
+        frame=laid.frame.select(n for n in ("row", *BALLOTS_SCHEMA) if laid.has(n)),
+        columns={o: t for o, t in rows.columns.items() if o in (*BALLOTS_SCHEMA, *ALSO)},
+        provenance=tuple(sorted(text for column in answered for text in column)),
+        own=_own(rows),
     )
 
 
-def _on_scale(rows: Rows) -> tuple[Rows, int | None]:
-    """Scores as whole numbers from 0, and the end of their scale; `None` without scores."""
+def _on_scale(rows: Rows) -> Rows:
+    """Scores as whole numbers from 0, and `top`, the end of their scale."""
     scored = rows.frame.get_column("protocol").is_in(ON_A_SCALE) if rows.has("protocol") else None
     numbers = rows.numbers("mass") if rows.has("mass") else None
     if scored is None or not scored.any() or numbers is None:
-        return rows, None
+        return rows
     given = numbers.filter(scored).drop_nulls()
     if given.is_empty():
-        return rows, None
+        return rows
     seen = pl.Series([given.min(), given.max()], dtype=pl.Float64).to_list()
     exported = all(rows.columns.get(name) == name for name in ("episode_id", "stage", "protocol"))
     worst, best = rows.hints.scale or ((min(seen[0], 0.0), seen[1]) if exported else seen)
@@ -133,12 +130,12 @@ def _on_scale(rows: Rows) -> tuple[Rows, int | None]:
     end = ", the best" if best < worst else ""
     note = f"a scale from {worst:g} to {best:g}{end}{found}, counted from 0{finer}"
     rows = rows.with_columns(mass=pl.when(scored).then(counted).otherwise("mass"), text=note)
-    return rows, round((high - low) * times)
+    return replace(rows, top=round((high - low) * times))
 
 
-def _with_abstentions(rows: Rows, shape: str) -> Rows:
+def _with_abstentions(rows: Rows) -> Rows:
     """How many ballots of a file that does not say it are abstentions."""
-    if not rows.assumed or shape == "raw replies" or rows.has("ballot_status"):
+    if not rows.assumed or rows.shape == "raw replies" or rows.has("ballot_status"):
         return rows
     silent = rows.frame.group_by(BALLOT).agg(pl.col("mass").is_null().all())
     n = int(silent.get_column("mass").sum())
@@ -203,11 +200,11 @@ def _with_weights(rows: Rows) -> Rows:
     )
 
 
-def _with_unused(laid: Rows, file: Rows, shape: str) -> Rows:
+def _with_unused(laid: Rows, file: Rows) -> Rows:
     """The columns that nothing was read from, in one line."""
     whole = [name for name in ONE_CELL if file.has(name)]
     read = {"one cell": whole[:1], "long": ["candidate", "mass", "rank"], "voters": ["candidate"]}
-    spare = {"mass", "rank", *whole}.difference(read.get(shape, ()), laid.used)
+    spare = {"mass", "rank", *whole}.difference(read.get(laid.shape, ()), laid.used)
     used = {*file.columns.values(), *file.columns} - {*spare, *map(file.called, spare)}
     used |= {*laid.used, *filter(None, [file.hints.own]), "row", "provenance", "candidates"}
     unused = [file.called(n) or "one without a name" for n in file.frame.columns if n not in used]
@@ -495,10 +492,10 @@ def _each_voter(rows: Rows, voters: Sequence[str], column: str) -> Rows:
     return rows.with_frame(long.sort("row", maintain_order=True), text)
 
 
-def _with_keys(rows: Rows, shape: str) -> Rows:
+def _with_keys(rows: Rows) -> Rows:
     """Episode, turn, stage and voter of files that do not name them."""
     if not rows.has("voter"):
-        if shape == "long":
+        if rows.shape == "long":
             counts = (
                 "A count of votes for each candidate is no ballot. If each voter chose one: "
                 f"--map 'choice={rows.columns['candidate']}' "
@@ -553,23 +550,23 @@ def _single_protocol(rows: Rows) -> str | None:
     return named.pop() if len(named) == 1 else None
 
 
-def _with_protocol(rows: Rows, shape: str) -> Rows:
+def _with_protocol(rows: Rows) -> Rows:
     """Protocols by our names; found from the numbers where nothing says one."""
     hint = _protocol_hint(rows)
     if hint is not None:
         rows = rows.with_columns(protocol=pl.lit(hint))
     if not rows.has("protocol"):
-        return _ranks_as_masses(_guessed(rows, shape))
+        return _ranks_as_masses(_guessed(rows))
     words = rows.texts("protocol").drop_nulls().unique(maintain_order=True).to_list()
     named = {word: protocol_named(word) or word for word in words}
     rows = rows.with_columns(rows.texts("protocol").replace(named))
     borda = plain(rows.hints.protocol or next(iter(words), "")) == "borda"
     if borda and rows.has("mass") and _least(rows.frame) == 1:
         return rows.with_columns(pl.col("mass").cast(pl.Float64) - 1, text="Borda points from 1")
-    return _ranks_as_masses(rows, ranks=shape == "wide" and not borda)
+    return _ranks_as_masses(rows, ranks=rows.shape == "wide" and not borda)
 
 
-def _guessed(rows: Rows, shape: str) -> Rows:
+def _guessed(rows: Rows) -> Rows:
     """The protocol that the numbers of all ballots fit."""
     if not rows.has("mass"):
         return rows.with_columns(protocol=pl.lit("ranked"))
@@ -582,12 +579,12 @@ def _guessed(rows: Rows, shape: str) -> Rows:
             why="There is no column protocol, and some masses are no numbers.",
             hint=f"Add --protocol {CHOICES}.\n{EXAMPLE}",
         )
-    ballot = ("row",) if shape == "wide" else BALLOT
+    ballot = ("row",) if rows.shape == "wide" else BALLOT
     counted = rows.with_columns(mass=numbers)
     found = guess_protocol(counted.frame, ballot)
-    if shape != "long" and (found is None or not found.ranks):
+    if rows.shape != "long" and (found is None or not found.ranks):
         doubtful.refuse_shared_places(counted, ballot)
-    if shape != "long" and found is not None and found.from_zero:
+    if rows.shape != "long" and found is not None and found.from_zero:
         raise BallotFileError(
             f"{rows.file} has Borda points, or ranks from 0.",
             why="Every ballot has each of 0, 1, … once, and nothing says which is the best.",
@@ -595,7 +592,7 @@ def _guessed(rows: Rows, shape: str) -> Rows:
             "and leave out who has none.",
         )
     if found is None:
-        if shape == "wide":
+        if rows.shape == "wide":
             doubtful.refuse_codes(rows, numbers)
             doubtful.refuse_ranks_with_gaps(counted, ballot)
         doubtful.refuse_amounts(rows, numbers)
@@ -607,7 +604,7 @@ def _guessed(rows: Rows, shape: str) -> Rows:
     if not found.ranks:
         return rows.note(note)
     doubtful.refuse_comments(rows)
-    if shape == "long":  # a column of points, of which more is better
+    if rows.shape == "long":  # a column of points, of which more is better
         from_zero = pl.col("mass").cast(pl.Float64) - 1
         return rows.with_columns(from_zero, text=f"{note}, the highest the best")
     return rows.with_frame(rows.frame.rename({"mass": "rank"}), f"{note}, 1 the best")
@@ -633,9 +630,9 @@ def _ranks_as_masses(rows: Rows, *, ranks: bool = False) -> Rows:
     return rows.with_frame(rows.frame.with_columns(mass=mass).drop("rank"))
 
 
-def _blanks_give_nothing(rows: Rows, shape: str) -> Rows:
+def _blanks_give_nothing(rows: Rows) -> Rows:
     """A wide ballot's empty cells as 0, where a ballot cannot leave a candidate out."""
-    if shape != "wide":
+    if rows.shape != "wide":
         return rows
     silent = pl.col("mass").is_null().all().over(BALLOT)
     gives = ~silent & ~pl.col("protocol").is_in(MAY_LEAVE_OUT)
@@ -644,10 +641,10 @@ def _blanks_give_nothing(rows: Rows, shape: str) -> Rows:
     )
 
 
-def _with_stated_candidates(laid: Rows, file: Rows, shape: str) -> Rows:
+def _with_stated_candidates(laid: Rows, file: Rows) -> Rows:
     """A row without mass for each candidate that the user or the file says stands in a vote."""
     stated = _stated_candidates(file)
-    if not stated or shape == "raw replies":
+    if not stated or laid.shape == "raw replies":
         return laid
     names = pl.DataFrame(
         [(episode, name) for episode, several in stated.items() for name in several],
@@ -717,22 +714,23 @@ def _stated_candidates(rows: Rows) -> Mapping[str, tuple[str, ...]]:
     return {vote: names for vote, names in found.items() if names}
 
 
-def _with_whole_points(rows: Rows) -> tuple[Rows, int]:
-    """Points with decimals times the power of ten that makes them whole."""
+def _with_whole_points(rows: Rows) -> Rows:
+    """Points with decimals, and a stated budget, times the power of ten that makes them whole."""
     column = rows.frame.get_column("mass")
     if column.dtype == pl.String:
         bare = not column.str.contains(".", literal=True).any()
     else:
         bare = not column.dtype.is_float() or bool((column == column.floor()).all())
     numbers = None if bare else as_numbers(column)
-    if numbers is None or "protocol" not in rows.frame.columns:
-        return rows, 1
+    if numbers is None or not rows.has("protocol"):
+        return rows
     points = rows.frame.get_column("protocol").is_in(WITH_BUDGET).fill_null(False)
     scale = whole_points(numbers.filter(points).drop_nulls())
     if scale in (None, 1):
-        return rows, 1
+        return rows
     scaled = pl.when(points).then((numbers * scale).round()).otherwise(numbers)
-    return rows.with_columns(mass=scaled, text=f"points times {scale}"), scale
+    rows = rows.with_columns(mass=scaled, text=f"points times {scale}")
+    return replace(rows, budget=rows.hints.budget and rows.hints.budget * scale)
 
 
 def _least(frame: pl.DataFrame) -> float | None:

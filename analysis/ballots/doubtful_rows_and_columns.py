@@ -154,7 +154,7 @@ def refuse_early_totals(rows: Rows) -> None:
         _refuse_words(rows.with_frame(last), name, (*_TOTALS, "count", "anzahl"))
 
 
-def refuse_totals(laid: Rows, file: Rows, shape: str) -> None:
+def refuse_totals(laid: Rows, file: Rows) -> None:
     """A row that sums the others up, which is no voter's.
 
     Its voter says so; or, among columns that nothing is read from, one of names, each once, that
@@ -163,10 +163,10 @@ def refuse_totals(laid: Rows, file: Rows, shape: str) -> None:
     if laid.has("voter"):
         _refuse_words(laid, "voter", (*_TOTALS, "all", "overall"))
         _refuse_words(laid, "voter", _NOTES, "a note below the ballots")
-    if shape == "one cell" and laid.has("weight"):
+    if laid.shape == "one cell" and laid.has("weight"):
         given = laid.frame.filter(pl.col("mass") > 0)  # every row has every candidate
         _refuse_words(laid.with_frame(given), "candidate", _TOTALS)
-    for name in file.frame.columns if shape == "wide" else ():
+    for name in file.frame.columns if laid.shape == "wide" else ():
         cells = file.frame.get_column(name)
         if cells.dtype == pl.String and name not in laid.used and not cells.is_duplicated().any():
             _refuse_words(file.with_frame(file.frame.tail(1)), name, _TOTALS)

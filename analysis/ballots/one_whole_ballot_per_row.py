@@ -291,7 +291,8 @@ _MOST_NAMED: Final = 6
 
 @dataclass(frozen=True)
 class Rows(FileRows):
-    """Rows on their way into the long shape."""
+    """Rows on their way into the long shape: one a ballot and candidate, the file's own as `row`,
+    the first column."""
 
     file: Path
     hints: Hints = NO_HINTS
@@ -301,6 +302,16 @@ class Rows(FileRows):
     """Columns of the file that are used under no name of ours."""
     comments: tuple[str, ...] = ()
     """Lines of comment, which nothing is read from."""
+    shape: str = ""
+    """`long`, `raw replies`, `places`, `one cell`, `votes`, `voters`, `wide` or `PrefLib`."""
+    provenance: tuple[str, ...] = ()
+    """What the file says answered the calls, each once."""
+    budget: int | None = None
+    """What points sum to, if the file or the user says so of points as they stand here."""
+    own: Mapping[str, Mapping[str, str]] | None = None
+    """Vote → voter → the candidate that is its own, where the user says so."""
+    top: int | None = None
+    """The end of the scale of scores, which begins at 0; `None` without scores."""
 
     def called(self, name: str) -> str:
         """What the file calls a column."""

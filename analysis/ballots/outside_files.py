@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import polars as pl
 
@@ -16,10 +16,12 @@ from tutorsim.analysis.ballots.ballot_checks import (
     only_one,
 )
 from tutorsim.analysis.ballots.convert_to_long_format import lay_out
+from tutorsim.analysis.ballots.one_whole_ballot_per_row import Rows
 from tutorsim.analysis.ballots.preflib import PREFLIB_SUFFIXES, read_preflib
 from tutorsim.analysis.ballots.properties_of_ballot_formats import protocol_named
-from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, Laid, read_cells
+from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, read_cells
 from tutorsim.analysis.ballots.reading_options_and_column_words import NO_HINTS, Hints
+from tutorsim.analysis.ballots.recount_source import FileShape, Source
 from tutorsim.analysis.ballots.vote_arrays import STAGES
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
@@ -35,7 +37,7 @@ _WORDS: Final = {"true": True, "1": True, "false": False, "0": False}
 _LARGEST: Final = 10**9
 
 
-def read_laid(file: Path, hints: Hints = NO_HINTS, frame: pl.DataFrame | None = None) -> Laid:
+def read_laid(file: Path, hints: Hints = NO_HINTS, frame: pl.DataFrame | None = None) -> Rows:
     """The rows of a file, or of a frame, in the long shape, with what that assumed.
 
     Types are as they come.
@@ -108,43 +110,18 @@ _TO_DO: Final = {
 """Ending → what to do with a file that has it."""
 
 
-class FileShape(NamedTuple):
-    """How one file was read."""
-
-    name: str
-    shape: str
-    """As in `Laid`."""
-    columns: Mapping[str, str]
-    """Our column → the file's."""
-    rows: int
-    """Rows in the long shape: one a ballot and candidate."""
-    assumed: tuple[str, ...]
-
-
-class BallotsFound(NamedTuple):
-    """Checked ballots, and what reading them took."""
-
-    ballots: pl.DataFrame
-    """`analysis.runs.run_tables.BALLOTS_SCHEMA`, sorted by name."""
-    budget: int
-    notes: tuple[str, ...]
-    files: tuple[FileShape, ...]
-    provenance: tuple[str, ...]
-    """What the files say answered the calls, each once; empty where they do not say."""
-    own: Mapping[str, Mapping[str, str]] | None = None
-    """Vote → voter → the candidate that is its own; `None`: the one of its name."""
-    top: int = TOP_SCORE
-    """The end of the scale of scores, which begins at 0."""
-
-
 def read_ballots(
-    files: Sequence[Path], *, hints: Hints = NO_HINTS, frame: pl.DataFrame | None = None
-) -> BallotsFound:
+    name: str,
+    files: Sequence[Path],
+    *,
+    hints: Hints = NO_HINTS,
+    frame: pl.DataFrame | None = None,
+) -> Source:
     """Read files of ballots, and check them together.
 
     `frame`: rows that are held already, of the one file. Raises `BallotFileError` with file, row
     and reason, where rows make no ballot, where a file cannot be read, and where files disagree
-    about the budget; `UsageError` if a hint names a column that a file has not.
+    about the budget; `UsageError` if a hint names a column or candidate that a file has not.
     """
     read = [_read_file(file, hints, frame) for file in files]
     heights = [one.frame.select(pl.col("row").max()).item() or 0 for one in read]
@@ -160,7 +137,8 @@ def read_ballots(
         budget=hints.budget if stated is None else stated,
         namesakes=hints.namesakes,
     )
-    with_points = checked.ballots["protocol"].is_in(_WITH_POINTS).any()
+    ballots = in_name_order(checked.ballots.select(BALLOTS_SCHEMA.names()))
+    with_points = ballots["protocol"].is_in(_WITH_POINTS).any()
     top = only_one(
         (one.top for one in read),
         "The scores of these files end at",
@@ -172,18 +150,21 @@ def read_ballots(
         for file, one in zip(files, read, strict=True)
     ]
     told = [f"{one.name} was read as: {'; '.join(one.assumed)}." for one in shapes if one.assumed]
-    return BallotsFound(
-        ballots=in_name_order(checked.ballots.select(BALLOTS_SCHEMA.names())),
-        budget=checked.budget if with_points else hints.budget or CUMULATIVE_BUDGET,
-        notes=(*told, *checked.notes),
-        files=tuple(shapes),
-        provenance=tuple(sorted({text for one in read for text in one.provenance})),
+    return Source(
+        name,
+        ballots,
+        hints.order_of(ballots["candidate"].unique().sort()),
+        checked.budget if with_points else hints.budget or CUMULATIVE_BUDGET,
+        told=(*told, *checked.notes),
+        shapes=tuple(shapes),
         own=_own_of(read, hints),
         top=TOP_SCORE if top is None else top,
+        low_is_best=hints.scale is not None and hints.scale[0] > hints.scale[1],
+        stated=tuple(sorted({text for one in read for text in one.provenance})),
     )
 
 
-def _own_of(read: Sequence[Laid], hints: Hints) -> Mapping[str, Mapping[str, str]] | None:
+def _own_of(read: Sequence[Rows], hints: Hints) -> Mapping[str, Mapping[str, str]] | None:
     """Whose candidate is whose, of all files."""
     if hints.own is None:
         return hints.own_of or None
@@ -205,7 +186,7 @@ def in_name_order(ballots: pl.DataFrame) -> pl.DataFrame:
     return ballots if order.is_sorted() else ballots[order]
 
 
-def _read_file(file: Path, hints: Hints, rows: pl.DataFrame | None) -> Laid:
+def _read_file(file: Path, hints: Hints, rows: pl.DataFrame | None) -> Rows:
     """The rows of one file before they are checked, in the right types."""
     suffix = file.suffix.lower()
     if suffix in PREFLIB_SUFFIXES:
@@ -226,4 +207,4 @@ def _read_file(file: Path, hints: Hints, rows: pl.DataFrame | None) -> Laid:
         )
     else:
         laid = read_laid(file, hints, rows)
-    return laid._replace(frame=typed_columns(laid.frame, file))
+    return laid.with_frame(typed_columns(laid.frame, file))

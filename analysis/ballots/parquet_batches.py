@@ -197,7 +197,6 @@ class Outline(NamedTuple):
 def batched(
     files: Sequence[Path],
     hints: Hints,
-    order: Callable[[Sequence[str]], tuple[str, ...]],
     run: Runner = map,
 ) -> ParquetBatches | None:
     """The files as they are read in batches; `None` where their rows have to be looked at.
@@ -206,9 +205,9 @@ def batched(
     rows of a turn lie apart. Files in folders of their own are of other runs, whose episodes may
     have the same names.
 
-    `hints`: only those that say nothing of the shape are for files read so. `order`: candidates by
-    name → in the fallback order. `run`: looks at the files, here or elsewhere. Raises
-    `BallotFileError` if a file cannot be read, or cumulative ballots of two sum differently.
+    `hints`: only those that say nothing of the shape are for files read so. `run`: looks at the
+    files, here or elsewhere. Raises `BallotFileError` if a file cannot be read, or cumulative
+    ballots of two sum differently; `UsageError` if the fallback order is none of the candidates.
     """
     plain = replace(hints, budget=None, fallback_order=None, namesakes=False) == NO_HINTS
     if not plain:
@@ -227,7 +226,7 @@ def batched(
     spellings(voters, "voters", None)
     return ParquetBatches(
         files=tuple(files),
-        order=order(candidates),
+        order=hints.order_of(candidates) or tuple(candidates),
         voters=tuple(voters),
         budget=one_budget(one.budget for one in outlines),
         turns=tuple(len(one.turns) for one in outlines),

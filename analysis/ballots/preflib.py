@@ -25,8 +25,8 @@ from typing import Final
 
 import polars as pl
 
+from tutorsim.analysis.ballots.one_whole_ballot_per_row import Rows
 from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
-from tutorsim.analysis.ballots.raw_tables import Laid
 from tutorsim.errors import BallotFileError
 from tutorsim.regular_files_and_digests import read_named
 from tutorsim.vocabularies import Protocol
@@ -52,7 +52,7 @@ class _Head:
     provenance: tuple[str, ...] = ()
 
 
-def read_preflib(file: Path) -> Laid:
+def read_preflib(file: Path) -> Rows:
     """Read one PrefLib file; its budget is what points sum to that stand for weak orders.
 
     Raises `BallotFileError` with file, line and reason, where a line is no order of the kind that
@@ -90,13 +90,13 @@ def read_preflib(file: Path) -> Laid:
         },
         schema_overrides={"mass": pl.Int64},
     ).with_columns(pl.lit(protocol).alias("protocol"), **{n: pl.lit(v) for n, v in stated.items()})
-    return Laid(
+    return Rows(
         frame.with_row_index("row", 1),
-        "PrefLib",
-        {},
+        file,
         assumed,
-        head.provenance,
-        m * (m - 1) if FORMATS[protocol].budget else None,
+        shape="PrefLib",
+        provenance=head.provenance,
+        budget=m * (m - 1) if FORMATS[protocol].budget else None,
     )
 
 

@@ -46,27 +46,6 @@ class Cells(NamedTuple):
     """Lines of comment, which nothing is read from."""
 
 
-class Laid(NamedTuple):
-    """Rows of a file in the long shape."""
-
-    frame: pl.DataFrame
-    """As `row`, the first column, the file's own row; then columns of the ballots table."""
-    shape: str
-    """`long`, `raw replies`, `places`, `one cell`, `votes`, `voters`, `wide` or `PrefLib`."""
-    columns: Mapping[str, str]
-    """Our column → the file's, of those that it has."""
-    assumed: tuple[str, ...]
-    """What the file does not say, in a few words each."""
-    provenance: tuple[str, ...]
-    """What the file says answered the calls, each once."""
-    budget: int | None = None
-    """What points sum to, if the file or the user says so of points as they stand here."""
-    own: Mapping[str, Mapping[str, str]] | None = None
-    """Vote → voter → the candidate that is its own, where the user says so."""
-    top: int | None = None
-    """The end of the scale of scores, which begins at 0; `None` without scores."""
-
-
 def read_cells(file: Path, frame: pl.DataFrame | None = None) -> Cells:
     """Read the rows of a file; blank lines are no rows, and are counted.
 

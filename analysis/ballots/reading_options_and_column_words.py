@@ -52,6 +52,26 @@ class Hints:
     fallback_order: tuple[str, ...] | None = None
     """The order that decides ties; `None`: no order does, and a tie stays a set."""
 
+    def order_of(self, names: Iterable[str]) -> tuple[str, ...] | None:
+        """The order that decides ties, other candidates behind it as they come; `None` without one.
+
+        Raises `UsageError` if it has somebody twice, or one who is none of the candidates.
+        """
+        order, standing = self.fallback_order, tuple(names)
+        if order is None:
+            return None
+        strangers = [name for name in order if name not in standing]
+        if strangers or len(set(order)) < len(order):
+            why = (
+                f"{strangers[0]!r} is no candidate." if strangers else "A candidate is in it twice."
+            )
+            raise UsageError(
+                f"The order {', '.join(order)} cannot be used.",
+                why=why,
+                hint=f"The candidates are {', '.join(standing)}.",
+            )
+        return (*order, *(name for name in standing if name not in order))
+
 
 NO_HINTS = Hints()
 """The file says everything itself."""

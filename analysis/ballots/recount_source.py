@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import polars as pl
 
@@ -43,10 +43,20 @@ from tutorsim.records.run_head_and_reading_run_folders_and_retests import of_one
 from tutorsim.system_registry import load
 from tutorsim.vocabularies import BALLOT_STATUSES, CUMULATIVE_BUDGET, TOP_SCORE, ProvenanceKind
 
-if TYPE_CHECKING:
-    from tutorsim.analysis.ballots.outside_files import BallotsFound, FileShape
-
 # --- Recount source ------------------------------------------------------------------------------
+
+
+class FileShape(NamedTuple):
+    """How one file was read."""
+
+    name: str
+    shape: str
+    """As in `analysis.ballots.one_whole_ballot_per_row.Rows`."""
+    columns: Mapping[str, str]
+    """Our column → the file's."""
+    rows: int
+    """Rows in the long shape: one a ballot and candidate."""
+    assumed: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +65,8 @@ class Source:
 
     name: str
     """The run folder's or file's name, never a path."""
-    rows: "pl.DataFrame | Callable[[], BallotsFound]" = field(repr=False)
-    """The ballots table, or how to read it."""
+    rows: "pl.DataFrame | Callable[[], Source]" = field(repr=False)
+    """The ballots table, or how to read it with what is told of it."""
     fallback_order: tuple[str, ...] | None
     """What decides a tie; `None` for ballots from elsewhere without one: then none does."""
     budget: int
@@ -82,6 +92,8 @@ class Source:
     """Whether the smallest of the scores as they were written is the best."""
     stated: tuple[str, ...] = ()
     """What ballots from elsewhere say answered the calls, as `tutorsim export` wrote it."""
+    shapes: tuple[FileShape, ...] = ()
+    """See `files`."""
 
     @cached_property
     def ballots(self) -> pl.DataFrame:
@@ -92,9 +104,9 @@ class Source:
         return self.rows if isinstance(self.rows, pl.DataFrame) else self.rows().ballots
 
     @property
-    def files(self) -> "tuple[FileShape, ...]":
+    def files(self) -> tuple[FileShape, ...]:
         """How each file of ballots from elsewhere was read."""
-        return () if isinstance(self.rows, pl.DataFrame) else self.rows().files
+        return self.shapes if isinstance(self.rows, pl.DataFrame) else self.rows().shapes
 
     @cached_property
     def votes(self) -> Votes:
@@ -234,7 +246,9 @@ def open_frame(frame: pl.DataFrame, *, hints: Hints = NO_HINTS) -> Source:
     Raises `BallotFileError` if rows make no ballots; `UsageError` if a hint names a column or
     candidate that is not there.
     """
-    return _of_rows("frame", [Path("frame")], hints, frame=frame)
+    from tutorsim.analysis.ballots.outside_files import read_ballots
+
+    return read_ballots("frame", [Path("frame")], hints=hints, frame=frame)
 
 
 def open_source(
@@ -264,42 +278,19 @@ def open_source(
         if run is not None:
             raise _not_by_file(path.resolve().name)
         return _open_run(path, ballots)
-    files = _ballot_files(path)
+    files, name = _ballot_files(path), path.resolve().name
     tables = all(file.suffix.lower() == ".parquet" for file in files)
-    batches = batched(files, hints, partial(_all_in_order, hints), run or map) if tables else None
+    batches = batched(files, hints, run or map) if tables else None
     if run is not None and batches is None:
-        raise _not_by_file(path.resolve().name)
-    return _of_rows(path.resolve().name, files, hints, batches=batches)
-
-
-def _of_rows(
-    name: str,
-    files: Sequence[Path],
-    hints: Hints,
-    *,
-    frame: pl.DataFrame | None = None,
-    batches: ParquetBatches | None = None,
-) -> Source:
-    """Ballots from elsewhere, whose rows are looked at now if they cannot be read in batches."""
+        raise _not_by_file(name)
     from tutorsim.analysis.ballots.outside_files import read_ballots  # a run needs no reader
 
-    rows = cache(partial(read_ballots, files, hints=hints, frame=frame))
-    if batches is not None:
-        order = None if hints.fallback_order is None else batches.order
-        points, stated = batches.points, batches.stated
-        return Source(name, rows, order, points, told=None, batches=batches, stated=stated)
-    found = rows()
-    return Source(
-        name,
-        rows,
-        _order_of(hints, found.ballots.get_column("candidate")),
-        found.budget,
-        told=found.notes,
-        own=found.own,
-        top=found.top,
-        low_is_best=hints.scale is not None and hints.scale[0] > hints.scale[1],
-        stated=found.provenance,
-    )
+    rows = cache(partial(read_ballots, name, files, hints=hints))
+    if batches is None:  # rows are looked at now
+        return rows()
+    order = None if hints.fallback_order is None else batches.order
+    points, stated = batches.points, batches.stated
+    return Source(name, rows, order, points, told=None, batches=batches, stated=stated)
 
 
 def refuse_hints(path: Path, hints: Hints) -> None:
@@ -311,26 +302,6 @@ def refuse_hints(path: Path, hints: Hints) -> None:
             why=f"{path} is a run, and its study says what its ballots are.",
             hint="Leave them out.",
         )
-
-
-def _all_in_order(hints: Hints, names: Sequence[str]) -> tuple[str, ...]:
-    return _order_of(hints, pl.Series(names, dtype=pl.String)) or tuple(names)
-
-
-def _order_of(hints: Hints, candidates: pl.Series) -> tuple[str, ...] | None:
-    """The order that the user gives, the others behind it by name; `None` without one."""
-    if hints.fallback_order is None:
-        return None
-    names = candidates.unique().sort().to_list()
-    strangers = [name for name in hints.fallback_order if name not in names]
-    if strangers or len(set(hints.fallback_order)) < len(hints.fallback_order):
-        why = f"{strangers[0]!r} is no candidate." if strangers else "A candidate is in it twice."
-        raise UsageError(
-            f"The order {', '.join(hints.fallback_order)} cannot be used.",
-            why=why,
-            hint=f"The candidates are {', '.join(names)}.",
-        )
-    return (*hints.fallback_order, *(n for n in names if n not in hints.fallback_order))
 
 
 def _places(episodes: pl.DataFrame) -> pl.DataFrame:

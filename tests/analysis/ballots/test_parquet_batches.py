@@ -133,13 +133,13 @@ def test_a_batch_is_read_when_it_is_asked_for(monkeypatch):
 def test_a_table_that_cannot_be_read_in_batches_says_so(changed, tmp_path, monkeypatch):
     monkeypatch.setattr(parquet_batches, "_LOOKED_AT", 20)
     changed(a_table(1)).write_parquet(tmp_path / "b.parquet")
-    assert batched([tmp_path / "b.parquet"], Hints(), tuple) is None
+    assert batched([tmp_path / "b.parquet"], Hints()) is None
 
 
 def test_categories_are_read_in_batches(tmp_path):
     table = a_table(1).with_columns(pl.col("voter").cast(pl.Categorical))
     table.write_parquet(tmp_path / "b.parquet")
-    assert batched([tmp_path / "b.parquet"], Hints(), tuple) is not None
+    assert batched([tmp_path / "b.parquet"], Hints()) is not None
 
 
 def by_rows(path):

@@ -452,7 +452,7 @@ def _abstains() -> pl.Expr:
 
 
 def _check_masses(rows: FileRows, budget: int) -> None:
-    """Arrays say which ballots are unsound, and the rule of the format why the first of them is."""
+    """Ballots are what their format asks for; the first that is not is refused, with the reason."""
     some = pl.col("mass").is_null() & (pl.col("missing") < pl.col("has"))
     partly = some & ~pl.col("protocol").is_in(MAY_LEAVE_OUT)
     rows.refuse("voter {voter!r} has a mass for some candidates and none for others", partly)
@@ -475,8 +475,9 @@ def _check_masses(rows: FileRows, budget: int) -> None:
     ballot = min(unsound, key=lambda one: int(one["first"][0]))
     protocol = str(ballot["protocol"][0])
     given = ballot["mass"].fill_null(LEFT_OUT)
-    fault = FORMATS[protocol].fault(given.to_list(), budget)
-    assert fault is not None, "arrays and the plain rule disagree"
-    blamed = ballot if fault.place == 0 else ballot.slice(fault.place, 1)
+    told = FORMATS[protocol].fault
+    assert told is not None, "a format that refuses no ballot refused one"
+    fault = told(given.to_list(), budget)
+    blamed = ballot if fault.place is None else ballot.slice(fault.place, 1)
     more = " --budget N says what a ballot sums to." if FORMATS[protocol].budget else ""
     rows.with_frame(blamed).refuse(fault.reason, hint=_HINT + more)

@@ -2,7 +2,7 @@
 
     form = FORMATS["approval"]
     form.valid(masses, budget)         # which ballots, as an array, are of the format
-    form.fault(ballot, budget)         # what is wrong with one of them
+    form.fault(ballot, budget)         # what is wrong with one that is not
     form.widest(m, budget, top)        # by how much a ballot can put a candidate before another
     names_of(lambda form: form.budget) # the formats with a property
 
@@ -14,7 +14,6 @@ equal.
 replies, and masses.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
@@ -32,10 +31,10 @@ _BITS: Final = 62
 class Fault(NamedTuple):
     """What is wrong with a ballot."""
 
-    place: int
-    """Position of the candidate to blame; 0 where it is the whole ballot."""
     reason: str
     """A sentence with `{voter!r}` for whose ballot it is."""
+    place: int | None = None
+    """Position of the candidate to blame; `None` where it is the whole ballot."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,8 @@ class BallotForm:
     valid: Callable[[Ints, int], Bools]
     """Which ballots are of the format, given masses of shape (ballots, m) and the points of a
     cumulative ballot. No mass is negative, but `LEFT_OUT`."""
-    fault: Callable[[Sequence[int], int], Fault | None]
-    """What is wrong with one ballot; `None` where nothing is."""
+    fault: Callable[[Sequence[int], int], Fault] | None
+    """What is wrong with a ballot that `valid` refuses; `None`: it refuses none."""
     widest: Callable[[int, int, int], int]
     """By how much a ballot of m candidates can put one before another, given the points of a
     cumulative ballot and the end of the scale of scores."""
@@ -100,39 +99,23 @@ def _ranked(masses: Ints, _: int) -> Bools:
     return np.asarray((fold(np.maximum, masses, 1) < m) & _each_once(masses, m))
 
 
-def _not_simple(masses: Sequence[int], _: int) -> Fault | None:
-    if sorted(masses)[-1:] == [1] and sum(masses) == 1:
-        return None
-    return Fault(0, f"the simple ballot of {{voter!r}} sums to {sum(masses)}, not to one 1")
+def _not_approval(masses: Sequence[int], _: int) -> Fault:
+    place, mass = next((i, mass) for i, mass in enumerate(masses) if mass > 1)
+    return Fault(f"the approval of {{voter!r}} has the mass {mass}, not 0 or 1", place)
 
 
-def _not_approval(masses: Sequence[int], _: int) -> Fault | None:
-    place = next((i for i, mass in enumerate(masses) if mass > 1), None)
-    if place is None:
-        return None
-    return Fault(place, f"the approval of {{voter!r}} has the mass {masses[place]}, not 0 or 1")
-
-
-def _not_cumulative(masses: Sequence[int], budget: int) -> Fault | None:
-    if sum(masses) == budget:
-        return None
-    return Fault(0, f"the points of {{voter!r}} sum to {sum(masses)}, not to {budget}")
-
-
-def _not_ranked(masses: Sequence[int], _: int) -> Fault | None:
-    top, named = len(masses) - 1, [mass for mass in masses if mass != LEFT_OUT]
-    if Counter(named) == Counter(range(top, top - len(named), -1)):
-        return None
-    last = len(masses) - len(named)
-    return Fault(
-        0, f"the ranking of {{voter!r}} has a hole: its masses are not {top} to {last}, each once"
-    )
+def _not_ranked(masses: Sequence[int], _: int) -> Fault:
+    m, last = len(masses), masses.count(LEFT_OUT)
+    reason = f"has a hole: its masses are not {m - 1} to {last}, each once"
+    return Fault(f"the ranking of {{voter!r}} {reason}")
 
 
 FORMATS: Final[Mapping[str, BallotForm]] = {
     "simple": BallotForm(
         _simple,
-        _not_simple,
+        lambda masses, _: Fault(
+            f"the simple ballot of {{voter!r}} sums to {sum(masses)}, not to one 1"
+        ),
         lambda m, budget, top: 1,
         ("plurality", "single", "single_choice", "one_choice", "fptp", "majority"),
         ("#4b3b8f", "#9a8cf0"),
@@ -151,7 +134,9 @@ FORMATS: Final[Mapping[str, BallotForm]] = {
     ),
     "cumulative": BallotForm(
         lambda masses, budget: np.asarray(summed(masses, 1) == budget),
-        _not_cumulative,
+        lambda masses, budget: Fault(
+            f"the points of {{voter!r}} sum to {sum(masses)}, not to {budget}"
+        ),
         lambda m, budget, top: budget,
         ("points", "point", "budget", "distribution"),
         ("#a87c0c", "#e8c257"),
@@ -171,7 +156,7 @@ FORMATS: Final[Mapping[str, BallotForm]] = {
     ),
     "score": BallotForm(
         lambda masses, _: np.ones(len(masses), dtype=np.bool_),
-        lambda masses, _: None,
+        None,
         lambda m, budget, top: top,
         ("scores", "rating", "ratings", "range", "grades", "likert", "stars"),
         ("#5c4a00", "#c9a300"),

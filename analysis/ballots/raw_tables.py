@@ -30,7 +30,7 @@ from tutorsim.regular_files_and_digests import open_named, read_named
 
 _SEPARATORS: Final = ",;\t|"
 _HEAD: Final = 1 << 16
-"""Bytes read to find the separator."""
+"""Characters that are looked at to find the separator."""
 _FORMULA: Final = "'*[=+\\-@\t\r\n＝＋－＠]"
 """How a cell begins that a spreadsheet would run, or that has had apostrophes set before it."""
 
@@ -167,40 +167,26 @@ def _with_formulas(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
 
 
 def _read_csv(file: Path) -> Cells:
-    with open_named(file) as opened:
-        head = opened.read(_HEAD)
-    frame, notes, comments = None, tuple[str, ...](), tuple[str, ...]()
-    simple = not head.startswith(_UTF_16) and not _COMMENT.search(head)
-    shown = head.decode("utf-8-sig", errors="replace")
-    _refuse_lines_above(shown if simple else "", file)
-    try:
-        if simple:
-            frame = _csv(file.absolute(), _separator(shown), file)
-    except UnicodeError:
-        pass  # it has another coding
-    if frame is None:
-        text, notes = _decoded(read_named(file), file)
-        text, said = _SAID.sub("", text), _SAID.match(text)
+    text, notes = _decoded(read_named(file), file)
+    said, comments = _SAID.match(text), tuple[str, ...]()
+    if said is not None:
+        text = text[said.end() :]
+    if text.startswith("#") or "\n#" in text:
         text, comments = _without_comments(text)
-        frame = _csv(io.StringIO(text), said[1] if said else _separator(text[:_HEAD]), file)
+    elif said is None:
+        _refuse_lines_above(text[:_HEAD], file)
     if comments:
         notes += (f"comments, from “#” on, were passed over in {len(comments)} of the lines",)
+    sign = said[1] if said else _separator(text[:_HEAD])
+    try:
+        frame = pl.read_csv(text.encode(), infer_schema=False, separator=sign)
+    except pl.exceptions.ComputeError as error:
+        raise _uneven(text, sign, file) from error
     frame, more = _with_formulas(frame)
     return Cells(frame, (*notes, *more), comments)
 
 
-def _csv(source: Path | io.StringIO, separator: str, file: Path) -> pl.DataFrame:
-    """A table of texts; `UnicodeError` if it is not UTF-8."""
-    try:
-        return pl.read_csv(source, infer_schema=False, separator=separator, glob=False)
-    except pl.exceptions.ComputeError as error:
-        if "utf-8" in str(error).lower() and isinstance(source, Path):
-            raise UnicodeError from error
-        raise _uneven(file) from error
-
-
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_COMMENT: Final = re.compile(rb"^#|\Asep=.\s|\A\xef\xbb\xbfsep=.\s", re.MULTILINE)
 _IS_COMMENT: Final = re.compile(r"#(?![,;|\t])")
 _SAID: Final = re.compile(r"\Asep=(.)[ \t]*\r?\n")
 """The line in which a spreadsheet says what parts cells."""
@@ -223,10 +209,9 @@ def _refuse_lines_above(text: str, file: Path) -> None:
         )
 
 
-def _uneven(file: Path) -> BallotFileError:
+def _uneven(text: str, sign: str, file: Path) -> BallotFileError:
     """Refuses a table that has more cells in a row than its heading has names."""
-    text = _SAID.sub("", _decoded(read_named(file), file)[0])
-    lines = list(csv.reader(io.StringIO(text), delimiter=_separator(text[:_HEAD])))
+    lines = list(csv.reader(io.StringIO(text), delimiter=sign))
     heading = next((line for line in lines if line), [])
     row = next((i for i, line in enumerate(lines, 1) if len(line) > len(heading)), 0)
     alike = all(len(line) == len(lines[row - 1]) for line in lines[row - 1 :] if line)

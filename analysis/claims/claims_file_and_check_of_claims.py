@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import isclose
@@ -163,13 +163,6 @@ def read_claims(path: Path) -> ClaimsFile:
             why=f"This tutorsim reads versions 1 to {CLAIMS_VERSION}.",
             hint="Read it with the tutorsim of its `made_by`, or write the claims again.",
         )
-    return _validated(path, found)
-
-
-_AGAIN: Final = "Write the claims again with `tutorsim report` or `summary --full --claims FILE`."
-
-
-def _validated(path: Path, found: dict[str, Any]) -> ClaimsFile:
     claims = found.get("claims")
     for claim in claims if isinstance(claims, list) else ():
         if isinstance(claim, dict):
@@ -192,6 +185,9 @@ def _validated(path: Path, found: dict[str, Any]) -> ClaimsFile:
             hint="Keep one of them, or write the claims again.",
         )
     return file
+
+
+_AGAIN: Final = "Write the claims again with `tutorsim report` or `summary --full --claims FILE`."
 
 
 def _no_number(name: str) -> Any:
@@ -243,14 +239,22 @@ def check_claims(claimed: ClaimsFile, recomputed: ClaimsFile) -> Checked:
     now = {claim.id: claim for claim in recomputed.claims}
     before = {claim.id for claim in claimed.claims}
     known = [(claim, now[claim.id]) for claim in claimed.claims if claim.id in now]
+    heads = {"name": "Which study?", "provenance": "What answered the calls?"}
     if claimed.digest_of == "ballots":  # a file may be renamed, and stays the same by its digest
-        known = [(_renamed(old, claimed.name, recomputed.name), new) for old, new in known]
+        del heads["name"]
+        asked = [old.question.replace(claimed.name, recomputed.name) for old, _ in known]
+        known = [
+            (old.model_copy(update={"question": question}), new)
+            for (old, new), question in zip(known, asked, strict=True)
+        ]
+    stated = [(name, getattr(claimed, name), getattr(recomputed, name)) for name in heads]
+    head = [Difference(f"({n})", heads[n], str(a), str(b)) for n, a, b in stated if a != b]
     apart = [(old, new) for old, new in known if not _alike(old, new)]
     told = [Difference(a.id, b.question, _told(a, b), _told(b, a)) for a, b in apart]
     left = () if claimed.excerpt else recomputed.claims
     return Checked(
         same=len(known) - len(apart),
-        differing=(*_head_differences(claimed, recomputed), *told),
+        differing=(*head, *told),
         missing=tuple(claim for claim in left if claim.id not in before),
         unknown=tuple(claim for claim in claimed.claims if claim.id not in now),
     )
@@ -268,21 +272,6 @@ def chosen(file: ClaimsFile, ids: Sequence[str]) -> tuple[Claim, ...]:
                 hint=f"Most alike: {', '.join(near)}." if near else "The file of claims lists all.",
             )
     return tuple(by_id[id_] for id_ in ids)
-
-
-def _head_differences(claimed: ClaimsFile, recomputed: ClaimsFile) -> Iterator[Difference]:
-    for name, question in _HEAD.items():
-        old, new = getattr(claimed, name), getattr(recomputed, name)
-        if old != new and (name, claimed.digest_of) != ("name", "ballots"):
-            yield Difference(f"({name})", question, str(old), str(new))
-
-
-_HEAD: Final = {"name": "Which study?", "provenance": "What answered the calls?"}
-
-
-def _renamed(claim: Claim, before: str, now: str) -> Claim:
-    """A claim about a file as it is asked about the same file under another name."""
-    return claim.model_copy(update={"question": claim.question.replace(before, now)})
 
 
 def _alike(old: Claim, new: Claim) -> bool:

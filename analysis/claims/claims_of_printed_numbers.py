@@ -56,6 +56,19 @@ class Number(NamedTuple):
     """`None` for a span, which has an interval alone."""
     interval: tuple[float, float] | None
 
+    def claim(
+        self, id_: str, question: str, given: str, beside: tuple[float, float] | None = None
+    ) -> Claim:
+        """The number as a claim: `given`: what gave it; `beside`: the interval in other columns."""
+        return Claim(
+            id=id_,
+            question=question,
+            printed=self.printed,
+            value=self.value,
+            interval=self.interval or beside,
+            provenance=given,
+        )
+
 
 def numbers_in(text: str) -> Iterator[Number]:
     """Every number of a text, in order."""
@@ -161,8 +174,7 @@ def column_names(headers: Sequence[str]) -> list[str]:
         f"{headers[place - 1]} {header}" if place and counts[header] > 1 else header
         for place, header in enumerate(headers)
     ]
-    names = unique(full)
-    return numbered(names)
+    return numbered(unique(full))
 
 
 def key_columns(headers: Sequence[str], rows: Rows) -> list[int]:
@@ -224,8 +236,8 @@ _ELSEWHERE_COLUMNS: Final = re.compile(
 _HERE: Final = "this run"
 _HEAD: Final = "~heads"
 """Stands in the place of a row's name, which begins with a letter or a digit."""
-_LOW: Final = ("low", "lower")
-_HIGH: Final = ("high", "upper")
+_ENDS: Final = [(low, high) for low in ("low", "lower") for high in ("high", "upper")]
+"""Heads of the columns of an interval."""
 _SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+")
 
 
@@ -245,20 +257,10 @@ class Words:
 
     def claims(self, provenance: str) -> Iterator[Claim]:
         """A claim for each number of the text."""
+        colon = "" if self.about.endswith(("?", ".", ":")) else ":"
+        about = self.about and f"{self.about}{colon} "
         for id_, found in self.cited():
-            yield Claim(
-                id=id_,
-                question=self._about() + self._asked(found),
-                printed=found.printed,
-                value=found.value,
-                interval=found.interval,
-                provenance=provenance,
-            )
-
-    def _about(self) -> str:
-        if not self.about:
-            return ""
-        return f"{self.about} " if self.about.endswith(("?", ".", ":")) else f"{self.about}: "
+            yield found.claim(id_, about + self._asked(found), provenance)
 
     def _asked(self, asked: Number) -> str:
         """The sentence of a number, with `[?]` in its place and `…` in that of others."""
@@ -313,22 +315,20 @@ class Cells:
         for head in self.heads():
             yield from head.claims(provenance)
         keys = key_columns(self.headers, self.rows)
-        intervals = dict(self._intervals())
+        measured = [
+            place
+            for place, ends in enumerate(pairwise(self.headers[1:]))
+            if ends in _ENDS and any("." in row[place] for row in self.rows)
+        ]  # columns of estimates, with those of their ends right behind them
         for row, cells in zip(self.rows, self.cited(), strict=True):
             source = self._source(row, provenance)
             for place, numbers in enumerate(cells):
                 header = self.headers[place]
-                beside = _beside(row, intervals[place]) if place in intervals else None
                 given = ELSEWHERE if _ELSEWHERE_COLUMNS.match(heading(header)) else source
+                beside = _beside(row, place + 1) if place in measured else None
                 for n, (id_, found) in enumerate(numbers, 1):
-                    yield Claim(
-                        id=id_,
-                        question=self._asked(row, [k for k in keys if k != place], header, n),
-                        printed=found.printed,
-                        value=found.value,
-                        interval=found.interval or (beside if n == 1 else None),
-                        provenance=given,
-                    )
+                    asked = self._asked(row, [k for k in keys if k != place], header, n)
+                    yield found.claim(id_, asked, given, beside if n == 1 else None)
 
     def _asked(self, row: Sequence[str], keys: Sequence[int], header: str, n: int) -> str:
         of = "; ".join(f"{heading(self.headers[k])}: {row[k]}" for k in keys if row[k])
@@ -343,13 +343,6 @@ class Cells:
         told = any(other[place] == _HERE for other in self.rows)
         return ELSEWHERE if told and row[place] != _HERE else provenance
 
-    def _intervals(self) -> Iterator[tuple[int, tuple[int, int]]]:
-        """The column of an estimate → those of its ends: `low` and `high` right behind it."""
-        for place, (low, high) in enumerate(pairwise(self.headers)):
-            measured = place > 0 and any("." in row[place - 1] for row in self.rows)
-            if low in _LOW and high in _HIGH and measured:
-                yield place - 1, (place, place + 1)
-
 
 Printed = Words | Cells
 
@@ -359,9 +352,9 @@ def claims_in(parts: Iterable[Printed], provenance: str) -> tuple[Claim, ...]:
     return tuple(claim for part in parts for claim in part.claims(provenance))
 
 
-def _beside(row: Sequence[str], ends: tuple[int, int]) -> tuple[float, float] | None:
-    """The interval that stands in columns of its own."""
-    low, high = (numbers_of(row[place]) for place in ends)
+def _beside(row: Sequence[str], start: int) -> tuple[float, float] | None:
+    """The interval that stands in two columns of its own."""
+    low, high = map(numbers_of, row[start : start + 2])
     if len(low) == len(high) == 1 and low[0].value is not None and high[0].value is not None:
         return low[0].value, high[0].value
     return None

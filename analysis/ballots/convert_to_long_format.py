@@ -427,13 +427,9 @@ def _of_votes(rows: Rows, votes: Sequence[str]) -> Rows:
     """One choice for each row and column, each column a vote; in rows of a vote, beside it."""
     if not rows.has("voter"):
         rows = rows.with_columns(voter=pl.col("row").cast(pl.String))
-    kept = [name for name in rows.frame.columns if name not in votes]
-    long = rows.frame.unpivot(on=votes, index=kept, variable_name="_vote", value_name="choice")
-    vote = pl.format("{} {}", "episode_id", "_vote") if rows.has("episode_id") else pl.col("_vote")
     told = f"one column a vote ({', '.join(votes)})" if len(votes) > 1 else f"votes in “{votes[0]}”"
-    rows = replace(rows, used=tuple(votes))
-    named = long.with_columns(vote.alias("episode_id")).drop("_vote")
-    every = rows.with_frame(named.sort("row", maintain_order=True), told)
+    vote = pl.format("{} {}", "episode_id", "_vote") if rows.has("episode_id") else pl.col("_vote")
+    every = rows.by_column(votes, "_vote", "choice").with_columns(episode_id=vote, text=told)
     return of_one_cell(every, "choice", _protocol_hint(rows))
 
 
@@ -482,14 +478,12 @@ def _of_voters(rows: Rows, voters: Sequence[str]) -> Rows:
 
 
 def _each_voter(rows: Rows, voters: Sequence[str], column: str) -> Rows:
-    kept = [name for name in rows.frame.columns if name not in voters]
-    long = rows.frame.unpivot(on=voters, index=kept, variable_name="voter", value_name=column)
-    rows = replace(rows, used=tuple(voters))
     text = f"one column a voter ({', '.join(voters)})"
-    if not rows.has("episode_id") and column != "mass" and rows.frame.height > 1:
-        long = long.with_columns(pl.format("row {}", "row").alias("episode_id"))
-        text += ", one row a vote"
-    return rows.with_frame(long.sort("row", maintain_order=True), text)
+    every = rows.by_column(voters, "voter", column)
+    if rows.has("episode_id") or column == "mass" or rows.frame.height == 1:
+        return every.note(text)
+    vote = pl.format("row {}", "row")
+    return every.with_columns(episode_id=vote, text=f"{text}, one row a vote")
 
 
 def _with_keys(rows: Rows) -> Rows:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple, Self, cast
 
 import polars as pl
 
@@ -323,6 +323,12 @@ class Rows(FileRows):
 
     def has(self, *names: str) -> bool:
         return all(name in self.frame.columns for name in names)
+
+    def by_column(self, columns: Sequence[str], name: str, cell: str) -> Self:
+        """A row for each of some columns, with its name and its cell under names of ours."""
+        kept = [one for one in self.frame.columns if one not in columns]
+        long = self.frame.unpivot(on=columns, index=kept, variable_name=name, value_name=cell)
+        return replace(self, frame=long.sort("row", maintain_order=True), used=tuple(columns))
 
     def stage_of(self, word: str | None) -> str | None:
         """Our name for a stage of the file; `None` for an unknown one."""
@@ -667,21 +673,17 @@ def of_wide(rows: Rows, candidates: Sequence[str]) -> Rows:
     _refuse_sums(rows, numbers)
     rows = _words_for_nothing(rows, candidates)
     blank = pl.lit(None, pl.Float64)
-    frame = rows.frame.with_columns(
-        (blank if column is None else column).alias(name) for name, column in numbers.items()
-    )
-    kept = [n for n in frame.columns if n in (*KEYS, *_GRID)]
-    long = frame.unpivot(
-        on=candidates, index=["row", *kept], variable_name="candidate", value_name="mass"
-    )
-    standing = long.sort("row", maintain_order=True).with_columns(
+    kept = [name for name in rows.frame.columns if name in ("row", *KEYS, *_GRID)]
+    cells = ((blank if one is None else one).alias(name) for name, one in numbers.items())
+    rows = rows.with_frame(rows.frame.select(*kept, *cells))
+    rows = rows.by_column(candidates, "candidate", "mass")
+    standing = rows.frame.with_columns(
         pl.col("candidate").replace(candidates, called), _vote=_vote(rows)
     )
     empty = pl.col("mass").is_null().all().over("_vote", "candidate")
     whole = pl.col("mass").is_null().all().over("_vote")
     out = standing.filter(empty & ~whole).select("_vote", "candidate").unique().height
     frame = standing.filter(~empty | whole).drop("_vote")
-    rows = replace(rows, used=tuple(candidates))
     said = (
         "; a candidate to whom nobody in a vote gives anything does not stand in that vote "
         f"(number of such cases: {out})"

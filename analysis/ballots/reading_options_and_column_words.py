@@ -80,36 +80,27 @@ NO_HINTS = Hints()
 # --- Name synonyms -------------------------------------------------------------------------------
 
 COLUMN_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "episode_id": (
-        *("episode", "election", "poll", "item", "question", "debate", "session", "case"),
-        *("task", "task_id", "question_no", "motion", "topic", "prompt_id"),
-        *("election_id", "poll_id", "item_id", "question_id", "debate_id", "session_id", "case_id"),
-    ),
-    "turn": ("round", "turn_no", "turn_number"),
-    "stage": ("phase", "vote_stage", "step"),
-    "voter": (
-        *("voter_id", "voter_name", "agent", "judge", "rater", "annotator", "participant"),
-        *("user", "username", "person", "respondent", "juror", "model", "llm", "email"),
-        *("member", "board_member", "reviewer", "shareholder", "name", "wähler", "mitglied"),
-    ),
-    "candidate": ("option", "alternative", "proposal", "nominee"),
-    "mass": ("points", "score", "rating", "votes", "value"),
-    "protocol": ("rule", "method", "voting_rule", "ballot_format", "format"),
-    "rank": ("place", "preference", "position"),
-    "choice": ("vote", "pick", "first_choice", "selected", "voted_for"),
-    "approvals": ("approved", "approves", "approved_candidates", "choices"),
-    "ranking": ("order", "ordering", "ranked_candidates", "preferences"),
-    "reply": ("raw", "raw_reply", "response", "answer", "output", "raw_response"),
-    "candidates": ("options", "alternatives", "labels"),
-    "weight": (
-        "weights",
-        "voter_weight",
-        "multiplicity",
-        "frequency",
-        "n_voters",
-        "count",
-        "shares",
-    ),
+    ours: tuple(words.split())
+    for ours, words in {
+        "episode_id": "episode election poll item question debate session case task task_id "
+        "question_no motion topic prompt_id election_id poll_id item_id question_id debate_id "
+        "session_id case_id",
+        "turn": "round turn_no turn_number",
+        "stage": "phase vote_stage step",
+        "voter": "voter_id voter_name agent judge rater annotator participant user username person "
+        "respondent juror model llm email member board_member reviewer shareholder name wähler "
+        "mitglied",
+        "candidate": "option alternative proposal nominee",
+        "mass": "points score rating votes value",
+        "protocol": "rule method voting_rule ballot_format format",
+        "rank": "place preference position",
+        "choice": "vote pick first_choice selected voted_for",
+        "approvals": "approved approves approved_candidates choices",
+        "ranking": "order ordering ranked_candidates preferences",
+        "reply": "raw raw_reply response answer output raw_response",
+        "candidates": "options alternatives labels",
+        "weight": "weights voter_weight multiplicity frequency n_voters count shares",
+    }.items()
 }
 """Column of the reader → other names for it, the likeliest first."""
 

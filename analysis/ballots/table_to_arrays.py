@@ -105,10 +105,10 @@ class VoteReader:
     def __init__(
         self, fallback_order: Sequence[str] | None = None, voters: Sequence[str] = ()
     ) -> None:
-        self._names: dict[str, Sequence[str]] = {
+        self._names: dict[str, tuple[str, ...]] = {
             "stage": (*STAGES.values(), *STAGES),
-            "candidate": fallback_order or (),
-            "voter": voters,
+            "candidate": tuple(fallback_order or ()),
+            "voter": tuple(voters),
             "label": (_NO_LABEL,),
         }
 
@@ -166,19 +166,9 @@ class VoteReader:
             for where in ("last", "anywhere")
         )
         cells = _Cells(ranked, scored, **held)
-        rounds = _found(cells)
-        place, decided = _places(rounds, turns.height, kept)
-        initial, final, tie = (_stage(cells, rounds, i, place) for i in range(len(STAGES)))
-        votes = Votes(
-            turns[decided],
-            tuple(names["candidate"]),
-            tuple(names["voter"]),
-            tuple(self._names["label"][1:]),
-            initial,
-            final,
-            tie,
-            episodes,
-        )
+        (initial, final, tie), place, decided = _stages(cells, turns.height, kept)
+        order, voters, labels = names["candidate"], names["voter"], self._names["label"][1:]
+        votes = Votes(turns[decided], order, voters, labels, initial, final, tie, episodes)
         of_row = np.full(ballots.height, -2, dtype=turn.dtype)
         of_row[known] = place[turn]
         return Piece(votes, of_row)
@@ -264,51 +254,30 @@ class _Cells(NamedTuple):
     label: Ints | None = None
 
 
-class _Found(NamedTuple):
-    """Every round of the sorted rows."""
-
-    starts: Ints
-    """Its first row."""
-    turn: Ints
-    stage: Ints
-    ballots: Ints
-    rows: Ints
-
-
-def _found(cells: _Cells) -> _Found:
+def _stages(
+    cells: _Cells, turns: int, rows: Ints | None
+) -> tuple[list[tuple[Rounds, ...]], Ints, Ints]:
+    """The rounds of each stage, those of one size together; the place of each turn by its final
+    ballots, -1 without them; and the turns by place."""
     new = _differs(cells.turn) | _differs(cells.stage)
-    starts = np.flatnonzero(new)
-    ballots = np.flatnonzero(new | _differs(cells.voter))
-    first = np.searchsorted(ballots, starts)
-    return _Found(
-        starts,
-        cells.turn[starts],
-        cells.stage[starts],
-        np.diff(first, append=len(ballots)),
-        np.diff(starts, append=len(cells.turn)),
-    )
-
-
-def _places(found: _Found, turns: int, rows: Ints | None) -> tuple[Ints, Ints]:
-    """The place of each turn by its final ballots, -1 without them; and the turns by place."""
-    first = found.starts if rows is None else np.minimum.reduceat(rows, found.starts)
-    final = found.stage == _FINAL
-    decided = found.turn[final][np.argsort(first[final], kind="stable")]
+    starts, ballots = np.flatnonzero(new), np.flatnonzero(new | _differs(cells.voter))
+    turn, stage = cells.turn[starts], cells.stage[starts]
+    n = np.diff(np.searchsorted(ballots, starts), append=len(ballots))
+    size = np.diff(starts, append=len(cells.turn))
+    first = starts if rows is None else np.minimum.reduceat(rows, starts)
+    final = stage == _FINAL
+    decided = turn[final][np.argsort(first[final], kind="stable")]
     place = np.full(turns, -1, dtype=fitting(turns))
     place[decided] = np.arange(len(decided))
-    return place, decided
-
-
-def _stage(cells: _Cells, found: _Found, stage: int, place: Ints) -> tuple[Rounds, ...]:
-    """The rounds of one stage, those of one size together."""
-    own = (found.stage == stage) & (place[found.turn] >= 0)
-    own &= found.rows % found.ballots == 0
-    starts, ballots, rows = found.starts[own], found.ballots[own], found.rows[own]
-    shape = ballots * (int(rows.max(initial=0)) + 1) + rows
-    return tuple(
-        _rounds(cells, starts[alike], int(ballots[alike][0]), int(rows[alike][0]), place)
-        for alike in (shape == one for one in np.unique(shape))
-    )
+    shape = n * (int(size.max(initial=0)) + 1) + size
+    whole = (place[turn] >= 0) & (size % n == 0)
+    own = (whole & (stage == i) for i in range(len(STAGES)))
+    alike = ([which & (shape == one) for one in np.unique(shape[which])] for which in own)
+    found = [
+        tuple(_rounds(cells, starts[k], int(n[k][0]), int(size[k][0]), place) for k in several)
+        for several in alike
+    ]
+    return found, place, decided
 
 
 def _rounds(cells: _Cells, starts: Ints, n: int, size: int, place: Ints) -> Rounds:

@@ -124,6 +124,16 @@ def columns_missed(
     )
 
 
+def columns_doubled(file: Path, ours: str, theirs: Sequence[str]) -> BallotFileError:
+    """Refuses a file in which several columns are read as one of ours."""
+    return BallotFileError(
+        f"{file}: the columns {', '.join(theirs)} would all be {ours}.",
+        why="One column holds it, or one for each candidate or vote.",
+        hint=f"Take “{theirs[0]}” out of the file, or give it a name that says what else it is; if "
+        "it alone is meant, do so with the others.",
+    )
+
+
 def unreadable(file: Path, why: str, hint: str = EXAMPLE) -> BallotFileError:
     """Refuses a file that is no table of ballots at all."""
     return BallotFileError(f"{file} cannot be read as ballots.", why=why, hint=hint)

@@ -23,7 +23,12 @@ from typing import Final
 import polars as pl
 
 from tutorsim.analysis.ballots import doubtful_rows_and_columns as doubtful
-from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, columns_missed, unreadable
+from tutorsim.analysis.ballots.ballot_checks import (
+    EXAMPLE,
+    columns_doubled,
+    columns_missed,
+    unreadable,
+)
 from tutorsim.analysis.ballots.doubtful_rows_and_columns import ALSO, ONE_CELL, other_columns
 from tutorsim.analysis.ballots.one_whole_ballot_per_row import (
     KEYS,
@@ -175,7 +180,7 @@ def _with_weights(rows: Rows) -> Rows:
     several = pl.col("weight").n_unique().over(BALLOT) > 1
     rows.with_columns(weight=weight, _said="weight").refuse(
         "{_said!r} in “{column}” is no weight of a ballot: a number from 0, one a ballot",
-        pl.col("weight").is_null() | (pl.col("weight") < 0) | several,
+        ~(pl.col("weight").is_finite() & (pl.col("weight") >= 0)).fill_null(False) | several,
         column=said,
     )
     scale = whole_points(weight)
@@ -295,6 +300,9 @@ def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
         found["voter"] = rows_named
     if "candidate" not in found and plain(found.get("mass", "")) == "votes":
         found.setdefault("weight", found.pop("mass"))  # how many voters gave a ballot
+    for ours, name in found.items():
+        if ours != name and ours in cells.frame.columns and ours not in found.values():
+            raise columns_doubled(file, ours, [name, ours])
     renamed = cells.frame.rename({theirs: ours for ours, theirs in found.items()})
     rows = Rows(renamed, file, cells.notes, hints, found, comments=cells.comments)
     other = [f"{o} in “{t}”" for o, t in found.items() if o not in (t, "candidates")]

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Self, cast
 
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, FileRows
+from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, FileRows, columns_doubled
 from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.reading_options_and_column_words import (
     NO_HINTS,
@@ -327,6 +327,8 @@ class Rows(FileRows):
     def by_column(self, columns: Sequence[str], name: str, cell: str) -> Self:
         """A row for each of some columns, with its name and its cell under names of ours."""
         kept = [one for one in self.frame.columns if one not in columns]
+        for ours in {name, cell}.intersection(kept):
+            raise columns_doubled(self.file, ours, [self.called(ours), *columns])
         long = self.frame.unpivot(on=columns, index=kept, variable_name=name, value_name=cell)
         return replace(self, frame=long.sort("row", maintain_order=True), used=tuple(columns))
 
@@ -673,7 +675,7 @@ def of_wide(rows: Rows, candidates: Sequence[str]) -> Rows:
     _refuse_sums(rows, numbers)
     rows = _words_for_nothing(rows, candidates)
     blank = pl.lit(None, pl.Float64)
-    kept = [name for name in rows.frame.columns if name in ("row", *KEYS, *_GRID)]
+    kept = [name for name in rows.frame.columns if name in ("row", "mass", *KEYS, *_GRID)]
     cells = ((blank if one is None else one).alias(name) for name, one in numbers.items())
     rows = rows.with_frame(rows.frame.select(*kept, *cells))
     rows = rows.by_column(candidates, "candidate", "mass")

@@ -265,8 +265,9 @@ def _is_regular(file: Path) -> bool:
 
 
 def _outlined(rows: pl.LazyFrame, file: Path, budget: int | None) -> Outline | None:
-    said = "provenance" in rows.collect_schema()
-    names = ["candidate", "voter", "stage", "protocol", *["provenance"] * said]
+    schema = rows.collect_schema()
+    names = ["candidate", "voter", "stage", "protocol", *["provenance"] * ("provenance" in schema)]
+    read = [name for name in (*_CAST, *_SHOWN) if name in schema]
     new = pl.any_horizontal(map(changes, TURN))
     episode = pl.col("episode_id").cast(pl.String)
     key = pl.struct(episode, "turn").hash()
@@ -274,7 +275,7 @@ def _outlined(rows: pl.LazyFrame, file: Path, budget: int | None) -> Outline | N
     words: dict[str, list[Any]] = {  # a file is soon asked for others: it lists those it has
         column.name: column.drop_nulls().unique().cast(pl.String).to_list() for column in first_rows
     }
-    starts, *others = pl.collect_all(
+    starts, _, *others = pl.collect_all(
         [
             rows.select(TURN)
             .filter(new)
@@ -282,6 +283,7 @@ def _outlined(rows: pl.LazyFrame, file: Path, budget: int | None) -> Outline | N
                 key.alias("turn"),
                 blank=(episode.str.strip_chars() == "") | pl.any_horizontal(pl.col(TURN).is_null()),
             ),
+            rows.select(pl.col(read).null_count()),  # so that damage is told before any is counted
             *(
                 rows.filter(~pl.col(name).is_in(first) | pl.col(name).is_null()).select(
                     pl.col(name).cast(pl.String).unique()
@@ -324,6 +326,6 @@ def scanned(file: Path) -> Iterator[pl.LazyFrame]:
     try:
         open_named(file).close()
         yield pl.scan_parquet(file.absolute(), glob=False, hive_partitioning=False)
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         hint = "Write it again, in the shape of `tutorsim export`'s ballots table."
         raise unreadable(file, str(error).splitlines()[0], hint) from error

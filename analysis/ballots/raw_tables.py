@@ -40,7 +40,7 @@ class Cells(NamedTuple):
 
     frame: pl.DataFrame
     """The columns of the file, and as `row`, the first one, the data row's number from 1. Cells
-    are text, but in Parquet of the column's own type."""
+    are text, but in Parquet numbers, truths and times are of the column's own type."""
     notes: tuple[str, ...] = ()
     comments: tuple[str, ...] = ()
     """Lines of comment, which nothing is read from."""
@@ -54,7 +54,13 @@ def read_cells(file: Path, frame: pl.DataFrame | None = None) -> Cells:
     """
     try:
         raw = Cells(frame) if frame is not None else _READERS[file.suffix.lower()](file)
-    except (OSError, UnicodeDecodeError, pl.exceptions.PolarsError) as error:
+        raw = raw._replace(frame=_with_texts(raw.frame))
+    except (
+        OSError,
+        UnicodeDecodeError,
+        pl.exceptions.PolarsError,
+        pl.exceptions.PanicException,
+    ) as error:
         raise unreadable(file, str(error).splitlines()[0]) from error
     if raw.frame.height == 0:
         raise unreadable(file, "it has no rows")
@@ -432,12 +438,24 @@ def _holds_objects(held: object) -> bool:
 def _of_objects(values: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """One row an object, with JSON's values as a CSV cell would hold them; a name that some lack is
     missing there."""
-    rows = [
-        {n: v if isinstance(v, str | None) else orjson.dumps(v).decode() for n, v in value.items()}
-        for value in values
-    ]
+    rows = [{name: _text(held) for name, held in value.items()} for value in values]
     names = dict.fromkeys((name for row in rows for name in row), pl.String())
     return pl.DataFrame({name: [row.get(name) for row in rows] for name in names}, schema=names)
+
+
+def _with_texts(frame: pl.DataFrame) -> pl.DataFrame:
+    """A table whose lists, structures, bytes and columns of no type are texts."""
+    kinds = pl.Binary, pl.Null, pl.Object
+    odd = [name for name, kind in frame.schema.items() if kind.is_nested() or kind in kinds]
+    cells = {name: [_text(value) for value in frame.get_column(name).to_list()] for name in odd}
+    return frame.with_columns(pl.Series(n, held, pl.String) for n, held in cells.items())
+
+
+def _text(value: object) -> str | None:
+    """A value as a CSV cell would hold it: text as it stands, anything else as JSON has it."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return value if isinstance(value, str | None) else orjson.dumps(value, default=str).decode()
 
 
 _READERS: Final[Mapping[str, Callable[[Path], Cells]]] = {

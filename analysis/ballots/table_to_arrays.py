@@ -156,7 +156,7 @@ class VoteReader:
         largest = max(int(mass.max(initial=0)), -int(mass.min(initial=0)), sizes["candidate"])
         held["mass"] = mass.astype(fitting(2 * largest))  # Borda points of rankings count twice
         held["absent"] = column.is_null().to_numpy()
-        if "ballot_status" in rows.columns:
+        if "ballot_status" in rows.columns and rows["ballot_status"].count() > 0:
             found = (rows.get_column("ballot_status") == "repaired").fill_null(False)
             held |= {"repaired": found.to_numpy()} if found.any() else {}
         if kept is not None:

@@ -90,6 +90,37 @@ def test_json_numbers_name_voters_as_their_digits(tmp_path):
     assert mass_of(file) == {("7", "x"): 1, ("7", "y"): 0}
 
 
+STRANGE = {
+    "lists": (pl.concat_list("voter"), "v"),  # of voters, one
+    "structures": (pl.struct("voter"), '{"voter":"v"}'),
+    "bytes": (pl.col("voter").cast(pl.Binary), "v"),
+}
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+@pytest.mark.parametrize("column", ["voter", "mass", "remark"])
+def test_cells_of_other_types_are_texts(tmp_path, kind, column):
+    """A name may be any text; what is no number is refused with its row, and a remark not read."""
+    cells, text = STRANGE[kind]
+    file, names = tmp_path / "b.parquet", ["voter", "candidate", "mass", "protocol"]
+    rows = [("v", "a", 1, "simple"), ("v", "b", 0, "simple")]
+    frame = pl.DataFrame(rows, names, orient="row")
+    frame.with_columns(cells.alias(column)).write_parquet(file)
+    if column == "mass":
+        with pytest.raises(BallotFileError, match=r"row 1: mass .* is not a whole number"):
+            open_source(file)
+    else:
+        assert set(open_source(file).ballots["voter"]) == {text if column == "voter" else "v"}
+
+
+def test_a_column_of_no_type_is_an_empty_one(tmp_path):
+    pl.DataFrame({"voter": ["v", "w"], "choice": ["a", "b"], "weight": [None, None]}).write_parquet(
+        tmp_path / "b.parquet"
+    )
+    with pytest.raises(BallotFileError, match="row 1: None in “weight” is no weight"):
+        open_source(tmp_path / "b.parquet")
+
+
 def test_numbers_that_are_not_a_number_are_missing_in_parquet(tmp_path):
     file = tmp_path / "b.parquet"
     pl.DataFrame(

@@ -136,6 +136,16 @@ def test_a_table_that_cannot_be_read_in_batches_says_so(changed, tmp_path, monke
     assert batched([tmp_path / "b.parquet"], Hints()) is None
 
 
+def test_a_damaged_column_is_refused_when_the_file_is_opened(tmp_path):
+    file = tmp_path / "b.parquet"
+    a_table(1).write_parquet(file)
+    data = file.read_bytes()
+    masses = data.index(b"mass") - 100  # a column's description stands behind its cells
+    file.write_bytes(data[:masses] + bytes(20) + data[masses + 20 :])
+    with pytest.raises(BallotFileError, match=r"b\.parquet cannot be read as ballots"):
+        open_source(file)
+
+
 def test_categories_are_read_in_batches(tmp_path):
     table = a_table(1).with_columns(pl.col("voter").cast(pl.Categorical))
     table.write_parquet(tmp_path / "b.parquet")
@@ -178,6 +188,7 @@ def first_of(table, status):
     "changed",
     [
         lambda t: t.sort("voter", maintain_order=True),
+        lambda t: t.with_columns(ballot_status=None),
         lambda t: t.filter(pl.int_range(pl.len()) != 30),
         lambda t: pl.concat([t, t.with_columns(episode_id="z" + pl.col("episode_id"))[:9]]),
         lambda t: t.with_columns(
@@ -186,7 +197,13 @@ def first_of(table, status):
             .otherwise("ballot_status")
         ),
     ],
-    ids=["rows apart", "a candidate left out", "more turns", "two statuses of a ballot"],
+    ids=[
+        "rows apart",
+        "no status",
+        "a candidate left out",
+        "more turns",
+        "two statuses of a ballot",
+    ],
 )
 def test_what_needs_a_look_is_read_row_by_row(changed, tmp_path, monkeypatch):
     """What a file says as Parquet it says as CSV, refusals too."""

@@ -1,7 +1,5 @@
 """Files of ballots from elsewhere, read into one table whose columns have the right types."""
 
-from collections.abc import Mapping, Sequence
-from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
@@ -11,9 +9,6 @@ from tutorsim.analysis.ballots.ballot_checks import (
     EXAMPLE,
     FileRows,
     Places,
-    check_ballots,
-    one_budget,
-    only_one,
 )
 from tutorsim.analysis.ballots.convert_to_long_format import lay_out
 from tutorsim.analysis.ballots.one_whole_ballot_per_row import Rows
@@ -21,11 +16,9 @@ from tutorsim.analysis.ballots.preflib import PREFLIB_SUFFIXES, read_preflib
 from tutorsim.analysis.ballots.properties_of_ballot_formats import protocol_named
 from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, read_cells
 from tutorsim.analysis.ballots.reading_options_and_column_words import NO_HINTS, Hints
-from tutorsim.analysis.ballots.recount_source import FileShape, Source
 from tutorsim.analysis.ballots.vote_arrays import STAGES
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
-from tutorsim.vocabularies import CUMULATIVE_BUDGET, TOP_SCORE
 
 # --- Column types --------------------------------------------------------------------------------
 
@@ -97,9 +90,6 @@ def _typed(rows: FileRows, name: str) -> pl.Expr:
 BALLOT_SUFFIXES: Final = (*CELL_SUFFIXES, *PREFLIB_SUFFIXES)
 """Endings of the files that hold ballots."""
 
-_WITH_POINTS: Final = ("cumulative", "rich")
-
-
 _TO_DO: Final = {
     **dict.fromkeys((".xlsx", ".xls", ".ods", ".numbers"), "Save the sheet with the votes as CSV."),
     ".md": "Copy the table into a .csv file, with a bar or comma between cells and no frame.",
@@ -110,71 +100,7 @@ _TO_DO: Final = {
 """Ending → what to do with a file that has it."""
 
 
-def read_ballots(
-    name: str,
-    files: Sequence[Path],
-    *,
-    hints: Hints = NO_HINTS,
-    frame: pl.DataFrame | None = None,
-) -> Source:
-    """Read files of ballots, and check them together.
-
-    `frame`: rows that are held already, of the one file. Raises `BallotFileError` with file, row
-    and reason, where rows make no ballot, where a file cannot be read, and where files disagree
-    about the budget; `UsageError` if a hint names a column or candidate that a file has not.
-    """
-    read = [_read_file(file, hints, frame) for file in files]
-    heights = [one.frame.select(pl.col("row").max()).item() or 0 for one in read]
-    places = Places(tuple(files), tuple(accumulate([0, *heights[:-1]])))
-    rows = [
-        one.frame.with_columns(pl.col("row") + start)
-        for one, start in zip(read, places.starts, strict=True)
-    ]
-    stated = one_budget(one.budget for one in read)
-    checked = check_ballots(
-        pl.concat(rows),
-        files[0] if len(files) == 1 else places,
-        budget=hints.budget if stated is None else stated,
-        namesakes=hints.namesakes,
-    )
-    ballots = in_name_order(checked.ballots.select(BALLOTS_SCHEMA.names()))
-    with_points = ballots["protocol"].is_in(_WITH_POINTS).any()
-    top = only_one(
-        (one.top for one in read),
-        "The scores of these files end at",
-        why="One recount works with one scale, and none is stated.",
-        hint="Say which: --scale WORST,BEST.",
-    )
-    shapes = [
-        FileShape(file.name, one.shape, one.columns, one.frame.height, one.assumed)
-        for file, one in zip(files, read, strict=True)
-    ]
-    told = [f"{one.name} was read as: {'; '.join(one.assumed)}." for one in shapes if one.assumed]
-    return Source(
-        name,
-        ballots,
-        hints.order_of(ballots["candidate"].unique().sort()),
-        checked.budget if with_points else hints.budget or CUMULATIVE_BUDGET,
-        told=(*told, *checked.notes),
-        shapes=tuple(shapes),
-        own=_own_of(read, hints),
-        top=TOP_SCORE if top is None else top,
-        low_is_best=hints.scale is not None and hints.scale[0] > hints.scale[1],
-        stated=tuple(sorted({text for one in read for text in one.provenance})),
-    )
-
-
-def _own_of(read: Sequence[Rows], hints: Hints) -> Mapping[str, Mapping[str, str]] | None:
-    """Whose candidate is whose, of all files."""
-    if hints.own is None:
-        return hints.own_of or None
-    found: dict[str, dict[str, str]] = {}
-    for vote, of in ((vote, of) for one in read for vote, of in (one.own or {}).items()):
-        found.setdefault(vote, {}).update(of)
-    return found
-
-
-def in_name_order(ballots: pl.DataFrame) -> pl.DataFrame:
+def by_name(ballots: pl.DataFrame) -> pl.DataFrame:
     """Rows by episode, turn, stage, voter and candidate, so that a file's sequence says nothing."""
     words = {"stage": pl.Series([*STAGES.values()])} | {
         name: ballots.get_column(name).unique().sort()
@@ -186,8 +112,11 @@ def in_name_order(ballots: pl.DataFrame) -> pl.DataFrame:
     return ballots if order.is_sorted() else ballots[order]
 
 
-def _read_file(file: Path, hints: Hints, rows: pl.DataFrame | None) -> Rows:
-    """The rows of one file before they are checked, in the right types."""
+def read_file(file: Path, hints: Hints, frame: pl.DataFrame | None = None) -> Rows:
+    """The rows of one file, or of a frame, before they are checked, in the right types.
+
+    Raises as `read_laid`, and if a row has no value or no number where one has to be.
+    """
     suffix = file.suffix.lower()
     if suffix in PREFLIB_SUFFIXES:
         laid = read_preflib(file)
@@ -199,12 +128,12 @@ def _read_file(file: Path, hints: Hints, rows: pl.DataFrame | None) -> Rows:
                 hint="Leave --protocol out; `tutorsim recount --targets` counts under another "
                 "rule.",
             )
-    elif rows is None and suffix not in CELL_SUFFIXES:
+    elif frame is None and suffix not in CELL_SUFFIXES:
         raise BallotFileError(
             f"{file} is no file of ballots that can be read.",
             why=f"Its name ends in {suffix!r}; known are {', '.join(BALLOT_SUFFIXES)}.",
             hint=f"{_TO_DO.get(suffix, 'Convert it to one of them.')} {EXAMPLE}",
         )
     else:
-        laid = read_laid(file, hints, rows)
+        laid = read_laid(file, hints, frame)
     return laid.with_frame(typed_columns(laid.frame, file))

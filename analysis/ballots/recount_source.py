@@ -3,12 +3,20 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
+from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, approving_nobody
+from tutorsim.analysis.ballots.ballot_checks import (
+    EXAMPLE,
+    Places,
+    approving_nobody,
+    check_ballots,
+    one_budget,
+    only_one,
+)
 from tutorsim.analysis.ballots.parquet_batches import (
     TOGETHER,
     ParquetBatches,
@@ -16,6 +24,7 @@ from tutorsim.analysis.ballots.parquet_batches import (
     Runner,
     batched,
 )
+from tutorsim.analysis.ballots.properties_of_ballot_formats import WITH_BUDGET
 from tutorsim.analysis.ballots.reading_options_and_column_words import NO_HINTS, Hints
 from tutorsim.analysis.ballots.table_to_arrays import in_name_order, read_votes, turn_starts
 from tutorsim.analysis.ballots.vote_arrays import BALLOT, RICH, Place, Votes, statuses_of
@@ -24,7 +33,7 @@ from tutorsim.analysis.runs.branch_origins_and_shared_turns import (
     deciding_order,
     without_shared_turns,
 )
-from tutorsim.analysis.runs.run_tables import ballots_table
+from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA, ballots_table
 from tutorsim.errors import BallotFileError, UsageError
 from tutorsim.records import (
     RUN_FILE,
@@ -42,6 +51,9 @@ from tutorsim.records.ratings import RatedSheet, read_ratings
 from tutorsim.records.run_head_and_reading_run_folders_and_retests import of_one_panel, panels_of
 from tutorsim.system_registry import load
 from tutorsim.vocabularies import BALLOT_STATUSES, CUMULATIVE_BUDGET, TOP_SCORE, ProvenanceKind
+
+if TYPE_CHECKING:
+    from tutorsim.analysis.ballots.one_whole_ballot_per_row import Rows
 
 # --- Recount source ------------------------------------------------------------------------------
 
@@ -246,9 +258,7 @@ def open_frame(frame: pl.DataFrame, *, hints: Hints = NO_HINTS) -> Source:
     Raises `BallotFileError` if rows make no ballots; `UsageError` if a hint names a column or
     candidate that is not there.
     """
-    from tutorsim.analysis.ballots.outside_files import read_ballots
-
-    return read_ballots("frame", [Path("frame")], hints=hints, frame=frame)
+    return _read_ballots("frame", [Path("frame")], hints=hints, frame=frame)
 
 
 def open_source(
@@ -283,14 +293,78 @@ def open_source(
     batches = batched(files, hints, run or map) if tables else None
     if run is not None and batches is None:
         raise _not_by_file(name)
-    from tutorsim.analysis.ballots.outside_files import read_ballots  # a run needs no reader
-
-    rows = cache(partial(read_ballots, name, files, hints=hints))
+    rows = cache(partial(_read_ballots, name, files, hints=hints))
     if batches is None:  # rows are looked at now
         return rows()
     order = None if hints.fallback_order is None else batches.order
     points, stated = batches.points, batches.stated
     return Source(name, rows, order, points, told=None, batches=batches, stated=stated)
+
+
+def _read_ballots(
+    name: str,
+    files: Sequence[Path],
+    *,
+    hints: Hints,
+    frame: pl.DataFrame | None = None,
+) -> Source:
+    """Read files of ballots, and check them together.
+
+    `frame`: rows that are held already, of the one file. Raises `BallotFileError` with file, row
+    and reason, where rows make no ballot, where a file cannot be read, and where files disagree
+    about the budget; `UsageError` if a hint names a column or candidate that a file has not.
+    """
+    from tutorsim.analysis.ballots.outside_files import by_name, read_file  # a run needs no reader
+
+    read = [read_file(file, hints, frame) for file in files]
+    heights = [one.frame.select(pl.col("row").max()).item() or 0 for one in read]
+    places = Places(tuple(files), tuple(accumulate([0, *heights[:-1]])))
+    rows = [
+        one.frame.with_columns(pl.col("row") + start)
+        for one, start in zip(read, places.starts, strict=True)
+    ]
+    stated = one_budget(one.budget for one in read)
+    checked = check_ballots(
+        pl.concat(rows),
+        files[0] if len(files) == 1 else places,
+        budget=hints.budget if stated is None else stated,
+        namesakes=hints.namesakes,
+    )
+    ballots = by_name(checked.ballots.select(BALLOTS_SCHEMA.names()))
+    with_points = ballots["protocol"].is_in([*WITH_BUDGET, "rich"]).any()
+    top = only_one(
+        (one.top for one in read),
+        "The scores of these files end at",
+        why="One recount works with one scale, and none is stated.",
+        hint="Say which: --scale WORST,BEST.",
+    )
+    shapes = [
+        FileShape(file.name, one.shape, one.columns, one.frame.height, one.assumed)
+        for file, one in zip(files, read, strict=True)
+    ]
+    told = [f"{one.name} was read as: {'; '.join(one.assumed)}." for one in shapes if one.assumed]
+    return Source(
+        name,
+        ballots,
+        hints.order_of(ballots["candidate"].unique().sort()),
+        checked.budget if with_points else hints.budget or CUMULATIVE_BUDGET,
+        told=(*told, *checked.notes),
+        shapes=tuple(shapes),
+        own=_own_of(read, hints),
+        top=TOP_SCORE if top is None else top,
+        low_is_best=hints.scale is not None and hints.scale[0] > hints.scale[1],
+        stated=tuple(sorted({text for one in read for text in one.provenance})),
+    )
+
+
+def _own_of(read: "Sequence[Rows]", hints: Hints) -> Mapping[str, Mapping[str, str]] | None:
+    """Whose candidate is whose, of all files."""
+    if hints.own is None:
+        return hints.own_of or None
+    found: dict[str, dict[str, str]] = {}
+    for vote, of in ((vote, of) for one in read for vote, of in (one.own or {}).items()):
+        found.setdefault(vote, {}).update(of)
+    return found
 
 
 def refuse_hints(path: Path, hints: Hints) -> None:

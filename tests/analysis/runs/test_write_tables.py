@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
-from tutorsim.analysis.ballots.outside_files import in_name_order
+from tutorsim.analysis.ballots.outside_files import by_name
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.runs.run_tables import TABLES
@@ -44,7 +44,7 @@ def test_exported_ballots_read_back_give_the_same_decisions(source, tmp_path, fo
     assert [path.name for path in written[: len(TABLES)]] == [f"{name}.{form}" for name in TABLES]
     hints = Hints(fallback_order=source.fallback_order)
     again = open_source(tmp_path / "out", hints=hints)
-    assert again.ballots.equals(in_name_order(source.ballots))
+    assert again.ballots.equals(by_name(source.ballots))
     assert again.stated == (source.provenance,)
     turn = ["episode_id", "turn"]
     assert turn_diagnostics(again).sort(turn).equals(turn_diagnostics(source).sort(turn))

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tutorsim.analysis.ballots.outside_files import in_name_order
+from tutorsim.analysis.ballots.outside_files import by_name
 from tutorsim.analysis.ballots.recount_source import open_source
 
 TABLES = {"episodes", "turns", "ballots", "diagnostic_ballots", "proposals", "calls"}
@@ -16,7 +16,7 @@ def test_exported_ballots_open_as_the_run_s_ballots(shell, built, tmp_path, form
     assert done.code == 0
     assert {p.stem for p in (tmp_path / "out").glob(f"*.{format_}")} == TABLES
     again = open_source(tmp_path / "out" / f"ballots.{format_}")
-    assert again.ballots.equals(in_name_order(open_source(built.folder).ballots))
+    assert again.ballots.equals(by_name(open_source(built.folder).ballots))
 
 
 @pytest.mark.costly

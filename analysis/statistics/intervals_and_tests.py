@@ -613,18 +613,15 @@ def interval_of_mean(
 # --- Families ----------------------------------------------------------------------------------
 
 Row = TypeVar("Row", bound=Any)
-"""A frozen dataclass with `test` and `p_holm`."""
+"""A frozen dataclass with `test`, `p_holm` and `detectable`."""
 
 
 def corrected(rows: Sequence[Row]) -> list[Row]:
-    """One family with Holm's correction in `p_holm`; of rows that say what they could show, what
-    the whole family could is in `detectable`."""
+    """One family with Holm's correction in `p_holm`, and what it could show in `detectable`."""
     tested = {i: row.test for i, row in enumerate(rows) if isinstance(row.test, PermutationTest)}
     values = holm({i: test.p_value for i, test in tested.items()})
-
-    def of_family(i: int) -> dict[str, Any]:
-        if not hasattr(rows[i], "detectable"):
-            return {"p_holm": values[i]}
-        return {"p_holm": values[i], "detectable": detectable_by(tested[i], len(tested))}
-
-    return [replace(row, **of_family(i)) if i in tested else row for i, row in enumerate(rows)]
+    shown = {i: detectable_by(test, len(tested)) for i, test in tested.items()}
+    return [
+        replace(row, p_holm=values[i], detectable=shown[i]) if i in tested else row
+        for i, row in enumerate(rows)
+    ]

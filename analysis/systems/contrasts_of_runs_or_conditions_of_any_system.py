@@ -14,7 +14,7 @@ from functools import partial
 from itertools import combinations, product
 from math import inf
 from operator import attrgetter
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 import polars as pl
 
@@ -64,16 +64,6 @@ BASELINE: Final = "baseline"
 """The condition that the others are compared with, in systems that have it."""
 NAMED: Final = 3
 """Differences that a sentence names."""
-
-
-class Tested(Protocol):
-    """What was tested along with others."""
-
-    @property
-    def test(self) -> PermutationTest | NotEstimable: ...
-
-    @property
-    def p_holm(self) -> float | None: ...
 
 
 @dataclass(frozen=True)
@@ -190,7 +180,7 @@ def contrasts_between(
 # --- Contrasts in tables --------------------------------------------------------------------------
 
 
-def p_words(row: Tested) -> Written:
+def p_words(row: Contrast) -> Written:
     """A corrected p-value, with the error of the draws where signs were drawn; none of one task."""
     if not isinstance(row.test, PermutationTest) or row.p_holm is None or row.test.tasks == 1:
         return Written(DASH, None)
@@ -267,7 +257,7 @@ def not_shown(found: Sequence[Contrast]) -> str:
     return "Not known" if few else "Not shown"
 
 
-def beyond_chance(row: Tested) -> bool:
+def beyond_chance(row: Contrast) -> bool:
     """Whether a difference is beyond chance among all that were tested with it."""
     return row.p_holm is not None and row.p_holm < ALPHA
 

@@ -3,8 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -15,7 +14,6 @@ from tutorsim.analysis.pages.cells_and_tables import (
     absent,
     bounds,
     dollars,
-    estimate,
     number,
     plain,
 )
@@ -36,7 +34,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     Interval,
     NotEstimable,
-    PermutationTest,
     Unit,
     corrected,
     flips_by_task,
@@ -44,8 +41,9 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     known_draw,
     mean_bounds,
     mean_of,
+    to_json,
 )
-from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import p_words
+from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import Contrast
 from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import (
     conditions_document,
     runs_document,
@@ -72,9 +70,15 @@ class PaidCalls:
 
     reused: int
     new: tuple[CallRecord, ...]
+    prices: Prices | None
+
+    @property
+    def usage(self) -> dict[str, Any]:
+        """Of the calls paid for."""
+        return usage(self.new, self.prices)
 
     def to_json(self) -> dict[str, object]:
-        paid = usage(self.new, None)
+        paid = self.usage
         return {
             "reused": self.reused,
             "paid": paid["calls"],
@@ -87,7 +91,9 @@ class PaidCalls:
         }
 
 
-def paid_calls(pairs: Iterable[tuple[EpisodeRecord, EpisodeRecord]]) -> PaidCalls:
+def paid_calls(
+    pairs: Iterable[tuple[EpisodeRecord, EpisodeRecord]], prices: Prices | None = None
+) -> PaidCalls:
     """Counts what continuations of logged episodes paid for: calls that the parent's recording does
     not answer."""
     made, new = 0, list[CallRecord]()
@@ -95,7 +101,7 @@ def paid_calls(pairs: Iterable[tuple[EpisodeRecord, EpisodeRecord]]) -> PaidCall
         answered = {call.key for call in parent.calls}
         new += [call for call in draw.calls if not _taken_over(call, answered, parent, draw)]
         made += len(draw.calls)
-    return PaidCalls(made - len(new), tuple(new))
+    return PaidCalls(made - len(new), tuple(new), prices)
 
 
 def _taken_over(
@@ -133,15 +139,15 @@ class BranchOutcome:
     """Of `after`, at 95 %, over tasks."""
     estimate: Estimate | NotEstimable
     """The re-simulated mean; only where nothing is open."""
-    continued_logged: float | NotEstimable
-    """Mean in the parent of the episodes that the difference rests on."""
-    continued_resimulated: float | NotEstimable
-    """Mean over the same episodes of the mean of their draws."""
-    difference: Estimate | NotEstimable
-    """Re-simulated − logged, paired by episode."""
-    test: PermutationTest | NotEstimable
-    p_holm: float | None
-    """Corrected over all rows of the comparison; `None` without a test."""
+    contrast: Contrast
+    """The mean of the draws of each continued episode − logged, paired by episode; corrected over
+    all rows of the comparison."""
+
+    def to_json(self) -> dict[str, object]:
+        own, of = dict(vars(self)), self.contrast
+        del own["contrast"]
+        means = {"continued_logged": of.first_mean, "continued_resimulated": of.second_mean}
+        return {**to_json(own | means | of.values("difference", "test", "p_holm"))}
 
 
 @dataclass(frozen=True)
@@ -182,26 +188,6 @@ class BranchCell:
 
 
 @dataclass(frozen=True)
-class BranchedPath:
-    """One logged episode that the alternative may change."""
-
-    episode_id: str
-    benchmark: str
-    condition: str
-    turn: int | None
-    """The first turn that the alternative decides; `None` where it was left out."""
-    continuations: tuple[str, ...]
-    """Complete ones."""
-    left: tuple[int | None, ...]
-    """Turn at which each left the logged path; `None` where it never did."""
-    logged: Mapping[Outcome, float | None]
-    draws: Mapping[Outcome, tuple[float | None, ...]]
-    """One per continuation; `None` where it was not scored."""
-    resimulated: Mapping[Outcome, float | NotEstimable]
-    """Mean of the draws, from two draws on."""
-
-
-@dataclass(frozen=True)
 class BranchComparison:
     """A branch and its parent."""
 
@@ -212,8 +198,11 @@ class BranchComparison:
     continuations: int
     """Draws asked for, of each episode."""
     cells: tuple[BranchCell, ...]
-    paths: tuple[BranchedPath, ...]
+    paths: tuple[dict[str, Any], ...]
+    """Each logged episode that the alternative may change, as `path_of` gives it."""
     caption: str
+    format_invariance: Mapping[str, FormatInvariance | NotEstimable]
+    """As `format_invariance_of_two` gives it."""
 
 
 # --- Episode pairs -------------------------------------------------------------------------------
@@ -244,15 +233,11 @@ class Pair:
 
     def gap(self, outcome: Outcome) -> tuple[float, Unit] | None:
         """Logged, and draws − logged; `None` where the branch or the log does not say."""
-        logged, known = self.value(outcome), self.known(outcome)
+        logged, known = outcome_of(self.logged, outcome), self.known(outcome)
         if self.covered or logged is None or not known:
             return None
         gaps = tuple(known_draw(value - logged) for value in known)
         return logged, Unit(self.logged.task_id, gaps)
-
-    def value(self, outcome: Outcome) -> float | None:
-        """The logged outcome."""
-        return outcome_of(self.logged, outcome)
 
     def known(self, outcome: Outcome) -> list[float]:
         """The outcome of every draw that has one."""
@@ -292,25 +277,31 @@ def moves(pairs: Sequence[Pair]) -> tuple[Move, ...]:
     return tuple(Move(*move, draws) for move, draws in ordered)
 
 
-def path_of(pair: Pair, branch: Branch, outcomes: Sequence[Outcome]) -> BranchedPath:
-    """One episode that the alternative may change, draw by draw."""
+def path_of(pair: Pair, branch: Branch) -> dict[str, Any]:
+    """One episode that the alternative may change, draw by draw.
+
+    `turn` is the first that the alternative decides, `None` where the branch left the episode out;
+    `continuations` are the complete ones; `left` is the turn at which each left the logged path,
+    `None` where it never did. Outcome → value in `logged`, value of each draw in `draws`, and mean
+    of the draws, from two on, in `resimulated`.
+    """
     e = pair.logged
-    taken_up = branch.episodes.get(e.episode_id)
-    return BranchedPath(
-        episode_id=e.episode_id,
-        benchmark=e.benchmark,
-        condition=e.condition,
-        turn=taken_up.turn if taken_up else None,
-        continuations=tuple(draw.episode_id for draw in pair.draws),
-        left=pair.left,
-        logged={name: outcome_of(e, name) for name in outcomes},
-        draws={name: tuple(outcome_of(d, name) for d in pair.draws) for name in outcomes},
-        resimulated={
+    taken_up, outcomes = branch.episodes.get(e.episode_id), _names(e.benchmark)
+    return {
+        "episode_id": e.episode_id,
+        "benchmark": e.benchmark,
+        "condition": e.condition,
+        "turn": taken_up.turn if taken_up else None,
+        "continuations": tuple(draw.episode_id for draw in pair.draws),
+        "left": pair.left,
+        "logged": {name: outcome_of(e, name) for name in outcomes},
+        "draws": {name: tuple(outcome_of(d, name) for d in pair.draws) for name in outcomes},
+        "resimulated": {
             name: _SINGLE if len(known) == 1 else mean_of(known, "no draw with this outcome")
             for name in outcomes
             for known in [pair.known(name)]
         },
-    )
+    }
 
 
 def _winner(episode: EpisodeRecord, turn: int) -> str:
@@ -336,29 +327,26 @@ def is_branch_of(parent: Source, child: Source) -> bool:
     return branch.parent_recording == parent.run.recording_digest
 
 
-def compare_branch(parent: Source, child: Source) -> BranchComparison:
+def compare_branch(parent: Source, child: Source, prices: Prices | None = None) -> BranchComparison:
     """Set a branch beside its parent, outcome by outcome and episode by episode."""
     branch = child.run.branch if child.run else None
     assert branch is not None
     found = diverge(parent, _covered_winners(parent, branch), question="The branch")
     pairs = pairs_of(found, parent, child)
-    cells = [_cell(coverage, pairs, branch) for coverage in found.coverage]
+    cells = [_cell(coverage, pairs, branch, prices) for coverage in found.coverage]
     return BranchComparison(
         parent=parent.name,
         child=child.name,
         changes=branch_changes(branch),
         continuations=branch.continuations,
         cells=_corrected(cells),
-        paths=tuple(
-            path_of(pair, branch, _names(pair.logged.benchmark))
-            for pair in pairs
-            if not pair.covered
-        ),
+        paths=tuple(path_of(pair, branch) for pair in pairs if not pair.covered),
         caption=(
             f"Parent: {parent.provenance}. Branch: {child.provenance}. Logged: as the parent has "
             "it. Bounds: every uncovered outcome 0 or 1. Re-simulated: covered outcomes as "
             "logged, and the mean draw of each continued episode."
         ),
+        format_invariance=format_invariance_of_two(parent, child),
     )
 
 
@@ -372,7 +360,9 @@ def _covered_winners(parent: Source, branch: Branch) -> Alternatives:
     return covered.select("episode_id", "turn", winners=pl.concat_list("winner"))
 
 
-def _cell(coverage: Coverage, pairs: Sequence[Pair], branch: Branch) -> BranchCell:
+def _cell(
+    coverage: Coverage, pairs: Sequence[Pair], branch: Branch, prices: Prices | None
+) -> BranchCell:
     benchmark, condition = str(coverage.benchmark), str(coverage.condition)
     mine = [p for p in pairs if (p.logged.benchmark, p.logged.condition) == (benchmark, condition)]
     continued = [p for p in mine if p.draws and not p.covered]
@@ -389,7 +379,9 @@ def _cell(coverage: Coverage, pairs: Sequence[Pair], branch: Branch) -> BranchCe
             [sum(turn is not None for turn in p.left) / len(p.left) for p in continued], _NONE
         ),
         moves=moves(continued),
-        calls=paid_calls((p.logged, draw) for p in mine for draw in (*p.draws, *p.failed)),
+        calls=paid_calls(
+            ((p.logged, draw) for p in mine for draw in (*p.draws, *p.failed)), prices
+        ),
         outcomes=tuple(_outcome(o, coverage, mine, branch) for o in _names(benchmark)),
     )
 
@@ -398,7 +390,7 @@ def _outcome(
     name: Outcome, coverage: Coverage, pairs: Sequence[Pair], branch: Branch
 ) -> BranchOutcome:
     paired = [found for pair in pairs if (found := pair.gap(name)) is not None]
-    logged, gaps = [value for value, _ in paired], [gap for _, gap in paired]
+    gaps = [gap for _, gap in paired]
     after: Bounds | NotEstimable = _NOTHING
     interval: Interval | NotEstimable = _NOTHING
     mean: Estimate | NotEstimable = _NOTHING
@@ -420,34 +412,29 @@ def _outcome(
         after=after,
         interval=interval,
         estimate=mean,
-        continued_logged=mean_of(logged, _NONE),
-        continued_resimulated=mean_of([first + gap.low for first, gap in paired], _NONE),
-        difference=difference,
-        test=flips_by_task([gap.low for gap in gaps], [gap.task for gap in gaps], seed=SEED),
-        p_holm=None,
+        contrast=Contrast(
+            *("logged", "re-simulated", difference),
+            flips_by_task([gap.low for gap in gaps], [gap.task for gap in gaps], seed=SEED),
+            measured=f"in {OUTCOME_NAMES[name]} ({coverage.benchmark})",
+            repeats=([[one] for one, _ in paired], [[one + gap.low] for one, gap in paired]),
+        ),
     )
 
 
 def _corrected(cells: Sequence[BranchCell]) -> tuple[BranchCell, ...]:
     """Holm's correction over all rows."""
-    rows = iter(corrected([row for cell in cells for row in cell.outcomes]))
-    return tuple(replace(cell, outcomes=tuple(islice(rows, len(cell.outcomes)))) for cell in cells)
+    found = iter(corrected([row.contrast for cell in cells for row in cell.outcomes]))
+    return tuple(
+        replace(cell, outcomes=tuple(replace(row, contrast=next(found)) for row in cell.outcomes))
+        for cell in cells
+    )
 
 
 # --- Tables and document --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class BranchBeside:
-    """A branch beside its parent, with what its calls cost."""
-
-    found: BranchComparison
-    formats: Mapping[str, FormatInvariance | NotEstimable]
-    prices: Prices | None
-
-
-def _draws(of: BranchBeside) -> str:
-    return counted(of.found.continuations, "draw")
+def _draws(of: BranchComparison) -> str:
+    return counted(of.continuations, "draw")
 
 
 @table(
@@ -456,11 +443,11 @@ def _draws(of: BranchBeside) -> str:
     secondary=("draws failed",),
     draws=_draws,
 )
-def episodes_table(of: BranchBeside) -> Iterator[Row]:
+def episodes_table(of: BranchComparison) -> Iterator[Row]:
     """{draws} of each episode taken up. Episodes: with a panel, complete in the parent. Taken up:
     re-simulated, with a complete draw. Open: neither covered nor taken up. Left path: share of the
     episodes taken up that another winner led away, by their draws.{absent}"""
-    for cell in of.found.cells:
+    for cell in of.cells:
         yield {
             "benchmark": cell.benchmark,
             "condition": cell.condition,
@@ -480,16 +467,16 @@ def episodes_table(of: BranchBeside) -> Iterator[Row]:
     secondary=("width", "width left"),
     spread=lambda of: (
         "a single draw of an episode is not what would have happened"
-        if of.found.continuations == 1
+        if of.continuations == 1
         else "the spread between draws of an episode is part of it"
     ),
 )
-def outcomes_table(of: BranchBeside) -> Iterator[Row]:
+def outcomes_table(of: BranchComparison) -> Iterator[Row]:
     """Logged: the parent. Bounds: the parent's, every uncovered outcome 0 or 1. Re-simulated:
     covered outcomes as logged, and the mean draw of each episode taken up; what is left open is 0
     or 1. In brackets: a 95 % interval over tasks; {spread}. Width: of the bounds, and of what is
     left."""
-    rows = [(cell, row) for cell in of.found.cells for row in cell.outcomes]
+    rows = [(cell, row) for cell in of.cells for row in cell.outcomes]
     for outcome in dict.fromkeys(row.outcome for _, row in rows):
         for cell, row in rows:
             if row.outcome == outcome:
@@ -521,34 +508,33 @@ def _width(found: Bounds | NotEstimable) -> Written:
     "branch-differences",
     "Re-simulated − logged, over the episodes taken up",
     absent=lambda of: absent(
-        row.difference for cell in of.found.cells if cell.continued for row in cell.outcomes
+        row.contrast.difference for cell in of.cells if cell.continued for row in cell.outcomes
     ),
 )
-def branch_differences_table(of: BranchBeside) -> Iterator[Row]:
+def branch_differences_table(of: BranchComparison) -> Iterator[Row]:
     """Paired; mean draw: re-simulated. p: signs flipped by task, exact unless marked ~, with Holm's
     correction over all rows.{absent}"""
-    for cell in of.found.cells:
+    for cell in of.cells:
         for row in cell.outcomes if cell.continued else ():
             yield {
                 "benchmark": cell.benchmark,
                 "condition": cell.condition,
                 "outcome": OUTCOME_NAMES[row.outcome],
-                "pairs": row.difference.n,
-                "logged": plain(row.continued_logged),
-                "mean draw": plain(row.continued_resimulated),
-                "difference": estimate(row.difference, signed=True),
-                "p": p_words(row),
+                "pairs": row.contrast.pairs,
+                "logged": plain(row.contrast.first_mean),
+                "mean draw": plain(row.contrast.second_mean),
+                **row.contrast.cells("difference", "p"),
             }
 
 
 @table(
     "branch-moves",
     "Where the draws left the logged path",
-    ways=lambda of: sum(len(cell.moves) for cell in of.found.cells),
+    ways=lambda of: sum(len(cell.moves) for cell in of.cells),
 )
-def moves_table(of: BranchBeside) -> Iterator[Row]:
+def moves_table(of: BranchComparison) -> Iterator[Row]:
     """{ways} ways, those of most draws first."""
-    rows = [(cell, move) for cell in of.found.cells for move in cell.moves]
+    rows = [(cell, move) for cell in of.cells for move in cell.moves]
     for cell, move in sorted(rows, key=lambda row: -row[1].draws):
         yield {
             "benchmark": cell.benchmark,
@@ -561,30 +547,31 @@ def moves_table(of: BranchBeside) -> Iterator[Row]:
 
 
 @table("branch-episodes", "Success of the episodes taken up")
-def taken_up_table(of: BranchBeside) -> Iterator[Row]:
+def taken_up_table(of: BranchComparison) -> Iterator[Row]:
     """Logged, and re-simulated: each draw, and their mean, which a single draw does not give. Both
     futures of one: `tutorsim show NEW EPISODE --beside PARENT`."""
-    for path in of.found.paths:
-        if path.continuations:
-            mean_draw = path.resimulated["success"]
+    for path in of.paths:
+        if path["continuations"]:
             yield {
-                "episode": path.episode_id,
-                "from turn": path.turn,
-                "logged": number(path.logged["success"], digits=0),
-                "draws": ", ".join(number(one, digits=0) for one in path.draws["success"]),
-                "mean draw": plain(mean_draw),
+                "episode": path["episode_id"],
+                "from turn": path["turn"],
+                "logged": number(path["logged"]["success"], digits=0),
+                "draws": ", ".join(number(one, digits=0) for one in path["draws"]["success"]),
+                "mean draw": plain(path["resimulated"]["success"]),
             }
 
 
 @table(
-    "branch-calls", "Calls of the episodes taken up", day=lambda of: of.prices and of.prices.as_of
+    "branch-calls",
+    "Calls of the episodes taken up",
+    day=lambda of: of.cells[0].calls.usage["prices_as_of"],
 )
-def calls_table(of: BranchBeside) -> Iterator[Row]:
+def calls_table(of: BranchComparison) -> Iterator[Row]:
     """Taken over: answered by the parent's recording. Paid for: the others; where the logs leave it
     in doubt a call counts as paid for. Tokens and US$, at list prices of {day}: of the calls paid
     for."""
-    for cell in of.found.cells:
-        paid = usage(cell.calls.new, of.prices)
+    for cell in of.cells:
+        paid = cell.calls.usage
         yield {
             "benchmark": cell.benchmark,
             "condition": cell.condition,
@@ -599,7 +586,7 @@ def calls_table(of: BranchBeside) -> Iterator[Row]:
 _BESIDE: Final = section(
     "branch",
     "The branch beside its parent",
-    lambda of: of.found.caption,
+    lambda of: of.caption,
     episodes_table,
     outcomes_table,
     branch_differences_table,
@@ -620,17 +607,15 @@ def compared(first: SystemRun, second: SystemRun | None) -> Document:
 
 def branch_document(parent: SystemRun, child: SystemRun) -> Document:
     """A branch beside its parent: logged, bounded and re-simulated figures."""
-    one, two = parent.source, child.source
-    found = compare_branch(one, two)
-    of = BranchBeside(found, format_invariance_of_two(one, two), child.asked.prices)
-    sections = _BESIDE(of), formats_section(of.formats)
+    found = compare_branch(parent.source, child.source, child.asked.prices)
+    sections = _BESIDE(found), formats_section(found.format_invariance)
     taken_up = sum(cell.continued for cell in found.cells)
     covered = sum(cell.covered for cell in found.cells)
     episodes = sum(cell.episodes for cell in found.cells)
     return framed(
         child,
         summary=f"{child.name}, a branch of {parent.name} under {found.changes}: "
-        f"{_draws(of)} of each episode taken up.",
+        f"{_draws(found)} of each episode taken up.",
         answers=(
             Answer(
                 "What does the branch leave as it was logged?",
@@ -642,5 +627,5 @@ def branch_document(parent: SystemRun, child: SystemRun) -> Document:
         ),
         sections=sections,
         brief=tuple(table for section in sections for table in section.tables),
-        values=lambda: {**vars(found), "format_invariance": of.formats},
+        values=lambda: vars(found),
     )

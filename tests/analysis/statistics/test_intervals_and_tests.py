@@ -309,10 +309,6 @@ def test_results_become_plain_json_values():
 class Row:
     test: Any
     p_holm: float | None = None
-
-
-@dataclass(frozen=True)
-class Shown(Row):
     detectable: Any = None
 
 
@@ -328,8 +324,8 @@ def test_a_family_is_corrected_together_and_a_row_without_a_test_is_left():
     assert rows[1] is missing
 
 
-def test_rows_that_say_so_say_what_the_family_could_show():
-    [one, other] = corrected([Shown(made(0.04)), Shown(made(0.2))])
+def test_the_rows_of_a_family_say_what_it_could_show():
+    [one, other] = corrected([Row(made(0.04)), Row(made(0.2))])
     assert one.detectable == other.detectable == detectable_by(made(0.04), 2)
 
 

@@ -134,11 +134,12 @@ def test_logged_bounded_and_resimulated_figures_stand_apart(small):
 def test_differences_are_paired_by_episode_over_the_continued_ones(small):
     row = row_of(small, whole(small), "success")
     # b: 1/2 − 0, c: 1 − 1.
-    assert (row.continued_logged, row.continued_resimulated) == (0.5, 0.75)
-    assert (row.difference.value, row.difference.n) == (0.25, 2)
+    assert (row.contrast.first_mean, row.contrast.second_mean) == (0.5, 0.75)
+    assert (row.contrast.difference.value, row.contrast.pairs) == (0.25, 2)
     # Signs of 0.5 and 0: half of the four patterns give +0.25.
-    assert (row.test.difference, row.test.p_value, row.test.tasks) == (0.25, 1.0, 2)
-    assert row.p_holm == 1.0
+    test = row.contrast.test
+    assert (test.difference, test.p_value, test.tasks) == (0.25, 1.0, 2)
+    assert row.contrast.p_holm == 1.0
 
 
 def test_an_episode_that_was_left_out_keeps_its_bounds(small):
@@ -173,14 +174,14 @@ def test_an_unscored_draw_is_never_a_zero(small):
     assert isinstance(row.after, Bounds)
     # 0.8 + 0.9 + 0.8, and b from 0 to 1.
     assert (row.after.low, row.after.high) == pytest.approx((2.5 / 4, 3.5 / 4))
-    assert row.difference.n == 1
+    assert row.contrast.pairs == 1
 
 
 def test_a_single_draw_is_no_episodes_estimate(small):
     child = small.child(small.draw("b", 1, 1.0), small.draw("c", 1, 0.8), continuations=1)
     found = compare_branch(small.parent, child)
     for path in found.paths:
-        assert path.resimulated["success"] == NotEstimable(
+        assert path["resimulated"]["success"] == NotEstimable(
             "a single draw is not what would have happened"
         )
     [cell] = found.cells
@@ -189,12 +190,12 @@ def test_a_single_draw_is_no_episodes_estimate(small):
 
 def test_several_draws_average_to_an_episodes_estimate(small):
     first, second = compare_branch(small.parent, whole(small)).paths
-    assert (first.episode_id, first.turn) == (small.name("b"), 1)
-    assert first.logged["success"] == 0.0
-    assert first.draws["success"] == (1.0, 0.0)
-    assert first.resimulated["success"] == 0.5
-    assert first.continuations == (f"{small.name('b')}.c01", f"{small.name('b')}.c02")
-    assert (first.left, second.left) == ((1, 1), (1, None))
+    assert (first["episode_id"], first["turn"]) == (small.name("b"), 1)
+    assert first["logged"]["success"] == 0.0
+    assert first["draws"]["success"] == (1.0, 0.0)
+    assert first["resimulated"]["success"] == 0.5
+    assert first["continuations"] == (f"{small.name('b')}.c01", f"{small.name('b')}.c02")
+    assert (first["left"], second["left"]) == ((1, 1), (1, None))
 
 
 def test_where_and_for_whom_the_path_was_left(small):
@@ -219,7 +220,7 @@ def test_an_alternative_that_covers_every_episode_changes_nothing(small):
     row = cell.outcomes[0]
     assert row.before == row.after == Bounds(0.75, 0.75, 4)
     assert row.estimate.value == row.logged
-    assert isinstance(row.difference, NotEstimable)
+    assert isinstance(row.contrast.difference, NotEstimable)
     assert isinstance(cell.left, NotEstimable)
     assert found.paths == ()
 

@@ -102,7 +102,7 @@ class DeclaredTable(_Declared[E]):
 
     kind = "table"
     given = "The functions of a table get what the page is of."
-    title: str
+    title: str | Callable[[Any], str]
     secondary: tuple[str, ...] = ()
 
     def __call__(self, of: E) -> Table | None:
@@ -110,7 +110,8 @@ class DeclaredTable(_Declared[E]):
         if not rows:
             return None
         why = self._said("rows", lambda: absent(_values(rows)))
-        make = partial(of_rows, self.name, self.title, self._caption(of, absent=why), rows)
+        title = self._said("title", self.title, of)
+        make = partial(of_rows, self.name, title, self._caption(of, absent=why), rows)
         made: Table | None = self._said("rows", partial(make, secondary=self.secondary))
         return made
 
@@ -223,13 +224,13 @@ def sections_of(of: E, declared: Iterable[DeclaredSection[E]]) -> Sections:
 
 
 def table(
-    name: str, title: str, *, secondary: tuple[str, ...] = (), **words: Any
+    name: str, title: str | Callable[[Any], str], *, secondary: tuple[str, ...] = (), **words: Any
 ) -> Callable[[RowsOf[E]], DeclaredTable[E]]:
     """Declare a table.
 
     Args:
         name: Unique on its page.
-        title: Above the table.
+        title: Above the table; a text, or a function of what the table is of.
         secondary: Columns left out if there is no room for all, in the order in which they go.
         words: Place of the caption → what stands there, or a function of what the table is of.
     """

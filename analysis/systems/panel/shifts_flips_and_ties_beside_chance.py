@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import fsum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -175,8 +175,7 @@ def _share(hits: Bools, among: Bools, table: TurnTable) -> Estimate | NotEstimab
 # --- Chance baseline -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _Counts:
+class _Counts(NamedTuple):
     """R counted votes over m candidates each."""
 
     turn: Ints
@@ -186,7 +185,7 @@ class _Counts:
     """Shape (R, m)."""
 
     def of(self, rows: Ints) -> "_Counts":
-        return _Counts(self.turn[rows], self.candidates[rows], self.totals[rows])
+        return _Counts(*(part[rows] for part in self))
 
 
 _Alike = tuple[_Counts, _Counts]
@@ -273,10 +272,8 @@ def _counted(rounds: Sequence[Rounds], own: Bools) -> list[_Counts]:
     kept = [part.of(np.flatnonzero(own[part.turn])) for part in rounds]
     found = []
     for m in sorted({part.candidates.shape[1] for part in kept}):
-        parts = [part for part in kept if part.candidates.shape[1] == m]
-        turn = np.concatenate([part.turn for part in parts])
-        candidates = np.concatenate([part.candidates for part in parts])
-        totals = np.concatenate([part.totals for part in parts])
+        parts = [(p.turn, p.candidates, p.totals) for p in kept if p.candidates.shape[1] == m]
+        turn, candidates, totals = map(np.concatenate, zip(*parts, strict=True))
         order = np.argsort(candidates, axis=1)  # turns of one order stand beside those of another
         by_place = (np.take_along_axis(part, order, axis=1) for part in (candidates, totals))
         found.append(_Counts(turn, *by_place))
@@ -351,56 +348,40 @@ def _mean_gap(first: Floats, second: Floats) -> float:
 
 # --- Decision tables -----------------------------------------------------------------------------
 
-_SHIFT: Final = (
-    "Vote shift: half the distance between the vote shares of the first and the final vote "
-    "(0 to 1)."
+
+def _rates(of: Any) -> dict[str, str]:
+    """Column → the share of turns in it."""
+    always = {"flip outside the leaders": "flip_set", "final vote tied": "tie_rate"}
+    if of.unordered:
+        return {**always, "left tied": "left_tied"}
+    return {"flip": "flip", **always, "fallback": "fallback_rate"}
+
+
+@table(
+    "diagnostics",
+    lambda of: "How the votes went" if of.unordered else "How the panels decided",
+    secondary=("episodes", "abstentions"),
+    flips=lambda of: (
+        "Flip: the winner was not among those who led the first vote, where counting decided. Left "
+        "tied: no order is logged, so that nobody won."
+        if of.unordered
+        else "Flip: the first vote's leader did not win; a tied lead goes to the fallback order, "
+        "or, in the next column, to all who lead. Fallback: decided by the fallback order."
+    ),
+    notes=lambda of: " ".join(of.diagnostics_notes),
 )
-_INTERVALS: Final = "95 % intervals in brackets: over tasks."
-
-
-def _decided(row: Diagnostics, **shares: Estimate | NotEstimable) -> Row:
-    return {
-        "protocol": row.protocol,
-        "turns": row.turns,
-        "episodes": row.episodes,
-        "vote shift": estimate(row.shift),
-        **{name.replace("_", " "): estimate(share) for name, share in shares.items()},
-        "abstentions": part_of(row.abstentions, row.ballots),
-    }
-
-
-_DECIDED: Final[dict[str, Any]] = {
-    "secondary": ("episodes", "abstentions"),
-    "shift": _SHIFT,
-    "notes": lambda of: " ".join((_INTERVALS, *of.diagnostics_notes)),
-}
-
-
-@table("diagnostics", "How the panels decided", **_DECIDED)
-def _ordered_table(of: Any) -> Iterator[Row]:
-    """{shift} Flip: the first vote's leader did not win; a tied lead goes to the fallback order,
-    or, in the next column, to all who lead. Fallback: decided by the fallback order. {notes}"""
+def _decided_table(of: Any) -> Iterator[Row]:
+    """Vote shift: half the distance between the vote shares of the first and the final vote
+    (0 to 1). {flips} 95 % intervals in brackets: over tasks. {notes}"""
     for d in of.diagnostics:
-        yield _decided(
-            d,
-            flip=d.flip,
-            flip_outside_the_leaders=d.flip_set,
-            final_vote_tied=d.tie_rate,
-            fallback=d.fallback_rate,
-        )
-
-
-@table("diagnostics", "How the votes went", **_DECIDED)
-def _unordered_table(of: Any) -> Iterator[Row]:
-    """{shift} Flip: the winner was not among those who led the first vote, where counting decided.
-    Left tied: no order is logged, so that nobody won. {notes}"""
-    for d in of.diagnostics:
-        yield _decided(
-            d,
-            flip_outside_the_leaders=d.flip_set,
-            final_vote_tied=d.tie_rate,
-            left_tied=d.left_tied,
-        )
+        yield {
+            "protocol": d.protocol,
+            "turns": d.turns,
+            "episodes": d.episodes,
+            "vote shift": estimate(d.shift),
+            **{name: estimate(getattr(d, rate)) for name, rate in _rates(of).items()},
+            "abstentions": part_of(d.abstentions, d.ballots),
+        }
 
 
 @table("diagnostics", "How the votes went")
@@ -418,9 +399,7 @@ def _single_table(of: Any) -> Iterator[Row]:
 def diagnostics_table(of: Any) -> Table | None:
     """Shift, flip, ties and fallback per protocol; without a logged order, what counting leaves
     tied has no winner. Ties alone, where nothing was voted on twice."""
-    if of.once:
-        return _single_table(of)
-    return (_unordered_table if of.unordered else _ordered_table)(of)
+    return (_single_table if of.once else _decided_table)(of)
 
 
 @table("chance", "Flip and shift beside chance")

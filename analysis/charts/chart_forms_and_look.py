@@ -171,8 +171,8 @@ def shades(count: int) -> list[str]:
 Drawing = alt.LayerChart | alt.FacetChart
 
 unchecked = debug_mode(False)
-"""Put before a function that draws: no part of its chart is checked against Vega-Lite's schema,
-which takes longer than to draw it; tests check the whole."""
+"""A function that draws in it has no part of its chart checked against Vega-Lite's schema, which
+takes longer than to draw it; tests check the whole."""
 
 CASCADE: Final = (
     "Single votes, with all that came before them held fixed: what would have followed another "
@@ -270,14 +270,6 @@ def tips(*fields: str) -> list[alt.Tooltip]:
     return found
 
 
-def with_middles(data: pl.DataFrame) -> pl.DataFrame:
-    """Rows of parts, and where the count of each stands: in its middle, and never on the name."""
-    ends = pl.col("turns").cum_sum().over("protocol")
-    digits = pl.col("turns").cast(pl.String).str.len_chars()
-    least = digits * pl.col("turns").sum().over("protocol").max() / _DIGITS
-    return data.with_columns(middle=pl.max_horizontal(ends - pl.col("turns") / 2, least))
-
-
 _DIGITS: Final = 55
 """Half digits for which a narrow screen's longest bar has room."""
 _TICKS: Final = 8
@@ -291,29 +283,33 @@ def counts_axis(most: float) -> alt.Axis:
     return alt.Axis(tickCount=_TICKS)
 
 
-@unchecked
-def stacked(data: pl.DataFrame, part: str, *, title: str, parts: Sequence[str] = ()) -> Drawing:
+def stacked(data: pl.DataFrame, part: str, *, title: str, parts: Sequence[str]) -> Drawing:
     """Turns as bars, one a protocol, in shades of their parts; counts stand in them.
 
-    `data`: `protocol`, `turns`, the part's name, and `place`, by which parts lie in a bar. `parts`:
-    all that there may be, each with one shade whichever are there; else those there are.
+    `data`: `protocol`, `turns` and the part's name. `parts`: all that there may be, in the order in
+    which they lie in a bar, each with one shade whichever are there.
     """
-    protocols = names_in(data, "protocol")
-    data = data.sort("place", maintain_order=True)
-    names = list(parts) or names_in(data, part)
-    data = with_middles(data).with_columns(strong=pl.col(part) == names[0])
-    whole = counts_axis(max(data.group_by("protocol").agg(pl.col("turns").sum())["turns"]))
+    protocols, whole = names_in(data, "protocol"), pl.col("turns").sum().over("protocol")
+    place = pl.col(part).replace_strict(parts, range(len(parts)), return_dtype=pl.Int64)
+    data = data.with_columns(place=place).sort("place", maintain_order=True)
+    middle = pl.col("turns").cum_sum().over("protocol") - pl.col("turns") / 2
+    digits = pl.col("turns").cast(pl.String).str.len_chars()
+    data = data.with_columns(
+        all=whole,  # a count never stands on the name beside its bar
+        middle=pl.max_horizontal(middle, digits * whole.max() / _DIGITS),
+    )
+    axis = counts_axis(max(data["all"]))
     base = alt.Chart().encode(y=alt.Y("protocol:N", sort=protocols, title=None, axis=NAMES))
     bars = base.mark_bar(height=24, stroke=PAPER, strokeWidth=1.5).encode(
-        x=alt.X("turns:Q", title="turns", stack="zero", axis=whole),
+        x=alt.X("turns:Q", title="turns", stack="zero", axis=axis),
         order=alt.Order("place:Q"),
-        color=coloured(part, names, shades(len(names)), title=title, sort=names),
-        tooltip=tips("protocol:N", f"{part}:N={title}", "turns:Q"),
+        color=coloured(part, parts, shades(len(parts)), title=title, sort=parts),
+        tooltip=tips("protocol:N", f"{part}:N={title}", "turns:Q", "all:Q=of turns"),
     )
     text = base.mark_text(fontSize=11, aria=False).encode(
-        x=alt.X("middle:Q", title="turns", axis=whole),
+        x=alt.X("middle:Q", title="turns", axis=axis),
         text=alt.Text("turns:Q"),
-        color=alt.ColorValue(INK, condition={"test": "datum.strong", "value": PAPER}),
+        color=alt.ColorValue(INK, condition={"test": "datum.place == 0", "value": PAPER}),
     )
     return layered(bars, text, data=inline(data), height=alt.Step(36))
 
@@ -371,7 +367,6 @@ def faceted(
     return _Panels(spec=panel, data=inline(data), facet=facet, columns=columns, spacing=spacing)
 
 
-@unchecked
 def about_zero(data: pl.DataFrame, of: object) -> Drawing:
     """A dot for each contrast with a bar from `lower` to `upper`, about zero, a panel an outcome.
 

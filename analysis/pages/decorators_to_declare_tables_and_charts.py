@@ -136,7 +136,7 @@ class DeclaredFigure(_Declared[E]):
 
     def __call__(self, of: E) -> "Figure | None":
         # The library that draws loads slowly.
-        from tutorsim.analysis.charts.chart_forms_and_look import CASCADE, Figure
+        from tutorsim.analysis.charts.chart_forms_and_look import CASCADE, Figure, unchecked
 
         data = self._said("rows", self._frame, of)
         if data.is_empty():
@@ -148,7 +148,7 @@ class DeclaredFigure(_Declared[E]):
             caption=self._caption(data, of, cascade=CASCADE),
             method=self._said("method", self.method, data, of),
             data=data,
-            chart=self._said("drawing", self.draw, data, of),
+            chart=self._said("drawing", unchecked(self.draw), data, of),
             alternative=self._said("alternative", self._alternative, data, of),
         )
 

@@ -19,7 +19,6 @@ from tutorsim.analysis.charts.chart_forms_and_look import (
     names_in,
     shades,
     tips,
-    unchecked,
 )
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words_and_safe_text import counted, extremes
@@ -59,7 +58,6 @@ def _protocols_finding(frame: pl.DataFrame, of: Evidence) -> str:
     return f"By protocol, {low:.1f} to {high:.1f} percent of the same {debates} are right"
 
 
-@unchecked
 def _draw_protocols(frame: pl.DataFrame, of: Evidence) -> Drawing:
     numbers = [f"{name}:Q|.1f" for name in ("least", "most", "lower", "upper")]
     told = tips("protocol:N", *numbers, "debates:Q")
@@ -123,7 +121,6 @@ def _rounds_finding(frame: pl.DataFrame, of: Evidence) -> str:
     return f"With later votes the score falls in {falls} and rises in {rises} of {lines}"
 
 
-@unchecked
 def _draw_rounds(frame: pl.DataFrame, of: Evidence) -> Drawing:
     names = names_in(frame, "protocol")
     shapes = [_SHAPES[at % len(_SHAPES)] for at in range(len(names))]

@@ -309,10 +309,8 @@ def _kept_finding(frame: pl.DataFrame, of: Councils) -> str:
 def _draw_kept(frame: pl.DataFrame, of: Councils) -> "Drawing":
     from tutorsim.analysis.charts.chart_forms_and_look import stacked  # the library loads slowly
 
-    names = list(_PARTS.values())
-    placed = frame.with_columns(place=pl.col("part").replace_strict(names, range(len(names))))
-    parts = [part for part in names if part in frame["part"]]
-    return stacked(placed, "part", title="the rule", parts=parts)
+    parts = [part for part in _PARTS.values() if part in frame["part"]]
+    return stacked(frame, "part", title="the rule", parts=parts)
 
 
 @figure(

@@ -15,7 +15,6 @@ from tutorsim.analysis.charts.chart_forms_and_look import (
     inline,
     layered,
     tips,
-    unchecked,
 )
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words_and_safe_text import listed
@@ -31,7 +30,6 @@ from tutorsim.analysis.systems.group.speakers_under_other_settings import THRESH
 _PERCENT = alt.Axis(format=".0%")
 
 
-@unchecked
 def _lines(rows: pl.DataFrame, x: str, title: str, colour: str) -> Drawing:
     base = alt.Chart().encode(
         x=alt.X(x, title=title),
@@ -55,7 +53,6 @@ def _most_said(rows: pl.DataFrame, of: Evidence) -> str:
     )
 
 
-@unchecked
 def _beside_even(rows: pl.DataFrame, of: Evidence) -> Drawing:
     base = alt.Chart().encode(y=alt.Y("who:N", sort=None, title=None, axis=NAMES))
     bars = base.mark_bar(height=14, color=ACCENT).encode(

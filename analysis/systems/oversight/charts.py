@@ -26,7 +26,6 @@ from tutorsim.analysis.charts.chart_forms_and_look import (
     layered,
     names_in,
     tips,
-    unchecked,
 )
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words_and_safe_text import counted, extremes, percent
@@ -52,7 +51,6 @@ def _below(data: pl.DataFrame, of: Evidence) -> str:
     )
 
 
-@unchecked
 def _beside_trivial(data: pl.DataFrame, of: Evidence) -> Drawing:
     base = alt.Chart().encode(y=alt.Y("condition:N", sort=None, title=None, axis=NAMES))
     bars = base.mark_bar(height=7, opacity=0.4, color=ACCENT).encode(
@@ -101,7 +99,6 @@ def _ends(data: pl.DataFrame, of: Evidence) -> str:
     return f"By condition, the headline lies between {least:.3f} and {most:.3f}"
 
 
-@unchecked
 def _dots(data: pl.DataFrame, of: Evidence) -> Drawing:
     base = alt.Chart().encode(y=alt.Y("condition:N", sort=None, title=None, axis=NAMES))
     bar = base.mark_bar(height=7, opacity=0.4, color=ACCENT).encode(
@@ -173,7 +170,6 @@ _SERIES: Final = {
 }
 
 
-@unchecked
 def _steps(data: pl.DataFrame, of: Evidence) -> Drawing:
     """Lines told apart by colour, dashes and shapes."""
     names = alt.Scale(domain=list(_SERIES))
@@ -230,7 +226,6 @@ def _gap(data: pl.DataFrame, of: Evidence) -> str:
     )
 
 
-@unchecked
 def _beside_diagonal(data: pl.DataFrame, of: Evidence) -> Drawing:
     ends = alt.Axis(format=".0%", values=[0, 0.5, 1])
     line = (
@@ -291,7 +286,6 @@ def _exact(data: pl.DataFrame, of: Evidence) -> str:
     )
 
 
-@unchecked
 def _ranges(data: pl.DataFrame, of: Evidence) -> Drawing:
     names, colours = zip(*_OUTCOMES.values(), strict=True)
     base = alt.Chart().encode(
@@ -344,7 +338,6 @@ def _says_of_replies(data: pl.DataFrame, of: Evidence) -> str:
     return f"{without} of {int(data['replies'].sum())} labelled replies give no guidance"
 
 
-@unchecked
 def _bars_of_replies(data: pl.DataFrame, of: Evidence) -> Drawing:
     most = max(data.group_by("voted").agg(pl.col("replies").sum())["replies"])
     base = alt.Chart().encode(

@@ -30,7 +30,6 @@ from tutorsim.analysis.charts.chart_forms_and_look import (
     shades,
     stacked,
     tips,
-    unchecked,
 )
 from tutorsim.analysis.counting.rule_definitions import TARGETS, conventions_of
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
@@ -116,7 +115,6 @@ def _depth(m: int) -> int:
     return m
 
 
-@unchecked
 def _heat(data: pl.DataFrame, of: Evidence) -> Drawing:
     rows, candidates = names_in(data, "row"), list(of.orders.logged_order)
     own = dict(data.filter(pl.col("row") == rows[0]).select("candidate", "wins").iter_rows())
@@ -223,7 +221,6 @@ _NAMES: Final = alt.Axis(domain=False, ticks=False, offset=26)
 """Names with room before the axis for the number of who wins nothing."""
 
 
-@unchecked
 def _dumbbells(data: pl.DataFrame, of: Evidence) -> Drawing:
     names = data.get_column("candidate").to_list()
     colors = coloured("candidate", names, role_colors(names), legend=None)
@@ -320,12 +317,7 @@ def _kept_finding(data: pl.DataFrame, of: Evidence) -> str:
     method="A ballot fixes only part of what its voter would have cast in another format; what "
     "every completion elects is sure.",
     alternative="{protocol}, {part}: {turns}",
-    draw=lambda data, of: stacked(
-        data.with_columns(place=pl.col("part").replace_strict(PARTS, range(len(PARTS)))),
-        "part",
-        title="winner",
-        parts=PARTS,
-    ),
+    draw=lambda data, of: stacked(data, "part", title="winner", parts=PARTS),
     cases=lambda data, of: counted(int(data.get_column("turns").sum()), "case"),
     units=lambda data, of: f"{of.unit}s".capitalize(),
 )
@@ -388,7 +380,6 @@ def _open_line(data: pl.DataFrame, of: Evidence) -> str:
     return "" if data.filter(apart).is_empty() else "; the thin line leaves ties open"
 
 
-@unchecked
 def _intervals(data: pl.DataFrame, of: Evidence) -> Drawing:
     data, base = _panels(data, of)
     tooltip = tips(
@@ -490,7 +481,6 @@ def _identification_finding(data: pl.DataFrame, of: Evidence) -> str:
     return f"{said}, and in none for {never} of {counted(other.height, 'pair')}" if never else said
 
 
-@unchecked
 def _widths(data: pl.DataFrame, of: Evidence) -> Drawing:
     names = names_in(data, "possible")
     sizes = sorted((name for name in names if name != UNSETTLED), key=int)

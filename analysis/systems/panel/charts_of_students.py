@@ -20,7 +20,6 @@ from tutorsim.analysis.charts.chart_forms_and_look import (
     faceted,
     names_in,
     tips,
-    unchecked,
 )
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words_and_safe_text import (
@@ -77,7 +76,6 @@ def _scores_finding(data: pl.DataFrame, of: Evidence) -> str:
     )
 
 
-@unchecked
 def _draw_scores(data: pl.DataFrame, of: Evidence) -> Drawing:
     conditions = names_in(data, "condition")
     named: dict[str, Any] = {"title": "condition", "sort": conditions}
@@ -148,7 +146,6 @@ def _personas_finding(data: pl.DataFrame, of: Evidence) -> str:
     return f"Success runs from {percent(low)} ({worst}) to {percent(high)} ({best}) of episodes"
 
 
-@unchecked
 def _draw_personas(data: pl.DataFrame, of: Evidence) -> Drawing:
     study, benchmarks = _study(of), _benchmarks(data)
     data = data.with_columns(

@@ -18,17 +18,11 @@ from tutorsim.analysis.charts.chart_forms_and_look import (
     Drawing,
     coloured,
     condition_colors,
-    counts_axis,
     faceted,
-    inline,
-    layered,
     names_in,
     role_colors,
-    shades,
     stacked,
     tips,
-    unchecked,
-    with_middles,
 )
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words_and_safe_text import (
@@ -90,33 +84,12 @@ def _decided_finding(data: pl.DataFrame, of: Evidence) -> str:
     return f"{tied}; the fallback order had to decide {left:,} of these {ties:,}"
 
 
-@unchecked
 def _decided(data: pl.DataFrame, of: Evidence) -> Drawing:
     last = "open" if _is_open(data) else "fallback"
-    steps = [s for s in ("vote", "tie_round", last) if s != "tie_round" or of.tie_rounds]
-    said = _said(of)
-    names = [said[step] for step in steps]
-    protocols = names_in(data, "protocol")
-    data = data.with_columns(
-        step=pl.col("decided_by").replace(said),
-        place=pl.col("decided_by").replace_strict({s: i for i, s in enumerate(steps)}),
-        all=pl.col("turns").sum().over("protocol"),
-    ).sort("place", maintain_order=True)
-    data = with_middles(data)
-    base = alt.Chart().encode(y=alt.Y("protocol:N", sort=protocols, title=None, axis=NAMES))
-    bars = base.mark_bar(height=24, stroke=PAPER, strokeWidth=1.5).encode(
-        x=alt.X("turns:Q", title="turns", stack="zero", axis=counts_axis(max(data["all"]))),
-        order=alt.Order("place:Q"),
-        color=coloured("step", names, shades(len(names)), title="decided by", sort=names),
-        tooltip=tips("protocol:N", "step:N=decided by", "turns:Q", "all:Q=of turns"),
-    )
-    text = base.transform_filter("datum.turns > 0").mark_text(fontSize=11, aria=False)
-    text = text.encode(
-        x=alt.X("middle:Q"),
-        text=alt.Text("turns:Q"),
-        color=alt.ColorValue(INK, condition={"test": "datum.place == 0", "value": PAPER}),
-    )
-    return layered(bars, text, data=inline(data), height=alt.Step(36))
+    names = [s for s in ("vote", "tie_round", last) if s != "tie_round" or of.tie_rounds]
+    said, there = _said(of), data.filter(pl.col("turns") > 0)
+    steps = there.with_columns(step=pl.col("decided_by").replace(said))
+    return stacked(steps, "step", title="decided by", parts=[said[step] for step in names])
 
 
 @figure(
@@ -169,7 +142,6 @@ def _movement_finding(data: pl.DataFrame, of: Evidence) -> str:
     return f"{said}; independent votes would give {percent(by_chance)}"
 
 
-@unchecked
 def _movement(data: pl.DataFrame, of: Evidence) -> Drawing:
     candidates = list(of.candidates)
     grid = pl.DataFrame(
@@ -268,7 +240,6 @@ def _lines(data: pl.DataFrame, of: Evidence) -> str:
     return "Lines: 95 % intervals over tasks." if drawn else "Too few tasks for intervals."
 
 
-@unchecked
 def _points(data: pl.DataFrame, of: Evidence) -> Drawing:
     base = alt.Chart().encode(
         y=alt.Y("protocol:N", sort=names_in(data, "protocol"), title=None, axis=NAMES),
@@ -348,6 +319,12 @@ def _one_ballot(data: pl.DataFrame, of: Evidence) -> str:
     return f"One ballot cast otherwise would have changed the winner in {changed}"
 
 
+def _by_margin(data: pl.DataFrame, of: Evidence) -> Drawing:
+    data = data.with_columns(ballots=pl.col("margin").cast(pl.String).fill_null("never"))
+    parts = names_in(data.sort("margin", nulls_last=True), "ballots")
+    return stacked(data, "ballots", title="ballots that must change", parts=parts)
+
+
 @figure(
     "margins",
     finding=_one_ballot,
@@ -357,14 +334,7 @@ def _one_ballot(data: pl.DataFrame, of: Evidence) -> str:
         f"{protocol}, margin {margin}: {counted(n, of.unit)}"
         for protocol, margin, n in data.iter_rows()
     ),
-    draw=lambda data, of: stacked(
-        data.with_columns(
-            ballots=pl.col("margin").cast(pl.String).fill_null("never"),
-            place=pl.col("margin").fill_null(99),
-        ),
-        "ballots",
-        title="ballots that must change",
-    ),
+    draw=_by_margin,
     n=_n,
 )
 def margins_figure(of: Evidence) -> Iterator[Row]:
@@ -409,7 +379,6 @@ def _by_voter(data: pl.DataFrame, of: Evidence) -> str:
     )
 
 
-@unchecked
 def _pivotal(data: pl.DataFrame, voters: list[str]) -> Drawing:
     color = coloured("voter", voters, role_colors(voters), legend=None)
     tooltip = tips(
@@ -501,7 +470,6 @@ def _shifts(data: pl.DataFrame, of: Evidence) -> str:
     )
 
 
-@unchecked
 def _by_label(data: pl.DataFrame, of: Evidence) -> Drawing:
     counts = dict(data.select("protocol", "ballots").unique(maintain_order=True).iter_rows())
     panels = {name: f"{name}, {counted(n, 'ballot')}" for name, n in counts.items()}

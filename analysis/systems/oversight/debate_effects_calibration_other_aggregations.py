@@ -20,18 +20,10 @@ BINS: Final = 5
 """Equal bins of stated confidence."""
 
 
-class Share(NamedTuple):
-    """How many of how many."""
-
-    name: str
-    hits: int
-    of: int
-
-
-def debate_shares(records: Sequence[OversightRecord]) -> list[Share]:
-    """Shares over a condition's items; what the condition does not have is left out."""
+def debate_shares(records: Sequence[OversightRecord]) -> dict[str, list[bool]]:
+    """What may be said of items of a condition → whether it holds, of each that it may be of."""
     said = (sorted(_moved(records)), _pressed(records), _judged(records), _wrong(records))
-    return [Share(name, sum(all_), len(all_)) for name, all_ in by_key(chain(*said)).items()]
+    return by_key(chain(*said))
 
 
 Hits = Iterator[tuple[str, bool]]

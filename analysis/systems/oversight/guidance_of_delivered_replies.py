@@ -1,8 +1,8 @@
 """Audits of recorded runs: which replies guide, what other rules delivered, what to rate."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
 from tutorsim.analysis.ratings.what_a_rater_sees import Block, Passage, Place
 from tutorsim.analysis.statistics import by_key
@@ -35,23 +35,9 @@ GROUPINGS: Final[Mapping[str, Callable[[AuditedReply], str]]] = {
 }
 
 
-class Delivered(NamedTuple):
-    """Delivered replies of one group."""
-
-    grouping: str
-    group: str
-    replies: int
-    unjudged: int
-    shares: Mapping[str, Estimate | NotEstimable]
-    """Outcome → share of the judged replies, with an interval over tasks."""
-
-
-@dataclass(frozen=True, eq=False)
-class AuditedTurn:
+class AuditedTurn(NamedTuple):
     """One turn of the audited run: what each role proposed, and who could have won."""
 
-    episode: str
-    turn: int
     condition: str
     winner: str
     labels: Mapping[str, Labels | None]
@@ -88,13 +74,13 @@ def _of_audit(records: Sequence[OversightRecord]) -> list[tuple[OversightRecord,
     return [(record, record.audited) for record in complete(records) if record.audited is not None]
 
 
-def delivered_shares(records: Sequence[OversightRecord]) -> list[Delivered]:
-    """Shares of delivered replies that guide, hint or give no guidance, and see the mistake.
+def delivered_shares(records: Sequence[OversightRecord]) -> Iterator[dict[str, Any]]:
+    """Delivered replies `by` what they are grouped, and `group`; the share of the judged ones that
+    has each outcome, with an interval over tasks; how many `replies` there are, and `unjudged`.
 
     `records`: items of an audit under one condition of the oversight study.
     """
     pairs = [(record, audited) for record, audited in _of_audit(records) if audited.delivered]
-    found = []
     for grouping, key in GROUPINGS.items():
         groups = by_key((key(audited), record) for record, audited in pairs)
         for group, items in sorted(groups.items()):
@@ -104,8 +90,8 @@ def delivered_shares(records: Sequence[OversightRecord]) -> list[Delivered]:
                 name: share_over_tasks([float(holds(labels)) for labels, _ in said], tasks)
                 for name, holds in OUTCOMES.items()
             }
-            found.append(Delivered(grouping, group, len(items), len(items) - len(said), shares))
-    return found
+            counts = {"replies": len(items), "unjudged": len(items) - len(said)}
+            yield {"by": grouping, "group": group, **shares, **counts}
 
 
 def score_changes(records: Sequence[OversightRecord]) -> dict[int, Estimate | NotEstimable]:
@@ -133,14 +119,13 @@ def audited_turns(records: Sequence[OversightRecord]) -> list[AuditedTurn]:
         if audited.possible
     )
     found = []
-    for (episode, turn), pairs in turns.items():
+    for pairs in turns.values():
         winner = next((a.role for _, a in pairs if a.delivered), None)
         labels = {a.role: record.label for record, a in pairs}
         possible = pairs[0][1].possible
         whole = all(set(roles) <= set(labels) for roles in possible.values())
         if winner is not None and whole:
-            condition = pairs[0][1].condition
-            found.append(AuditedTurn(episode, turn, condition, winner, labels, possible))
+            found.append(AuditedTurn(pairs[0][1].condition, winner, labels, possible))
     return found
 
 

@@ -271,13 +271,13 @@ def differences(
     groups: Mapping[str, Sequence[Judged]],
     *,
     seed: int,
-    metrics: Sequence[str] = ("headline",),
+    metric: str = "headline",
     reference: str | None = None,
 ) -> list[Contrast]:
     """Paired differences between groups, on the items that both have, corrected by Holm.
 
-    `metrics`: a family each. `reference`: the one group that all others are compared with; when
-    left out, every group − each after it.
+    `reference`: the one group that all others are compared with; when left out, every group − each
+    after it.
     """
     pairs = [pair if reference else pair[::-1] for pair in against(groups, reference)]
     named = {name: {one.item: one for one in items} for name, items in groups.items()}
@@ -288,16 +288,13 @@ def differences(
         return _counted([named[name][item] for item in items], "dialogues")
 
     sides = {pair: np.stack([cells(name, both[pair]) for name in pair]) for pair in pairs}
-    found = []
-    for metric in metrics:
-        tests = _swap_tests(sides, METRICS[metric], seed)
-        found += corrected(
-            [
-                Contrast(*pair, _apart(counts, metric), tests[pair], "of the headline")
-                for pair, counts in sides.items()
-            ]
-        )
-    return found
+    tests = _swap_tests(sides, METRICS[metric], seed)
+    return corrected(
+        [
+            Contrast(*pair, _apart(counts, metric), tests[pair], "of the headline")
+            for pair, counts in sides.items()
+        ]
+    )
 
 
 def _apart(sides: Ints, metric: str) -> Estimate | NotEstimable:

@@ -50,6 +50,7 @@ from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggreg
 )
 from tutorsim.analysis.systems.oversight.episode_messages import TELLING
 from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import (
+    OUTCOMES,
     delivered_shares,
     score_changes,
 )
@@ -402,8 +403,9 @@ def adaptive(of: Evidence) -> Rows:
 def diagnostics(of: Evidence) -> Rows:
     """Each share with its count and what it is of. Sides are shown in an order drawn by hash."""
     for condition, records in of.conditions.items():
-        for name, hits, n in debate_shares(records):
-            yield {"condition": condition, "what": name, "share": hits / n, "count": hits, "of": n}
+        for name, hits in debate_shares(records).items():
+            counts = {"share": sum(hits) / len(hits), "count": sum(hits), "of": len(hits)}
+            yield {"condition": condition, "what": name, **counts}
 
 
 def _brier(of: Evidence) -> str:
@@ -448,15 +450,9 @@ def delivered(of: Evidence) -> Rows:
     itself; the label does not tell the two apart), and identify the mistake. In brackets,
     intervals at 95 % over tasks, if they are enough."""
     for condition, records in of.conditions.items():
-        for found in delivered_shares(records):
-            yield {
-                "labelled_by": condition,
-                "by": found.grouping,
-                "group": found.group,
-                **{name: number(share) for name, share in found.shares.items()},
-                "replies": found.replies,
-                "unjudged": found.unjudged,
-            }
+        for row in delivered_shares(records):
+            shares = {name: number(row[name]) for name in OUTCOMES}
+            yield {"labelled_by": condition, **row, **shares}
 
 
 @table("rules", "What other rules would have delivered", conventions=conventions_of(TARGETS))

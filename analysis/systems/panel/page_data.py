@@ -1,7 +1,7 @@
 """Everything a panel's report rests on, each thing computed once, when it is asked for."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeVar
@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.ballots.vote_arrays import Rounds
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import turn_table
 from tutorsim.analysis.identify import TieReading
@@ -208,6 +209,11 @@ def _once(compute: Callable[[Source], T]) -> cached_property[T]:
     return cached_property(lambda evidence: compute(evidence.source))
 
 
+def _held(rounds: Sequence[Rounds]) -> bool:
+    """Whether any turn has such a round."""
+    return any(len(part.turn) for part in rounds)
+
+
 @dataclass(frozen=True)
 class Evidence:
     """A source, and what `analysis` says of it."""
@@ -235,47 +241,36 @@ class Evidence:
     successes = _once(successes)
     similarity = _once(role_collapse)
     """Condition → similarity of the drafts, `initial` and `final`."""
+    candidates = _once(lambda source: source.votes.order)
+    """Every candidate, in the fallback order."""
+    unordered = _once(lambda source: not source.ordered)
+    """Whether no order is logged: ballots from elsewhere without one."""
+    unit = _once(lambda source: "vote" if source.run is None else "turn")
+    """What a decision is called."""
+    turns = _once(lambda source: turn_table(source).turns(ordered=source.ordered))
+    """Every voting turn: `initial_leader`, `winner`, and `flip`, false without a first vote.
+    Without a logged order, what several lead or win has no leader or winner."""
+    tie_rounds = _once(lambda source: source.run is not None or _held(source.votes.tie))
+    """Whether a tie may have gone to a round of its own; in a file there are some, or none."""
+    once = _once(
+        lambda source: source.run is None and not _held(source.votes.initial + source.votes.tie)
+    )
+    """Ballots from elsewhere that hold neither first votes nor tie rounds."""
+    ballots = _once(lambda source: source.statuses.to_dicts())
+    """Ballots by protocol, stage and status, in the table's order."""
+    threshold = _once(lambda source: source.run.panel.success_threshold if source.run else None)
+    """The study's success threshold; `None` without a run."""
+    scores = _once(
+        lambda source: scores_by_turn(
+            source.episodes, max_turns=source.run.panel.max_turns if source.run else 0
+        )
+    )
+    """Mean judge score after each turn; empty without a run."""
 
     @cached_property
     def contrasts(self) -> list[Contrast]:
         """Conditions against one another, in a report on every outcome."""
         return contrasts_of(self.source, HEAD_OUTCOMES if self.brief else OUTCOMES)
-
-    @cached_property
-    def candidates(self) -> tuple[str, ...]:
-        """Every candidate, in the fallback order."""
-        return self.source.votes.order
-
-    @cached_property
-    def turns(self) -> pl.DataFrame:
-        """Every voting turn: `initial_leader`, `winner`, and `flip`, false without a first vote.
-
-        Without a logged order, what several lead or win has no leader or winner.
-        """
-        return turn_table(self.source).turns(ordered=not self.unordered)
-
-    @property
-    def unordered(self) -> bool:
-        """Whether no order is logged: ballots from elsewhere without one."""
-        return not self.source.ordered
-
-    @property
-    def unit(self) -> str:
-        """What a decision is called."""
-        return "vote" if self.source.run is None else "turn"
-
-    @property
-    def once(self) -> bool:
-        """Ballots from elsewhere that hold neither first votes nor tie rounds."""
-        votes = self.source.votes
-        again = any(len(part.turn) for part in (*votes.initial, *votes.tie))
-        return self.source.run is None and not again
-
-    @property
-    def tie_rounds(self) -> bool:
-        """Whether a tie may have gone to a round of its own; in a file there are some, or none."""
-        held = any(len(part.turn) for part in self.source.votes.tie)
-        return self.source.run is not None or held
 
     @property
     def as_logged(self) -> str:
@@ -341,23 +336,6 @@ class Evidence:
         """Calls, tokens and what they cost."""
         calls = (call for episode in self.source.episodes for call in episode.calls)
         return usage(calls, self.asked.prices)
-
-    @cached_property
-    def ballots(self) -> list[dict[str, Any]]:
-        """Ballots by protocol, stage and status, in the table's order."""
-        return self.source.statuses.to_dicts()
-
-    @property
-    def threshold(self) -> float | None:
-        """The study's success threshold; `None` without a run."""
-        return self.source.run.panel.success_threshold if self.source.run else None
-
-    @cached_property
-    def scores(self) -> pl.DataFrame:
-        """Mean judge score after each turn; empty without a run."""
-        run = self.source.run
-        turns = 0 if run is None else run.panel.max_turns
-        return scores_by_turn(self.source.episodes, max_turns=turns)
 
     @cached_property
     def recount(self) -> RecountResult:

@@ -41,27 +41,25 @@ def test_sycophancy_is_a_seen_mistake_that_was_not_identified():
         debated(*((1, 2),) * 5, gold=(1, 2)),
         debated(*((1, 2),) * 4, None, gold=(0, 2)),
     ]
-    found = {name: counts for name, *counts in debate_shares(records)}
-    assert found["label sees a mistake identified that was not"] == [1, 3]
+    hits = debate_shares(records)["label sees a mistake identified that was not"]
+    assert sorted(hits) == [False, False, True]
 
 
 def test_shares_of_a_played_debate_are_of_its_items(played):
     records = [r for r in played.episodes if r.condition == "hpo"]
-    found = {share.name: share for share in debate_shares(records)}
+    found = debate_shares(records)
     pressed = sum("permissive" in r.press.presses for r in records)
-    assert found["permissive: defence unmet, and pressed"].hits == pressed
-    wins = [
-        share for name, share in found.items() if name.endswith(" wins") and "shown" not in name
-    ]
-    assert sum(share.hits for share in wins) == wins[0].of
-    assert debate_shares([]) == []
+    assert sum(found["permissive: defence unmet, and pressed"]) == pressed
+    wins = [hits for name, hits in found.items() if name.endswith(" wins") and "shown" not in name]
+    assert sum(map(sum, wins)) == len(wins[0])
+    assert debate_shares([]) == {}
 
 
 def test_severity_stands_beside_errors():
     wrong = debated(*((1, 1),) * 5)
     right = debated(*((1, 2),) * 5)
-    found = {name: counts for name, *counts in debate_shares([wrong, right, right])}
-    assert found["severity 1: a label is wrong"] == [1, 3]
+    hits = debate_shares([wrong, right, right])["severity 1: a label is wrong"]
+    assert sorted(hits) == [False, False, True]
 
 
 def test_calls_are_counted_by_phase():

@@ -76,19 +76,19 @@ def test_turns_without_every_possible_winner_are_left_out():
 
 def test_shares_of_delivered_replies_have_intervals_over_tasks():
     more = [item(f"t{i}", "a", (i % 2, 2 * (i % 2))) for i in range(6)]
-    found = {(d.grouping, d.group): d for d in delivered_shares([*RECORDS, *more])}
+    found = {(d["by"], d["group"]): d for d in delivered_shares([*RECORDS, *more])}
     whole = found["all", "all"]
-    assert (whole.replies, whole.unjudged) == (9, 0)
-    assert whole.shares["guides"].value == pytest.approx(5 / 9)
-    assert "9 tasks" in whole.shares["guides"].interval.method
+    assert (whole["replies"], whole["unjudged"]) == (9, 0)
+    assert whole["guides"].value == pytest.approx(5 / 9)
+    assert "9 tasks" in whole["guides"].interval.method
     assert {group for _, group in found} >= {"simple", "a", "novice", "vote"}
 
 
 def test_an_unjudged_reply_is_counted_beside_the_shares():
     records = [item("x", "a", None), item("y", "a", (1, 2))]
     [whole, *_] = delivered_shares(records)
-    assert (whole.replies, whole.unjudged) == (2, 1)
-    assert whole.shares["guides"].value == 1.0
+    assert (whole["replies"], whole["unjudged"]) == (2, 1)
+    assert whole["guides"].value == 1.0
 
 
 def test_what_followed_is_the_change_of_the_next_score():
@@ -103,7 +103,7 @@ def test_what_followed_is_the_change_of_the_next_score():
 
 
 def test_nothing_has_no_shares():
-    assert delivered_shares([]) == []
+    assert list(delivered_shares([])) == []
     assert predicted([], ["ranked"]) == []
     assert score_changes([]) == {}
 

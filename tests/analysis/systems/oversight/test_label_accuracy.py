@@ -222,7 +222,7 @@ def test_the_interval_of_a_difference_is_over_dialogues():
     # Right minus right in four dialogues: 1, 0, 0, 1. Variance 1/3 / 4; t of 3 is 3.182.
     first, second = one_each(*[(1, 1)] * 4), one_each((1, 0), (1, 1), (1, 1), (1, 0))
     groups = {"a": first, "b": second}
-    [row] = differences(groups, seed=1, metrics=["guidance_accuracy"])
+    [row] = differences(groups, seed=1, metric="guidance_accuracy")
     assert row.difference.value == row.test.difference == 0.5
     values = (row.difference.low, row.difference.high)
     assert values == (pytest.approx(0.5 - 3.182 / 12**0.5, abs=1e-3), 1)
@@ -230,7 +230,7 @@ def test_the_interval_of_a_difference_is_over_dialogues():
         name: [one._replace(item=f"{one.item}.{i}") for one in made for i in range(9)]
         for name, made in groups.items()
     }
-    [same] = differences(copies, seed=1, metrics=["guidance_accuracy"])
+    [same] = differences(copies, seed=1, metric="guidance_accuracy")
     assert same.difference.low == pytest.approx(row.difference.low)
     [few] = differences({name: made[:3] for name, made in groups.items()}, seed=1)
     assert isinstance(few.difference.interval, NotEstimable)
@@ -257,7 +257,7 @@ def test_where_there_is_no_difference_few_intervals_leave_out_zero():
 
 
 def accuracy_test(first, second):
-    [row] = differences({"a": first, "b": second}, seed=1, metrics=["guidance_accuracy"])
+    [row] = differences({"a": first, "b": second}, seed=1, metric="guidance_accuracy")
     return row.test
 
 

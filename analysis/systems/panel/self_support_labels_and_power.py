@@ -16,12 +16,12 @@ power there are three measures:
   changing one ballot in favour of another tied candidate is enough.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import permutations, product
 from math import erfc, factorial, sqrt
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import polars as pl
@@ -57,6 +57,7 @@ from tutorsim.vocabularies import BallotFormat, Blinding
 
 # --- Ballots as seen -----------------------------------------------------------------------------
 
+T = TypeVar("T")
 _LARGEST_PANEL: Final = 8
 
 
@@ -198,29 +199,25 @@ class LabelPosition:
 
 def self_support(source: Source) -> list[SelfSupport | NotEstimable]:
     """Self-support in the final votes of each protocol."""
-    return [
-        found
-        if isinstance(found, NotEstimable)
-        else _self_support(protocol, found, _blinding(source))
-        for protocol, found in labelled_ballots(source, own=True)
-    ]
+    return _of_each(source, _self_support, own=True)
 
 
 def label_positions(source: Source, *, seed: int = SEED) -> list[LabelPosition | NotEstimable]:
     """Mass by label in the final votes of each protocol."""
-    return [
-        found
-        if isinstance(found, NotEstimable)
-        else _label_position(protocol, found, _blinding(source), seed)
-        for protocol, found in labelled_ballots(source, own=False)
-    ]
+    return _of_each(source, partial(_label_position, seed=seed), own=False)
 
 
-def _blinding(source: Source) -> Blinding:
-    """How labels were drawn; a run's own order for everybody is one order for all."""
+def _of_each(
+    source: Source, test: Callable[[BallotFormat, Labelled, Blinding], T], *, own: bool
+) -> list[T | NotEstimable]:
+    """A test of each protocol's ballots; a run's own order of labels for everybody is shared."""
     voting = None if source.run is None else source.run.voting
-    drawn = "per_reader" if voting is None else voting.label_order
-    return "per_reader" if drawn in (None, "per_reader") else "shared"
+    alone = voting is None or voting.label_order in (None, "per_reader")
+    blinding: Blinding = "per_reader" if alone else "shared"
+    return [
+        found if isinstance(found, NotEstimable) else test(protocol, found, blinding)
+        for protocol, found in labelled_ballots(source, own=own)
+    ]
 
 
 def _self_support(protocol: BallotFormat, ballots: Labelled, blinding: Blinding) -> SelfSupport:
@@ -258,16 +255,6 @@ Alike = list[tuple[tuple[int, ...], int]]
 """What a unit may add to a sum, each as likely, and how many such units there are."""
 
 
-def _sum_of(units: Alike) -> Floats:
-    """Probability of each sum of independent outcomes: their convolution, by Fourier transform."""
-    size = _size(units)
-    spectrum = np.ones(size // 2 + 1, dtype=np.complex128)
-    for values, times in units:
-        one = np.bincount(values, minlength=size) / len(values)
-        spectrum *= np.fft.rfft(one) ** times
-    return np.asarray(np.clip(np.fft.irfft(spectrum, size), 0, None), dtype=np.float64)
-
-
 def _size(units: Alike) -> int:
     return 1 + sum(times * values[-1] for values, times in units)
 
@@ -287,8 +274,11 @@ def _two_sided(units: Alike, observed: Sequence[int]) -> list[float]:
     if _size(units) * len(units) > _WORK:
         found = _normal_tails(units, observed)
     else:
-        distribution = _sum_of(units)
-        sums = np.arange(len(distribution))
+        sums = np.arange(_size(units))
+        spectrum = np.ones(len(sums) // 2 + 1, dtype=np.complex128)  # of the convolution of units
+        for values, times in units:
+            spectrum *= np.fft.rfft(np.bincount(values, minlength=len(sums)) / len(values)) ** times
+        distribution = np.clip(np.fft.irfft(spectrum, len(sums)), 0, None)
         mean = float((sums * distribution).sum())
         far = [np.abs(sums - mean) >= abs(one - mean) - 1e-9 for one in observed]
         found = [float(distribution[beyond].sum()) for beyond in far]

@@ -1,6 +1,5 @@
 """What became of the students: scores, code verdicts, success, rounds, and scores by turn."""
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -280,12 +279,11 @@ def _level(units: Units, measure: Measure) -> Estimate | NotEstimable:
 # --- Student outcomes ----------------------------------------------------------------------------
 
 
-def few_tasks_words(episodes: Iterable[EpisodeRecord]) -> str:
-    """How many tasks the intervals are over."""
-    counts = Counter(benchmark for benchmark, _ in {(e.benchmark, e.task_id) for e in episodes})
+def few_tasks_words(tasks: Mapping[str, int]) -> str:
+    """How many tasks of each benchmark the intervals are over."""
     each = " and ".join(
         counted(n, BENCHMARKS[b].removesuffix("s")) if b in BENCHMARKS else f"{n} {b}"
-        for b, n in sorted(counts.items())
+        for b, n in tasks.items()
     )
     return f"Intervals are over tasks ({each})."
 
@@ -294,7 +292,7 @@ def few_tasks_words(episodes: Iterable[EpisodeRecord]) -> str:
     "success",
     "Success by condition",
     secondary=("unscored", "tutored"),
-    few=lambda of: few_tasks_words(of.source.episodes),
+    few=lambda of: few_tasks_words(of.grid["tasks"]),
 )
 def success_table(of: Any) -> Iterator[Row]:
     """Share of complete episodes with a last score [95 % interval]. Tutored: episodes whose first
@@ -314,7 +312,7 @@ def success_table(of: Any) -> Iterator[Row]:
         }
 
 
-@table("gains", "Before and after tutoring", few=lambda of: few_tasks_words(of.source.episodes))
+@table("gains", "Before and after tutoring", few=lambda of: few_tasks_words(of.grid["tasks"]))
 def gains_table(of: Any) -> Iterator[Row]:
     """Mean [95 % interval] over tutored episodes with both values; n counts them. Code is the share
     of programs that pass. {few}"""

@@ -149,10 +149,8 @@ def _shares(
     shares = {}
     for name in OUTCOMES:
         ends = [turn.may_be(name, own) for turn, own in zip(turns, winners, strict=True)]
-        shares[name] = (
-            sum(must for must, _ in ends) / len(ends),
-            sum(may for _, may in ends) / len(ends),
-        )
+        must, may = (sum(end) / len(ends) for end in zip(*ends, strict=True))
+        shares[name] = must, may
     return shares
 
 

@@ -107,8 +107,6 @@ def _no_votes(question: str, section: str) -> Answer:
 def _ran(evidence: Evidence) -> Answer | None:
     run = evidence.source.run
     turns = evidence.turns
-    if evidence.brief:  # the head of a terminal's summary says it
-        return None
     if run is None:
         formats = listed([d.protocol for d in evidence.diagnostics])
         return Answer(
@@ -161,40 +159,31 @@ def _won(evidence: Evidence) -> Answer | None:
 def _answered(evidence: Evidence) -> Answer | None:
     run = evidence.source.run
     question = "What answered the calls?"
-    if evidence.brief:  # the head of a terminal's summary says it
-        return None
     if run is None and evidence.source.stated:
         kinds = evidence.source.kinds
-        told = _KINDS[kinds[0]] if len(kinds) == 1 else "Several"
+        told = _ANSWERED[kinds[0]][0] if len(kinds) == 1 else "Several"
         detail = f"The ballots were exported from a recording: {'; '.join(evidence.source.stated)}."
         return Answer(question, told, detail, "record")
     if run is None:  # the head of the page says that nobody knows
         return None
-    stated = run.provenance
-    calls = sum(len(e.calls) for e in evidence.source.episodes)
-    return Answer(
-        question,
-        _KINDS[stated.kind],
-        f"{stated.name}. {counted(calls, 'call')} {_ASKED[stated.kind]} {listed(stated.models)}, "
-        f"{_days(stated)}.",
-        "record",
+    stated, calls = run.provenance, sum(len(e.calls) for e in evidence.source.episodes)
+    told, asked = _ANSWERED[stated.kind]
+    detail = (
+        f"{stated.name}. {counted(calls, 'call')} {asked} {listed(stated.models)}, {_days(stated)}."
     )
+    return Answer(question, told, detail, "record")
 
 
-_KINDS = {
-    "api": "The real endpoint",
-    "stand-in": "A scripted stand-in, no language model",
-    "relay": "A relay, on the user's word",
-    "imported": "Another program, whose logs were imported",
+_ANSWERED: Final = {
+    "api": ("The real endpoint", "answered by"),
+    "stand-in": (
+        "A scripted stand-in, no language model",
+        "in the name of models that never saw them:",
+    ),
+    "relay": ("A relay, on the user's word", "in the name of"),
+    "imported": ("Another program, whose logs were imported", "logged as answered by"),
 }
-
-
-_ASKED = {
-    "api": "answered by",
-    "stand-in": "in the name of models that never saw them:",
-    "relay": "in the name of",
-    "imported": "logged as answered by",
-}
+"""Kind of what answered → its name, and what it did to calls."""
 
 
 def _days(stated: Provenance) -> str:
@@ -227,10 +216,8 @@ def _of_panels(evidence: Evidence) -> Answer | None:
     return Answer("Do the panels differ?", headline, panels.words(), "panels")
 
 
-def _agreed(evidence: Evidence) -> Answer | None:
+def _agreed(evidence: Evidence) -> Answer:
     """Turns whose winner every other protocol surely keeps, or some protocol surely changes."""
-    if evidence.brief:  # it takes a recount
-        return None
     if not evidence.voted:
         return _no_votes("What do the rules agree on?", "rules")
     unit, (keeps, changes, n) = evidence.unit, evidence.recount.agreed("set")
@@ -335,13 +322,15 @@ def _where_open(other: Sequence[RuleRow], unit: str) -> str:
 
 
 ANSWERS: Final = (_ran, _won, _answered, _differs, _of_panels, _agreed, _decided, _open)
-"""Questions of the first screen, on a terminal and on the page; each says nothing where it has
-nothing to say."""
+"""Questions of the first screen; each says nothing where it has nothing to say."""
+_OF_PAGE: Final = (_ran, _answered, _agreed)
+"""Not of a terminal's, whose head says what ran and answered; the last takes a recount."""
 
 
 def answers(evidence: Evidence) -> tuple[Answer, ...]:
     """The answers of the first screen."""
-    return tuple(found for ask in ANSWERS if (found := ask(evidence)) is not None)
+    asked = [ask for ask in ANSWERS if ask not in _OF_PAGE or not evidence.brief]
+    return tuple(found for ask in asked if (found := ask(evidence)) is not None)
 
 
 # --- Sections ------------------------------------------------------------------------------------

@@ -181,8 +181,7 @@ def outcome_of(episode: EpisodeRecord, outcome: Outcome) -> float | None:
         known = (e.final_correctness is not None and judged) or e.code_passed is False
         return _number(e.success) if known else None
     first, last = _ends(e, "score" if outcome == "score_gain" else "code")
-    fired = e.turns_taken > 0 and first is not None and last is not None
-    return last - first if fired and first is not None and last is not None else None
+    return None if e.turns_taken == 0 or first is None or last is None else last - first
 
 
 def _values(
@@ -258,6 +257,7 @@ def _gain(cell: tuple[str, ...], episodes: Sequence[EpisodeRecord], measure: Mea
     known = [e for e in fired if None not in _ends(e, measure)]
     initial = units_of(known, lambda e: _ends(e, measure)[0])
     final = units_of(known, lambda e: _ends(e, measure)[1])
+    level = Units.share if measure == "code" else partial(Units.mean, ends=(0, 1))
     gain = units_of(known, lambda e: outcome_of(e, _GAINS[measure]))
     return Gain(
         benchmark=cell[0],
@@ -265,15 +265,10 @@ def _gain(cell: tuple[str, ...], episodes: Sequence[EpisodeRecord], measure: Mea
         measure=measure,
         n=len(final.values),
         unscored=len(by_origin(fired)) - len(final.values),
-        initial=_level(initial, measure),
-        final=_level(final, measure),
+        initial=level(initial),
+        final=level(final),
         gain=gain.mean((-1, 1)),
     )
-
-
-def _level(units: Units, measure: Measure) -> Estimate | NotEstimable:
-    """A share of verdicts, or a mean score."""
-    return units.share() if measure == "code" else units.mean((0, 1))
 
 
 # --- Student outcomes ----------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from functools import cache
 from hashlib import sha256
 from importlib import resources
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar
 
 from tutorsim.catalog import BaseCatalog, WordingNames, templates_of
 from tutorsim.errors import StudyError
@@ -76,6 +76,7 @@ from tutorsim.tasks import Task, TaskFormat
 
 # --- Briefing and debate -------------------------------------------------------------------------
 
+T = TypeVar("T")
 BRIEF_FIELDS: Mapping[str, tuple[str, ...]] = {
     "conceptual": ("CONCEPT", "ERROR", "KIND"),
     "behavioural": ("ENGAGEMENT", "TONE"),
@@ -122,19 +123,8 @@ def cross(scene: ItemScene, progress: Progress) -> Flow[None]:
     """Act II: the advocate challenges both theses."""
     first = scene.drawn_first(CRITICS, "cross")
     theses = progress.transcript(scene, first, acts=(Act.OPENING,))
-    [answer] = yield from ask(
-        [
-            scene.question(
-                2,
-                "cross",
-                "advocate",
-                progress.filled(scene, "cross", theses=theses),
-                read=read_challenges,
-                salvage=salvage_challenges,
-                reminder="cross_reminder",
-            )
-        ]
-    )
+    user = progress.filled(scene, "cross", theses=theses)
+    answer = yield from _advocate(scene, 2, "cross", user, read_challenges, salvage_challenges)
     challenges = answer.value or dict.fromkeys(CRITICS, ())
     progress.challenges = Challenges(
         challenges=challenges, first_shown=first, **spoken("advocate", answer)
@@ -162,19 +152,8 @@ def press(scene: ItemScene, progress: Progress) -> Flow[None]:
     """Act IV: the advocate says which defence convinces, and presses the other."""
     first = scene.drawn_first(CRITICS, "cross")
     debate = progress.transcript(scene, first, acts=(Act.OPENING, Act.CROSS, Act.REBUTTAL))
-    [answer] = yield from ask(
-        [
-            scene.question(
-                4,
-                "press",
-                "advocate",
-                progress.filled(scene, "press", debate=debate),
-                read=read_press,
-                salvage=salvage_press,
-                reminder="press_reminder",
-            )
-        ]
-    )
+    user = progress.filled(scene, "press", debate=debate)
+    answer = yield from _advocate(scene, 4, "press", user, read_press, salvage_press)
     read = answer.value or {}
     met = {critic: read[critic].met if critic in read else None for critic in CRITICS}
     progress.press = Press(
@@ -185,6 +164,22 @@ def press(scene: ItemScene, progress: Progress) -> Flow[None]:
         presses={critic: read[critic].demand for critic in CRITICS if met[critic] is False},
         **spoken("advocate", answer),
     )
+
+
+def _advocate(
+    scene: ItemScene,
+    turn: int,
+    stage: str,
+    user: str,
+    read: Callable[[str], T | None],
+    salvage: Callable[[str], T | None],
+) -> Flow[Answer[T]]:
+    """Ask the advocate alone."""
+    question = scene.question(
+        *(turn, stage, "advocate", user), read=read, salvage=salvage, reminder=f"{stage}_reminder"
+    )
+    [answer] = yield from ask([question])
+    return answer
 
 
 def closing(scene: ItemScene, progress: Progress) -> Flow[None]:

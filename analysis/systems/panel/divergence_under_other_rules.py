@@ -18,7 +18,7 @@ from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import 
     turn_table,
 )
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import DecidedTurns, only
-from tutorsim.analysis.pages.cells_and_tables import Table, Written, bounds, of_rows, plain
+from tutorsim.analysis.pages.cells_and_tables import Written, bounds, plain
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.recount import make_plan, recount
 from tutorsim.analysis.recount.recount_plan_and_own_rules import (
@@ -283,43 +283,32 @@ _COVERAGE: Final = (
 _BOUNDS: Final = "its bounds let every outcome after a turn that may diverge be a success or none."
 
 
-def alternatives_table(found: Sequence[Divergence], logged: str | None) -> Table | None:
-    """First divergent turns, coverage, and bounds of success, one row an alternative.
-
-    `logged`: success as logged; `None` where no outcome is known.
-    """
-    rows = [
-        {
-            "alternative": of.question,
-            **_counts(of.coverage),
-            **(
-                {f"success: {logged} as logged, bounds": _pooled(of.coverage)}
-                if logged is not None
-                else {}
-            ),
-        }
-        for of in found
-        if of.coverage
-    ]
-    return of_rows(
-        "divergence",
-        "How far the recording speaks for another rule",
-        f"Episodes with a panel. {_COVERAGE} Success is the share of all these episodes; {_BOUNDS}",
-        rows,
-    )
+@table(
+    "divergence",
+    "How far the recording speaks for another rule",
+    covered=_COVERAGE,
+    bounds=_BOUNDS,
+)
+def alternatives_table(of: tuple[Sequence[Divergence], str | None]) -> Iterator[Row]:
+    """Episodes with a panel. {covered} Success is the share of all these episodes; {bounds}"""
+    found, logged = of  # success as logged, if an outcome is known
+    for one in found:
+        if one.coverage:
+            success = {f"success: {logged} as logged, bounds": _pooled(one.coverage)}
+            known = success if logged is not None else {}
+            yield {"alternative": one.question, **_counts(one.coverage), **known}
 
 
 @table(
     "coverage",
     "How far the recording speaks for it",
     secondary=("success, on covered",),
-    covered=lambda of: _COVERAGE,
-    bounds=lambda of: _BOUNDS,
-    of=lambda of: of.caption,
+    covered=_COVERAGE,
+    bounds=_BOUNDS,
 )
 def coverage_table(of: Divergence) -> Iterator[Row]:
     """Episodes with a panel. {covered} Coverage: share of episodes that are covered. Success is the
-    share of all episodes; {bounds} Covered episodes are a selected part of all. {of}"""
+    share of all episodes; {bounds} Covered episodes are a selected part of all. {caption}"""
     known = any(not isinstance(row.logged["success"], NotEstimable) for row in of.coverage)
     for row in of.coverage:
         success = {

@@ -472,7 +472,7 @@ RULES: Final = section(
     lambda of: askings_by_format_table({"": of.invariance}),
     _electorates,
     lambda of: readings_table(of.recount.readings),
-    lambda of: alternatives_table(of.divergences, _logged_success(of)),
+    lambda of: alternatives_table((of.divergences, _logged_success(of))),
 )
 VOTERS: Final = section(
     "voters",

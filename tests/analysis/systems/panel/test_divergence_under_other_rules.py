@@ -186,10 +186,10 @@ def test_one_alternative_is_told_by_condition(found):
 
 
 def test_several_alternatives_are_told_a_row_each(found):
-    assert alternatives_table([found], "1.00").data.rows() == [
+    assert alternatives_table(([found], "1.00")).data.rows() == [
         ("MI first", 1, 0, 0, 1, "0.00 to 1.00")
     ]
-    assert alternatives_table([found], None).data.width == 5
+    assert alternatives_table(([found], None)).data.width == 5
 
 
 @pytest.mark.parametrize(("turns", "more"), [(8, False), (9, True)])

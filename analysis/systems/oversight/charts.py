@@ -6,27 +6,7 @@ from typing import Any, Final
 import altair as alt
 import polars as pl
 
-from tutorsim.analysis.charts.chart_forms_and_look import (
-    ACCENT,
-    GRID,
-    INK,
-    LOSS,
-    MUTED,
-    NAMES,
-    ONE,
-    PERCENT,
-    PLAIN,
-    Drawing,
-    about_zero,
-    bars_about_zero,
-    coloured,
-    counts_axis,
-    faceted,
-    inline,
-    layered,
-    names_in,
-    tips,
-)
+from tutorsim.analysis.charts import chart_forms_and_look as look
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words_and_safe_text import counted, extremes, percent
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
@@ -51,17 +31,18 @@ def _below(data: pl.DataFrame, of: Evidence) -> str:
     )
 
 
-def _beside_trivial(data: pl.DataFrame, of: Evidence) -> Drawing:
-    base = alt.Chart().encode(y=alt.Y("condition:N", sort=None, title=None, axis=NAMES))
-    bars = base.mark_bar(height=7, opacity=0.4, color=ACCENT).encode(
-        x=alt.X("lower:Q", title="accuracy", scale=ONE, axis=PERCENT), x2=alt.X2("upper:Q")
+def _beside_trivial(data: pl.DataFrame, of: Evidence) -> look.Drawing:
+    base = alt.Chart().encode(y=alt.Y("condition:N", sort=None, title=None, axis=look.NAMES))
+    bars = base.mark_bar(height=7, opacity=0.4, color=look.ACCENT).encode(
+        x=alt.X("lower:Q", title="accuracy", scale=look.ONE, axis=look.PERCENT),
+        x2=alt.X2("upper:Q"),
     )
-    dot = base.mark_point(filled=True, size=60, color=INK, opacity=1).encode(
+    dot = base.mark_point(filled=True, size=60, color=look.INK, opacity=1).encode(
         x=alt.X("accuracy:Q"),
-        tooltip=tips("condition:N", "label:N", "accuracy:Q|.3f", "trivial:Q|.3f", "items:Q"),
+        tooltip=look.tips("condition:N", "label:N", "accuracy:Q|.3f", "trivial:Q|.3f", "items:Q"),
     )
-    line = alt.Chart().mark_rule(color=INK, strokeDash=[4, 3]).encode(x=alt.X("trivial:Q"))
-    return faceted(bars, line, dot, data=data, by="label", order=list(LABELS))
+    line = alt.Chart().mark_rule(color=look.INK, strokeDash=[4, 3]).encode(x=alt.X("trivial:Q"))
+    return look.faceted(bars, line, dot, data=data, by="label", order=list(LABELS))
 
 
 @figure(
@@ -99,17 +80,17 @@ def _ends(data: pl.DataFrame, of: Evidence) -> str:
     return f"By condition, the headline lies between {least:.3f} and {most:.3f}"
 
 
-def _dots(data: pl.DataFrame, of: Evidence) -> Drawing:
-    base = alt.Chart().encode(y=alt.Y("condition:N", sort=None, title=None, axis=NAMES))
-    bar = base.mark_bar(height=7, opacity=0.4, color=ACCENT).encode(
-        x=alt.X("lower:Q", title="headline", scale=ONE), x2=alt.X2("upper:Q")
+def _dots(data: pl.DataFrame, of: Evidence) -> look.Drawing:
+    base = alt.Chart().encode(y=alt.Y("condition:N", sort=None, title=None, axis=look.NAMES))
+    bar = base.mark_bar(height=7, opacity=0.4, color=look.ACCENT).encode(
+        x=alt.X("lower:Q", title="headline", scale=look.ONE), x2=alt.X2("upper:Q")
     )
     numbers = [f"{name}:Q|.3f" for name in ("headline", "lower", "upper")]
-    dot = base.mark_point(filled=True, size=60, color=INK, opacity=1).encode(
-        x=alt.X("headline:Q", title="headline", scale=ONE),
-        tooltip=tips("condition:N", *numbers, "items:Q"),
+    dot = base.mark_point(filled=True, size=60, color=look.INK, opacity=1).encode(
+        x=alt.X("headline:Q", title="headline", scale=look.ONE),
+        tooltip=look.tips("condition:N", *numbers, "items:Q"),
     )
-    return layered(bar, dot, data=inline(data), width=420, height=alt.Step(22))
+    return look.layered(bar, dot, data=look.inline(data), width=420, height=alt.Step(22))
 
 
 @figure(
@@ -139,9 +120,9 @@ def scores(of: Evidence) -> Iterator[Row]:
     finding=lambda data, of: f"Do the conditions differ? {contrast_headline(of.differences)}",
     method="The table has items and p-values, corrected together.",
     alternative="{contrast}: {difference:+.2f}",
-    draw=about_zero,
+    draw=look.about_zero,
     kinds={"lower": pl.Float64, "upper": pl.Float64},
-    bars=lambda data, of: bars_about_zero(data, "dialogues"),
+    bars=lambda data, of: look.bars_about_zero(data, "dialogues"),
 )
 def differences(of: Evidence) -> Iterator[Row]:
     """Difference of the headline on the items that both conditions label, about zero. {bars}"""
@@ -163,29 +144,29 @@ def _saved(data: pl.DataFrame, of: Any) -> str:
 
 
 _SERIES: Final = {
-    "headline": INK,
-    "debates skipped": ACCENT,
-    "calls saved": LOSS,
-    "tokens saved": PLAIN,
+    "headline": look.INK,
+    "debates skipped": look.ACCENT,
+    "calls saved": look.LOSS,
+    "tokens saved": look.PLAIN,
 }
 
 
-def _steps(data: pl.DataFrame, of: Evidence) -> Drawing:
+def _steps(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     """Lines told apart by colour, dashes and shapes."""
     names = alt.Scale(domain=list(_SERIES))
     base = alt.Chart().encode(
-        x=alt.X("threshold:Q", title="skip the debate above this confidence", scale=ONE),
-        y=alt.Y("share:Q", title="headline, and shares", scale=ONE),
-        color=coloured("series", list(_SERIES), list(_SERIES.values()), title=None),
+        x=alt.X("threshold:Q", title="skip the debate above this confidence", scale=look.ONE),
+        y=alt.Y("share:Q", title="headline, and shares", scale=look.ONE),
+        color=look.coloured("series", list(_SERIES), list(_SERIES.values()), title=None),
     )
     lines = base.mark_line(interpolate="step-after").encode(
         strokeDash=alt.StrokeDash("series:N", title=None, scale=names)
     )
     marks = base.mark_point(filled=True, size=45, opacity=1).encode(
         shape=alt.Shape("series:N", title=None, scale=names),
-        tooltip=tips("series:N", "threshold:Q|.2f", "share:Q|.3f"),
+        tooltip=look.tips("series:N", "threshold:Q|.2f", "share:Q|.3f"),
     )
-    return layered(lines, marks, data=inline(data), width=480, height=260)
+    return look.layered(lines, marks, data=look.inline(data), width=480, height=260)
 
 
 @figure(
@@ -226,21 +207,21 @@ def _gap(data: pl.DataFrame, of: Evidence) -> str:
     )
 
 
-def _beside_diagonal(data: pl.DataFrame, of: Evidence) -> Drawing:
+def _beside_diagonal(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     ends = alt.Axis(format=".0%", values=[0, 0.5, 1])
     line = (
         alt.Chart()
-        .mark_rule(color=MUTED, strokeDash=[4, 4])
+        .mark_rule(color=look.MUTED, strokeDash=[4, 4])
         .encode(x=alt.datum(0), x2=alt.datum(1), y=alt.datum(0), y2=alt.datum(1))
     )
-    marks = alt.Chart().mark_point(filled=True, color=ACCENT, opacity=0.85)
+    marks = alt.Chart().mark_point(filled=True, color=look.ACCENT, opacity=0.85)
     marks = marks.encode(
-        x=alt.X("confidence:Q", title="stated confidence", scale=ONE, axis=ends),
-        y=alt.Y("right:Q", title="both labels right", scale=ONE, axis=PERCENT),
+        x=alt.X("confidence:Q", title="stated confidence", scale=look.ONE, axis=ends),
+        y=alt.Y("right:Q", title="both labels right", scale=look.ONE, axis=look.PERCENT),
         size=alt.Size("items:Q", legend=None, scale=alt.Scale(range=[30, 400])),
-        tooltip=tips("condition:N", "confidence:Q|.2f", "right:Q|.2f", "items:Q"),
+        tooltip=look.tips("condition:N", "confidence:Q|.2f", "right:Q|.2f", "items:Q"),
     )
-    return faceted(
+    return look.faceted(
         *(line, marks),
         data=data,
         by="condition",
@@ -273,7 +254,7 @@ def calibration(of: Evidence) -> Iterator[Row]:
         }
 
 
-_OUTCOMES: Final = {"no_guidance": ("no guidance", LOSS), "guides": ("guides", ACCENT)}
+_OUTCOMES: Final = {"no_guidance": ("no guidance", look.LOSS), "guides": ("guides", look.ACCENT)}
 
 
 def _exact(data: pl.DataFrame, of: Evidence) -> str:
@@ -286,20 +267,20 @@ def _exact(data: pl.DataFrame, of: Evidence) -> str:
     )
 
 
-def _ranges(data: pl.DataFrame, of: Evidence) -> Drawing:
+def _ranges(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     names, colours = zip(*_OUTCOMES.values(), strict=True)
     base = alt.Chart().encode(
-        y=alt.Y("rule:N", sort=names_in(data, "rule"), title=None, axis=NAMES),
+        y=alt.Y("rule:N", sort=look.names_in(data, "rule"), title=None, axis=look.NAMES),
         yOffset=alt.YOffset("outcome:N", sort=list(names)),
-        color=coloured("outcome", names, colours, title=None),
-        tooltip=tips("rule:N", "outcome:N", "least:Q|.2f", "most:Q|.2f", "turns:Q"),
+        color=look.coloured("outcome", names, colours, title=None),
+        tooltip=look.tips("rule:N", "outcome:N", "least:Q|.2f", "most:Q|.2f", "turns:Q"),
     )
-    x = alt.X("least:Q", title="share of turns", scale=ONE, axis=PERCENT)
+    x = alt.X("least:Q", title="share of turns", scale=look.ONE, axis=look.PERCENT)
     shape = alt.Shape("outcome:N", title=None, scale=alt.Scale(domain=list(names)))
     bars = base.mark_bar(height=7, opacity=0.6).encode(x=x, x2=alt.X2("most:Q"))
     points = base.mark_point(filled=True, size=45, opacity=1).encode(x=x, shape=shape)
     exact = points.transform_filter("datum.least == datum.most")
-    return faceted(
+    return look.faceted(
         *(bars, exact), data=data, by="format", order=None, width=300, step=13, spacing=30
     )
 
@@ -329,7 +310,12 @@ def rules(of: Evidence) -> Iterator[Row]:
             }
 
 
-_DOES: Final = {"guides": ACCENT, "hints": PLAIN, "no guidance": LOSS, "no label": GRID}
+_DOES: Final = {
+    "guides": look.ACCENT,
+    "hints": look.PLAIN,
+    "no guidance": look.LOSS,
+    "no label": look.GRID,
+}
 """What a delivered reply does, by the label of its guidance."""
 
 
@@ -338,16 +324,16 @@ def _says_of_replies(data: pl.DataFrame, of: Evidence) -> str:
     return f"{without} of {int(data['replies'].sum())} labelled replies give no guidance"
 
 
-def _bars_of_replies(data: pl.DataFrame, of: Evidence) -> Drawing:
+def _bars_of_replies(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     most = max(data.group_by("voted").agg(pl.col("replies").sum())["replies"])
     base = alt.Chart().encode(
-        y=alt.Y("voted:N", sort=None, title=None, axis=NAMES),
-        x=alt.X("replies:Q", stack="zero", axis=counts_axis(most)),
+        y=alt.Y("voted:N", sort=None, title=None, axis=look.NAMES),
+        x=alt.X("replies:Q", stack="zero", axis=look.counts_axis(most)),
         order=alt.Order("place:Q"),
-        color=coloured("does", list(_DOES), list(_DOES.values()), title=None),
-        tooltip=tips("voted:N", "does:N", "replies:Q"),
+        color=look.coloured("does", list(_DOES), list(_DOES.values()), title=None),
+        tooltip=look.tips("voted:N", "does:N", "replies:Q"),
     )
-    return layered(base.mark_bar(height=22), data=inline(data), height=alt.Step(34))
+    return look.layered(base.mark_bar(height=22), data=look.inline(data), height=alt.Step(34))
 
 
 @figure(

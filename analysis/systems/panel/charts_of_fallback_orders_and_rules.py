@@ -8,29 +8,7 @@ from typing import Any, Final
 import altair as alt
 import polars as pl
 
-from tutorsim.analysis.charts.chart_forms_and_look import (
-    ACCENT,
-    DEEPEST,
-    INK,
-    LOSS,
-    MUTED,
-    NAMES,
-    ONE,
-    PAPER,
-    PERCENT,
-    PLAIN,
-    Drawing,
-    coloured,
-    counts_axis,
-    faceted,
-    inline,
-    layered,
-    names_in,
-    role_colors,
-    shades,
-    stacked,
-    tips,
-)
+from tutorsim.analysis.charts import chart_forms_and_look as look
 from tutorsim.analysis.counting.rule_definitions import TARGETS, conventions_of
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words_and_safe_text import (
@@ -87,7 +65,7 @@ def _orders_finding(data: pl.DataFrame, of: Evidence) -> str:
 
 
 def _reading(data: pl.DataFrame, of: Evidence) -> str:
-    if any("…" in row for row in names_in(data, "row")):
+    if any("…" in row for row in look.names_in(data, "row")):
         return (
             "Each row stands for all orders that begin alike; cells are averages over them. "
             "► marks the beginning of the logged order."
@@ -115,8 +93,8 @@ def _depth(m: int) -> int:
     return m
 
 
-def _heat(data: pl.DataFrame, of: Evidence) -> Drawing:
-    rows, candidates = names_in(data, "row"), list(of.orders.logged_order)
+def _heat(data: pl.DataFrame, of: Evidence) -> look.Drawing:
+    rows, candidates = look.names_in(data, "row"), list(of.orders.logged_order)
     own = dict(data.filter(pl.col("row") == rows[0]).select("candidate", "wins").iter_rows())
     data = data.with_columns(
         more=pl.col("wins") - pl.col("candidate").replace_strict(own, return_dtype=pl.Float64)
@@ -125,29 +103,29 @@ def _heat(data: pl.DataFrame, of: Evidence) -> Drawing:
     above = alt.Axis(orient="top", labelAngle=0, labelLimit=_CELL - 6, domain=False, ticks=False)
     close = "replace(datum.label, / › /g, '›')"  # a telephone has no room for spaces
     beside = alt.Axis(labelLimit=300, domain=False, ticks=False, labelExpr=close)
-    base = alt.Chart(inline(data)).encode(
+    base = alt.Chart(look.inline(data)).encode(
         x=alt.X("candidate:N", sort=candidates, title="winner", axis=above),
         y=alt.Y("row:N", sort=rows, title=None, axis=beside),
     )
-    cells = base.mark_rect(stroke=PAPER, strokeWidth=2).encode(
-        color=alt.ColorValue(ACCENT, condition={"test": "datum.more < 0", "value": LOSS}),
+    cells = base.mark_rect(stroke=look.PAPER, strokeWidth=2).encode(
+        color=alt.ColorValue(look.ACCENT, condition={"test": "datum.more < 0", "value": look.LOSS}),
         opacity=alt.Opacity(
-            "size:Q", legend=None, scale=alt.Scale(domain=[0, most], range=[0.04, DEEPEST])
+            "size:Q", legend=None, scale=alt.Scale(domain=[0, most], range=[0.04, look.DEEPEST])
         ),
-        tooltip=tips(
+        tooltip=look.tips(
             *("row:N=order", "candidate:N=winner", "wins:Q=wins|.4~g"),
             *("more:Q=against the log|+.4~g", "changed:Q=turns changed|.4~g"),
         ),
     )
     numbers = base.mark_text(fontSize=11, aria=False).encode(
-        text=alt.Text("wins:Q", format=".4~g"), color=alt.ColorValue(INK)
+        text=alt.Text("wins:Q", format=".4~g"), color=alt.ColorValue(look.INK)
     )
     notes = data.unique("row", keep="first", maintain_order=True).with_columns(
         note=pl.col("changed").round(1).map_elements("{:g}".format, pl.String)
     )
     changed = (
-        alt.Chart(inline(notes))
-        .mark_text(fontSize=11, aria=False, align="left", color=MUTED)
+        alt.Chart(look.inline(notes))
+        .mark_text(fontSize=11, aria=False, align="left", color=look.MUTED)
         .encode(
             y=alt.Y("row:N", sort=rows),
             text=alt.Text("note:N"),
@@ -155,7 +133,7 @@ def _heat(data: pl.DataFrame, of: Evidence) -> Drawing:
         )
     )
     size = {"width": _CELL * len(candidates), "height": 22 * len(rows)}
-    return layered(cells, numbers, changed, **size)
+    return look.layered(cells, numbers, changed, **size)
 
 
 @figure(
@@ -166,7 +144,7 @@ def _heat(data: pl.DataFrame, of: Evidence) -> Drawing:
     "all others keep their winner. Each tied set is counted once, so every order follows from one "
     "pass over the ballots.",
     alternative=lambda data, of: (
-        f"A table of {len(names_in(data, 'row'))} rows and {len(of.orders.logged_order)} columns "
+        f"A table of {data['row'].n_unique()} rows and {len(of.orders.logged_order)} columns "
         f"with wins in the cells; at most {counted(_most_changed(of), of.unit)} change against the "
         "logged order."
     ),
@@ -221,10 +199,10 @@ _NAMES: Final = alt.Axis(domain=False, ticks=False, offset=26)
 """Names with room before the axis for the number of who wins nothing."""
 
 
-def _dumbbells(data: pl.DataFrame, of: Evidence) -> Drawing:
+def _dumbbells(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     names = data.get_column("candidate").to_list()
-    colors = coloured("candidate", names, role_colors(names), legend=None)
-    tooltip = tips(
+    colors = look.coloured("candidate", names, look.role_colors(names), legend=None)
+    tooltip = look.tips(
         *("candidate:N", "logged:Q=logged wins", "fewest:Q=fewest", "most:Q=most"),
         *("expected:Q=random order|.4~g", "robust:Q=under every order"),
     )
@@ -233,7 +211,7 @@ def _dumbbells(data: pl.DataFrame, of: Evidence) -> Drawing:
         "fewest:Q",
         title="wins",
         scale=alt.Scale(zero=True, nice=True),
-        axis=counts_axis(max(data["most"])),
+        axis=look.counts_axis(max(data["most"])),
     )
     bar = base.mark_bar(height=7, opacity=0.35).encode(
         x=wins, x2=alt.X2("most:Q"), color=colors, tooltip=tooltip
@@ -244,21 +222,21 @@ def _dumbbells(data: pl.DataFrame, of: Evidence) -> Drawing:
         )
         for end in ("fewest", "most")
     ]
-    expected = base.mark_tick(color=INK, thickness=2, height=20).encode(
+    expected = base.mark_tick(color=look.INK, thickness=2, height=20).encode(
         x=alt.X("expected:Q"), tooltip=tooltip
     )
     logged = base.mark_point(
-        filled=True, size=130, opacity=1, stroke=PAPER, strokeWidth=1.5
+        filled=True, size=130, opacity=1, stroke=look.PAPER, strokeWidth=1.5
     ).encode(x=alt.X("logged:Q"), color=colors, tooltip=tooltip)
-    low = base.mark_text(align="right", dx=-10, color=MUTED, aria=False).encode(
+    low = base.mark_text(align="right", dx=-10, color=look.MUTED, aria=False).encode(
         x=alt.X("fewest:Q"), text=alt.Text("fewest:Q")
     )
-    high = base.mark_text(align="left", dx=10, color=MUTED, aria=False).encode(
+    high = base.mark_text(align="left", dx=10, color=look.MUTED, aria=False).encode(
         x=alt.X("most:Q"), text=alt.Text("most:Q")
     )
     own = [logged] if of.orders.logged_order else []
     layers = (bar, *ends, expected, *own, low, high)
-    return layered(*layers, data=inline(data), height=46 * len(names))
+    return look.layered(*layers, data=look.inline(data), height=46 * len(names))
 
 
 @figure(
@@ -317,7 +295,7 @@ def _kept_finding(data: pl.DataFrame, of: Evidence) -> str:
     method="A ballot fixes only part of what its voter would have cast in another format; what "
     "every completion elects is sure.",
     alternative="{protocol}, {part}: {turns}",
-    draw=lambda data, of: stacked(data, "part", title="winner", parts=PARTS),
+    draw=lambda data, of: look.stacked(data, "part", title="winner", parts=PARTS),
     cases=lambda data, of: counted(int(data.get_column("turns").sum()), "case"),
     units=lambda data, of: f"{of.unit}s".capitalize(),
 )
@@ -380,28 +358,30 @@ def _open_line(data: pl.DataFrame, of: Evidence) -> str:
     return "" if data.filter(apart).is_empty() else "; the thin line leaves ties open"
 
 
-def _intervals(data: pl.DataFrame, of: Evidence) -> Drawing:
+def _intervals(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     data, base = _panels(data, of)
-    tooltip = tips(
+    tooltip = look.tips(
         *(*_PAIR_TIPS, "lower:Q=at least|.1%", "upper:Q=at most|.1%"),
         *("lower_open:Q=at least, ties open|.1%", "upper_open:Q=at most, ties open|.1%"),
         "point:Q=projection|.1%",
     )
-    across = alt.X("lower:Q", title="share of turns", scale=ONE, axis=PERCENT)
-    open_ties = base.mark_rule(color=ACCENT, strokeWidth=1).encode(
+    across = alt.X("lower:Q", title="share of turns", scale=look.ONE, axis=look.PERCENT)
+    open_ties = base.mark_rule(color=look.ACCENT, strokeWidth=1).encode(
         x=alt.X("lower_open:Q"), x2=alt.X2("upper_open:Q"), tooltip=tooltip
     )
-    bar = base.mark_bar(height=9, opacity=0.45, color=ACCENT).encode(
+    bar = base.mark_bar(height=9, opacity=0.45, color=look.ACCENT).encode(
         x=across, x2=alt.X2("upper:Q"), tooltip=tooltip
     )
     ends = [
-        base.mark_tick(color=ACCENT, thickness=2, height=13).encode(x=alt.X(end), tooltip=tooltip)
+        base.mark_tick(color=look.ACCENT, thickness=2, height=13).encode(
+            x=alt.X(end), tooltip=tooltip
+        )
         for end in ("lower:Q", "upper:Q")
     ]
-    dot = base.mark_point(filled=True, size=60, color=INK, opacity=1).encode(
+    dot = base.mark_point(filled=True, size=60, color=look.INK, opacity=1).encode(
         x=alt.X("point:Q"), tooltip=tooltip
     )
-    return faceted(open_ties, bar, *ends, dot, data=data, by="panel", step=22, spacing=38)
+    return look.faceted(open_ties, bar, *ends, dot, data=data, by="panel", step=22, spacing=38)
 
 
 def _panels(data: pl.DataFrame, of: Evidence) -> tuple[pl.DataFrame, alt.Chart]:
@@ -414,7 +394,7 @@ def _panels(data: pl.DataFrame, of: Evidence) -> tuple[pl.DataFrame, alt.Chart]:
             {name: f"logged under {name}, {counted(n, of.unit)}" for name, n in totals.items()}
         ),
     )
-    y = alt.Y("row:N", sort=names_in(data, "row"), title="counted as", axis=NAMES)
+    y = alt.Y("row:N", sort=look.names_in(data, "row"), title="counted as", axis=look.NAMES)
     return data, alt.Chart().encode(y=y)
 
 
@@ -481,30 +461,30 @@ def _identification_finding(data: pl.DataFrame, of: Evidence) -> str:
     return f"{said}, and in none for {never} of {counted(other.height, 'pair')}" if never else said
 
 
-def _widths(data: pl.DataFrame, of: Evidence) -> Drawing:
-    names = names_in(data, "possible")
+def _widths(data: pl.DataFrame, of: Evidence) -> look.Drawing:
+    names = look.names_in(data, "possible")
     sizes = sorted((name for name in names if name != UNSETTLED), key=int)
-    unsettled = [PLAIN] if UNSETTLED in names else []
+    unsettled = [look.PLAIN] if UNSETTLED in names else []
     domain = [*sizes, *([UNSETTLED] if unsettled else [])]
     data, base = _panels(data, of)
     data = data.with_columns(
         place=pl.col("possible").replace_strict({name: i for i, name in enumerate(domain)})
     )
-    bars = base.mark_bar(height=16, stroke=PAPER, strokeWidth=1).encode(
-        x=alt.X("share:Q", title="share of turns", stack="zero", scale=ONE, axis=PERCENT),
+    bars = base.mark_bar(height=16, stroke=look.PAPER, strokeWidth=1).encode(
+        x=alt.X("share:Q", title="share of turns", stack="zero", scale=look.ONE, axis=look.PERCENT),
         order=alt.Order("place:Q"),
-        color=coloured(
-            *("possible", domain, [*shades(len(sizes)), *unsettled]),
+        color=look.coloured(
+            *("possible", domain, [*look.shades(len(sizes)), *unsettled]),
             title="possible winners",
             sort=domain,
         ),
-        tooltip=tips(*_PAIR_TIPS, "possible:N=possible winners", "share:Q|.1%"),
+        tooltip=look.tips(*_PAIR_TIPS, "possible:N=possible winners", "share:Q|.1%"),
     )
-    certain = base.mark_text(align="left", dx=5, color=PAPER, fontSize=11, aria=False).encode(
+    certain = base.mark_text(align="left", dx=5, color=look.PAPER, fontSize=11, aria=False).encode(
         x=alt.XDatum(0), text=alt.Text("share:Q", format=".0%")
     )
     certain = certain.transform_filter("datum.possible === '1' && datum.share >= 0.12")
-    return faceted(bars, certain, data=data, by="panel", step=22, spacing=38)
+    return look.faceted(bars, certain, data=data, by="panel", step=22, spacing=38)
 
 
 @figure(

@@ -6,21 +6,7 @@ from typing import Any, Final
 import altair as alt
 import polars as pl
 
-from tutorsim.analysis.charts.chart_forms_and_look import (
-    ACCENT,
-    INK,
-    NAMES,
-    ONE,
-    PAPER,
-    Drawing,
-    about_zero,
-    bars_about_zero,
-    coloured,
-    condition_colors,
-    faceted,
-    names_in,
-    tips,
-)
+from tutorsim.analysis.charts import chart_forms_and_look as look
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words_and_safe_text import (
     SMALL,
@@ -49,7 +35,7 @@ def _study(of: Evidence) -> StudySettings:
 
 def _benchmarks(data: pl.DataFrame) -> list[str]:
     """Benchmarks as the panels of a chart are called."""
-    return [_BENCHMARKS.get(name, name) for name in names_in(data, "benchmark")]
+    return [_BENCHMARKS.get(name, name) for name in look.names_in(data, "benchmark")]
 
 
 # --- Scores --------------------------------------------------------------------------------------
@@ -76,28 +62,30 @@ def _scores_finding(data: pl.DataFrame, of: Evidence) -> str:
     )
 
 
-def _draw_scores(data: pl.DataFrame, of: Evidence) -> Drawing:
-    conditions = names_in(data, "condition")
+def _draw_scores(data: pl.DataFrame, of: Evidence) -> look.Drawing:
+    conditions = look.names_in(data, "condition")
     named: dict[str, Any] = {"title": "condition", "sort": conditions}
-    color = coloured("condition", conditions, condition_colors(conditions), **named)
+    color = look.coloured("condition", conditions, look.condition_colors(conditions), **named)
     shapes = alt.Scale(domain=conditions, range=_SHAPES[: len(conditions)])
     base = alt.Chart().encode(
         x=alt.X("turn:O", title="after tutoring turn", axis=alt.Axis(labelAngle=0)),
         xOffset=alt.XOffset("condition:N", sort=conditions),
     )
     spread = base.mark_rule(strokeWidth=2, opacity=0.45).encode(
-        y=alt.Y("lower:Q", title="mean judge score", scale=ONE), y2=alt.Y2("upper:Q"), color=color
+        y=alt.Y("lower:Q", title="mean judge score", scale=look.ONE),
+        y2=alt.Y2("upper:Q"),
+        color=color,
     )
     dots = base.mark_point(filled=True, size=65, opacity=1).encode(
         y=alt.Y("mean:Q"),
         color=color,
         shape=alt.Shape("condition:N", scale=shapes, **named),
-        tooltip=tips(
+        tooltip=look.tips(
             *("test:N=benchmark", "condition:N", "turn:O=after turn", "mean:Q=mean score|.3f"),
             *("lower:Q|.3f", "upper:Q|.3f", "n:Q=episodes"),
         ),
     )
-    return faceted(
+    return look.faceted(
         *(spread, dots),
         data=data.with_columns(test=pl.col("benchmark").replace(_BENCHMARKS)),
         by="test",
@@ -146,7 +134,7 @@ def _personas_finding(data: pl.DataFrame, of: Evidence) -> str:
     return f"Success runs from {percent(low)} ({worst}) to {percent(high)} ({best}) of episodes"
 
 
-def _draw_personas(data: pl.DataFrame, of: Evidence) -> Drawing:
+def _draw_personas(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     study, benchmarks = _study(of), _benchmarks(data)
     data = data.with_columns(
         test=pl.col("benchmark").replace(_BENCHMARKS),
@@ -157,21 +145,23 @@ def _draw_personas(data: pl.DataFrame, of: Evidence) -> Drawing:
     rows = [p.replace("_", " ") for p in study.personas]
     base = alt.Chart().encode(
         x=alt.X("condition:N", sort=list(study.conditions), title=None, axis=across),
-        y=alt.Y("who:N", sort=rows, title=None, axis=NAMES),
+        y=alt.Y("who:N", sort=rows, title=None, axis=look.NAMES),
     )
     scale = alt.Scale(domain=[0, 1], range=[0.05, 0.95])
-    cells = base.mark_rect(stroke=PAPER, strokeWidth=2).encode(
-        color=alt.ColorValue(ACCENT),
+    cells = base.mark_rect(stroke=look.PAPER, strokeWidth=2).encode(
+        color=alt.ColorValue(look.ACCENT),
         opacity=alt.Opacity("rate:Q", title="success rate", scale=scale, legend=None),
-        tooltip=tips(
+        tooltip=look.tips(
             *("test:N=benchmark", "who:N=persona", "condition:N", "successes:Q", "n:Q=episodes")
         ),
     )
     text = base.mark_text(fontSize=11, aria=False).encode(
         text=alt.Text("note:N"),
-        color=alt.ColorValue(INK, condition={"test": "datum.rate > 0.72", "value": PAPER}),
+        color=alt.ColorValue(
+            look.INK, condition={"test": "datum.rate > 0.72", "value": look.PAPER}
+        ),
     )
-    return faceted(
+    return look.faceted(
         *(cells, text),
         data=data,
         by="test",
@@ -216,9 +206,9 @@ def personas_figure(of: Evidence) -> Iterator[Row]:
     finding=lambda data, of: f"Do the conditions differ? {contrast_headline(of.contrasts)}",
     method="The table has pairs, tasks and p-values, corrected together.",
     alternative="{outcome}, {contrast}: {difference:+.2f}",
-    draw=about_zero,
+    draw=look.about_zero,
     kinds={"lower": pl.Float64, "upper": pl.Float64},
-    bars=lambda data, of: bars_about_zero(data, "tasks"),
+    bars=lambda data, of: look.bars_about_zero(data, "tasks"),
 )
 def contrasts_figure(of: Evidence) -> Iterator[Row]:
     """Mean difference over pairs of the same task and persona, about zero. {bars} {as_logged}."""

@@ -6,24 +6,7 @@ from typing import Any, Final
 import altair as alt
 import polars as pl
 
-from tutorsim.analysis.charts.chart_forms_and_look import (
-    ACCENT,
-    DEEPEST,
-    INK,
-    MUTED,
-    NAMES,
-    ONE,
-    PAPER,
-    PLAIN,
-    Drawing,
-    coloured,
-    condition_colors,
-    faceted,
-    names_in,
-    role_colors,
-    stacked,
-    tips,
-)
+from tutorsim.analysis.charts import chart_forms_and_look as look
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words_and_safe_text import (
     SMALL,
@@ -84,12 +67,12 @@ def _decided_finding(data: pl.DataFrame, of: Evidence) -> str:
     return f"{tied}; the fallback order had to decide {left:,} of these {ties:,}"
 
 
-def _decided(data: pl.DataFrame, of: Evidence) -> Drawing:
+def _decided(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     last = "open" if _is_open(data) else "fallback"
     names = [s for s in ("vote", "tie_round", last) if s != "tie_round" or of.tie_rounds]
     said, there = _said(of), data.filter(pl.col("turns") > 0)
     steps = there.with_columns(step=pl.col("decided_by").replace(said))
-    return stacked(steps, "step", title="decided by", parts=[said[step] for step in names])
+    return look.stacked(steps, "step", title="decided by", parts=[said[step] for step in names])
 
 
 @figure(
@@ -142,10 +125,15 @@ def _movement_finding(data: pl.DataFrame, of: Evidence) -> str:
     return f"{said}; independent votes would give {percent(by_chance)}"
 
 
-def _movement(data: pl.DataFrame, of: Evidence) -> Drawing:
+def _movement(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     candidates = list(of.candidates)
     grid = pl.DataFrame(
-        [(p, a, b) for p in names_in(data, "protocol") for a in candidates for b in candidates],
+        [
+            (p, a, b)
+            for p in look.names_in(data, "protocol")
+            for a in candidates
+            for b in candidates
+        ],
         schema=["protocol", "leader", "winner"],
         orient="row",
     )
@@ -160,17 +148,19 @@ def _movement(data: pl.DataFrame, of: Evidence) -> Drawing:
         y=alt.Y("leader:N", sort=candidates, title="led the first vote", axis=down),
     )
     cells = base.mark_rect(strokeWidth=1.5).encode(
-        color=alt.ColorValue(ACCENT),
-        stroke=alt.StrokeValue(PAPER, condition={"test": "datum.same", "value": MUTED}),
+        color=alt.ColorValue(look.ACCENT),
+        stroke=alt.StrokeValue(look.PAPER, condition={"test": "datum.same", "value": look.MUTED}),
         opacity=alt.Opacity(
-            "turns:Q", legend=None, scale=alt.Scale(domain=[0, most], range=[0.05, DEEPEST])
+            "turns:Q", legend=None, scale=alt.Scale(domain=[0, most], range=[0.05, look.DEEPEST])
         ),
-        tooltip=tips("protocol:N", "leader:N", "winner:N", "turns:Q"),
+        tooltip=look.tips("protocol:N", "leader:N", "winner:N", "turns:Q"),
     )
     text = base.mark_text(fontSize=11, aria=False).encode(
-        text=alt.Text("turns:Q"), color=alt.ColorValue(INK)
+        text=alt.Text("turns:Q"), color=alt.ColorValue(look.INK)
     )
-    return faceted(cells, text, data=data, by="protocol", width=alt.Step(46), step=30, spacing=24)
+    return look.faceted(
+        cells, text, data=data, by="protocol", width=alt.Step(46), step=30, spacing=24
+    )
 
 
 @figure(
@@ -240,33 +230,35 @@ def _lines(data: pl.DataFrame, of: Evidence) -> str:
     return "Lines: 95 % intervals over tasks." if drawn else "Too few tasks for intervals."
 
 
-def _points(data: pl.DataFrame, of: Evidence) -> Drawing:
+def _points(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     base = alt.Chart().encode(
-        y=alt.Y("protocol:N", sort=names_in(data, "protocol"), title=None, axis=NAMES),
+        y=alt.Y("protocol:N", sort=look.names_in(data, "protocol"), title=None, axis=look.NAMES),
         yOffset=alt.YOffset("source:N", sort=list(_SOURCES)),
     )
-    tooltip = tips(
+    tooltip = look.tips(
         *("protocol:N", "quantity:N", "source:N=figures", "value:Q|.2f", "low:Q=from|.2f"),
         *("high:Q=to|.2f", "turns:Q"),
     )
     lines = (
         base.transform_filter("isValid(datum.low)")
-        .mark_rule(color=PLAIN, strokeWidth=1.5)
+        .mark_rule(color=look.PLAIN, strokeWidth=1.5)
         .encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), tooltip=tooltip)
     )
     axis = alt.Axis(values=[0, 0.5, 1], format=".1f")
-    dots = base.mark_point(size=70, filled=True, stroke=ACCENT, strokeWidth=2, opacity=1).encode(
-        x=alt.X("value:Q", title=None, scale=ONE, axis=axis),
+    dots = base.mark_point(
+        size=70, filled=True, stroke=look.ACCENT, strokeWidth=2, opacity=1
+    ).encode(
+        x=alt.X("value:Q", title=None, scale=look.ONE, axis=axis),
         fill=alt.Fill(
             "source:N",
             title=None,
             sort=list(_SOURCES),
-            scale=alt.Scale(domain=list(_SOURCES), range=[ACCENT, PAPER]),
-            legend=alt.Legend(symbolStrokeColor=ACCENT, symbolStrokeWidth=2),
+            scale=alt.Scale(domain=list(_SOURCES), range=[look.ACCENT, look.PAPER]),
+            legend=alt.Legend(symbolStrokeColor=look.ACCENT, symbolStrokeWidth=2),
         ),
         tooltip=tooltip,
     )
-    return faceted(
+    return look.faceted(
         *(lines, dots), data=data, by="quantity", width=180, step=18, spacing=30, columns=3
     )
 
@@ -319,10 +311,10 @@ def _one_ballot(data: pl.DataFrame, of: Evidence) -> str:
     return f"One ballot cast otherwise would have changed the winner in {changed}"
 
 
-def _by_margin(data: pl.DataFrame, of: Evidence) -> Drawing:
+def _by_margin(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     data = data.with_columns(ballots=pl.col("margin").cast(pl.String).fill_null("never"))
-    parts = names_in(data.sort("margin", nulls_last=True), "ballots")
-    return stacked(data, "ballots", title="ballots that must change", parts=parts)
+    parts = look.names_in(data.sort("margin", nulls_last=True), "ballots")
+    return look.stacked(data, "ballots", title="ballots that must change", parts=parts)
 
 
 @figure(
@@ -379,13 +371,13 @@ def _by_voter(data: pl.DataFrame, of: Evidence) -> str:
     )
 
 
-def _pivotal(data: pl.DataFrame, voters: list[str]) -> Drawing:
-    color = coloured("voter", voters, role_colors(voters), legend=None)
-    tooltip = tips(
+def _pivotal(data: pl.DataFrame, voters: list[str]) -> look.Drawing:
+    color = look.coloured("voter", voters, look.role_colors(voters), legend=None)
+    tooltip = look.tips(
         *("protocol:N", "voter:N", "turns:Q", "ordered:Q=winner changes|.1%", "low:Q|.1%"),
         *("high:Q|.1%", "certain:Q=winner falls behind|.1%"),
     )
-    base = alt.Chart().encode(y=alt.Y("voter:N", sort=voters, title=None, axis=NAMES))
+    base = alt.Chart().encode(y=alt.Y("voter:N", sort=voters, title=None, axis=look.NAMES))
     bar = base.mark_rule(strokeWidth=3, opacity=0.5).encode(
         x=alt.X("low:Q"), x2=alt.X2("high:Q"), color=color, tooltip=tooltip
     )
@@ -395,7 +387,7 @@ def _pivotal(data: pl.DataFrame, voters: list[str]) -> Drawing:
     dot = base.mark_point(filled=True, size=80, opacity=1).encode(
         x=alt.X("ordered:Q", title="share of turns", **_SHARE), color=color, tooltip=tooltip
     )
-    return faceted(bar, least, dot, data=data, by="protocol")
+    return look.faceted(bar, least, dot, data=data, by="protocol")
 
 
 def _ordered(of: Evidence) -> list[str]:
@@ -470,23 +462,25 @@ def _shifts(data: pl.DataFrame, of: Evidence) -> str:
     )
 
 
-def _by_label(data: pl.DataFrame, of: Evidence) -> Drawing:
+def _by_label(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     counts = dict(data.select("protocol", "ballots").unique(maintain_order=True).iter_rows())
     panels = {name: f"{name}, {counted(n, 'ballot')}" for name, n in counts.items()}
     data = data.with_columns(
         panel=pl.col("protocol").replace_strict(panels), marked=pl.col("p_label") < ALPHA
     )
-    color = coloured("protocol", list(counts), condition_colors(list(counts)), legend=None)
+    color = look.coloured(
+        "protocol", list(counts), look.condition_colors(list(counts)), legend=None
+    )
     x = alt.X("share:Q", title="share of ballot mass", **_SHARE)
-    base = alt.Chart().encode(y=alt.Y("label:N", title="label shown", axis=NAMES))
-    even = base.mark_tick(color=MUTED, thickness=1.5, height=18).encode(x=alt.X("even:Q"))
-    tooltip = tips(
+    base = alt.Chart().encode(y=alt.Y("label:N", title="label shown", axis=look.NAMES))
+    even = base.mark_tick(color=look.MUTED, thickness=1.5, height=18).encode(x=alt.X("even:Q"))
+    tooltip = look.tips(
         *("protocol:N", "label:N", "share:Q|.1%", "even:Q=even share|.1%"),
         *("p_label:Q=p, this label|.3f", "p:Q=p, all labels|.3f"),
     )
     rings = base.mark_point(filled=False, size=75, opacity=1, strokeWidth=2)
     dots = base.mark_point(filled=True, size=95, opacity=1, aria=False).encode(x=x, color=color)
-    return faceted(
+    return look.faceted(
         even,
         rings.encode(x=x, color=color, tooltip=tooltip),
         dots.transform_filter("datum.marked"),

@@ -526,3 +526,32 @@ def test_array_types_are_declared_once():
             yield from re.findall(r"NDArray\[np\.(?:int64|float64|bool_)", module.text)
 
     assert broken(declared) == {}
+
+
+WITHOUT_SUBJECT = re.compile(
+    r"\W*(Also|As|Its?|Likewise|Of|Otherwise|So|Such|That|Their|Them|There|These|They|Those"
+    r"|The same)\b"
+)
+"""First words of a docstring that speak of what was said before it."""
+
+
+def _docstrings(module):
+    """Texts that document a module, class, function, attribute or constant.
+
+    Docstrings of declared tables and charts are captions, which a page prints below a title.
+    """
+    for node in module.nodes:
+        makers = [ast.unparse(maker) for maker in getattr(node, "decorator_list", ())]
+        if any(maker.startswith(("table(", "figure(")) for maker in makers):
+            continue
+        body = getattr(node, "body", None)
+        for statement in body if isinstance(body, list) else ():
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                yield str(statement.value.value)
+
+
+def test_a_docstring_has_a_subject_without_the_line_above_it():
+    def wrong(module):
+        return {text for text in _docstrings(module) if WITHOUT_SUBJECT.match(text)}
+
+    assert broken(wrong) == {}

@@ -32,7 +32,7 @@ class Engine:
     """A parsed address."""
 
     scheduler: str | None
-    """As Dask writes it, `tcp://HOST:PORT`; `None` starts workers on this machine."""
+    """Address as Dask writes it, `tcp://HOST:PORT`; `None` starts workers on this machine."""
     workers: int
     """Processes to start on this machine; 0 where a scheduler is given."""
 

@@ -221,7 +221,7 @@ class Run:
         return self.outcomes_under()
 
     def outcomes_under(self, **settings: Sequence[object]) -> pl.DataFrame:
-        """As `outcomes`, under other settings: `run.outcomes_under(vote_from=[1, 2, 3])`.
+        """The table `outcomes` under other settings: `run.outcomes_under(vote_from=[1, 2, 3])`.
 
         Args:
             settings: What `tutorsim recount --set KEY=VALUE,…` takes; every combination is counted.

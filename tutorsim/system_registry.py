@@ -35,7 +35,7 @@ class Shipped(NamedTuple):
     record: str
     """The class of its episode records."""
     view: str
-    """Its tables, summary and report."""
+    """Tables, summary and report of its runs."""
 
 
 _SHIPPED: Final = {

@@ -61,7 +61,7 @@ A vote is `vote_final` if and only if its winner was delivered. Others decided n
 """
 
 LabelOrder = Literal["per_reader", "shared", "listed"]
-"""As `Blinding`, or the candidates' given order for everybody."""
+"""Orders of labels: those of `Blinding`, and the candidates' given order for everybody."""
 
 Reading = Literal["strict", "standard", "lenient"]
 """How much a ballot reader forgives. Runs use `standard`; the others are counterfactuals."""

@@ -421,7 +421,7 @@ def _approving_nobody(frame: pl.DataFrame) -> tuple[str, ...]:
 
 
 def approving_nobody(votes: Votes) -> tuple[str, ...]:
-    """As a note: how many approval ballots approve of nobody, of votes held as arrays."""
+    """A note on how many approval ballots, of votes held as arrays, approve of nobody."""
     approval = votes.turns.get_column("protocol").cast(pl.String).is_in(_OF_NOBODY).to_numpy()
     return _said_of_nobody(
         sum(

@@ -69,7 +69,7 @@ class Part:
 
     votes: Votes
     rich: pl.DataFrame | None = field(default=None, repr=False)
-    """Their rows, if there are rich ballots among them."""
+    """Rows of the turns, if there are rich ballots among them."""
     notes: tuple[str, ...] = ()
     """What reading them took."""
     looked_at: bool = False
@@ -88,14 +88,14 @@ class ParquetBatches:
     budget: int | None
     """Points of a cumulative or rich ballot; `None` without any."""
     turns: tuple[int, ...]
-    """Of each file."""
+    """Number of turns of each file."""
     rich: bool
     """Whether there are rich ballots."""
     stated: tuple[str, ...]
     """What the files say answered the calls."""
 
     def by_file(self) -> list["ParquetBatches"]:
-        """The same one file each, to be read in different places."""
+        """Batches of one file each, to be read in different places."""
         return [
             replace(self, files=(file.resolve(),), turns=(turns,))
             for file, turns in zip(self.files, self.turns, strict=True)

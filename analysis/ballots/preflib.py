@@ -48,7 +48,7 @@ class _Head:
     names: dict[int, str] = field(default_factory=dict)
     category_names: dict[int, str] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
-    """Of alternatives, voters, categories and unique orders."""
+    """Numbers of alternatives, voters, categories and unique orders."""
     provenance: tuple[str, ...] = ()
 
 

@@ -52,7 +52,7 @@ class BallotForm:
     words: tuple[str, ...] = ()
     """Names that files give to the format, the likeliest first."""
     colours: tuple[str, str] | None = None
-    """Of its marks in charts, on paper and on a dark screen; `None`: the plain one."""
+    """Colours of its marks in charts, on paper and on a dark screen; `None`: the plain one."""
     must_give: bool = False
     """Whether a ballot that gives nothing is an abstention."""
     may_give_nothing: bool = False

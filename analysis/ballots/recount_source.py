@@ -63,7 +63,7 @@ class FileShape(NamedTuple):
 
     name: str
     shape: str
-    """As in `analysis.ballots.one_whole_ballot_per_row.Rows`."""
+    """Name of its shape; see `analysis.ballots.one_whole_ballot_per_row.Rows`."""
     columns: Mapping[str, str]
     """Our column → the file's."""
     rows: int

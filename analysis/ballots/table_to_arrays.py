@@ -129,7 +129,7 @@ class VoteReader:
         return found
 
     def read_known(self, ballots: pl.DataFrame) -> Piece | None:
-        """As `read`, and `None` where a name is new: several pieces may be read so at a time."""
+        """The votes of rows; `None` where a name is new: so several pieces are read at a time."""
         labelled = "label" in ballots.columns and ballots["label"].count() > 0
         named = ("stage", "candidate", "voter", *["label"] * labelled)
         names = {name: self._names[name] for name in named}
@@ -188,7 +188,7 @@ def read_votes(ballots: pl.DataFrame, *, fallback_order: Sequence[str] | None = 
 
 
 def in_name_order(votes: Votes) -> Votes:
-    """The same votes with their turns by episode, number and protocol."""
+    """Votes with their turns by episode, number and protocol."""
     rows = votes.turns.with_row_index("at").sort(TURN).get_column("at").to_numpy()
     place = np.empty(len(rows), dtype=np.int64)
     place[rows] = np.arange(len(rows))
@@ -331,7 +331,7 @@ def _whole(voter: Ints, candidate: Ints, n: int) -> Bools:
 # --- Valid ballots of a whole table --------------------------------------------------------------
 
 _LARGEST_NUMBER: Final = 10**9
-"""Of masses and turns."""
+"""Largest mass and largest turn number."""
 
 
 def plain_budget(frame: pl.DataFrame, budget: int | None) -> int | None:

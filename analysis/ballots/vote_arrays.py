@@ -374,7 +374,7 @@ def own_candidates(
 
 
 def in_order(votes: Votes, order: Sequence[str]) -> Votes:
-    """The same votes, the candidates of every round in an order that names all of them.
+    """Votes with the candidates of every round in an order that names all of them.
 
     Places still count in `Votes.order`.
     """
@@ -385,7 +385,7 @@ def in_order(votes: Votes, order: Sequence[str]) -> Votes:
 
 
 def ranked(part: Rounds, rank: Ints, rows: Bools | None = None) -> Rounds:
-    """The same votes, the candidates of each round in another order.
+    """Rounds with their candidates in another order.
 
     `rank`: shape (places,): the rank of each place of `Votes.order`. `rows`: rounds that are put in
     order, by default all.
@@ -539,7 +539,7 @@ class DistinctPanels(NamedTuple):
     ballots: tuple[Masses, ...]
     """What the numbers stand for."""
     protocol: Protocol
-    """Of the ballots."""
+    """Format of the ballots."""
     m: int
     of: Ints
     """Shape (turns,): the panel of each turn."""

@@ -95,7 +95,7 @@ _WORDS: Final = {
     "titleFontSize": 12,
     "titleFontWeight": "normal",
 }
-"""Of axes, headers and legends."""
+"""Look of the words of axes, headers and legends."""
 
 CONFIG: Final[dict[str, Any]] = {
     "background": PAPER,
@@ -189,7 +189,7 @@ class Figure:
     """One chart, or the reason why there is none."""
 
     name: str
-    """As `--chart` takes it."""
+    """Name of the chart, as `--chart` takes it."""
     finding: str
     """One sentence, computed from the data; the chart's title."""
     caption: str
@@ -327,7 +327,7 @@ class _Layers(alt.LayerChart):
 
 
 class _Panels(alt.FacetChart):
-    """Likewise, of one panel."""
+    """Panels written as altair's own, which copies a panel twice, and again when written."""
 
     def __init__(self, **properties: Any) -> None:
         super(alt.FacetChart, self).__init__(**properties)

@@ -41,7 +41,7 @@ _ENVIRONMENT: Final = {
     "PYTHONPATH": str(Path(vl_convert.__file__).parents[1]),  # it looks for no other package
 }
 _LAST: Final = "\u04ff"
-"""Of the letters that the renderer's own fonts have, all at the beginning of Unicode."""
+"""Last letter that the renderer's own fonts have; all are at the beginning of Unicode."""
 _SIGNS: Final = range(0x2000, 0x2600)
 """Dashes, quotation marks, arrows, signs of arithmetic and shapes, which they have too."""
 

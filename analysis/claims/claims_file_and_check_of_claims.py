@@ -40,7 +40,7 @@ class _Frozen(BaseModel):
 
 
 _LISTED: Final = Field(strict=False)
-"""Of a tuple that JSON has as a list; what is in it stays strict."""
+"""Field with a tuple that JSON has as a list; what is in it stays strict."""
 
 
 class Claim(_Frozen):
@@ -51,11 +51,11 @@ class Claim(_Frozen):
     question: str
     """What it answers, in words."""
     printed: str
-    """As it is printed, with sign, unit and what qualifies it."""
+    """Text as it is printed, with sign, unit and what qualifies it."""
     value: float | int | None
     """`None` where a span is printed, which has an interval alone."""
     interval: Annotated[tuple[float | int, float | int], _LISTED] | None = None
-    """Its ends, lower and upper; absent where none is printed."""
+    """Ends of the interval, lower and upper; absent where none is printed."""
     provenance: str
     """What answered the calls of the run, or that the figure is printed elsewhere."""
 
@@ -64,7 +64,7 @@ class DrawnFile(_Frozen):
     """The page that was written with the claims."""
 
     name: str
-    """Of the file, which stands beside the claims."""
+    """Name of the file, which stands beside the claims."""
     sha256: str
 
 
@@ -77,7 +77,7 @@ class ClaimsFile(_Frozen):
     """SHA-256, in hexadecimal digits."""
     digest_of: SourceName
     name: str
-    """Of the study, or of the file of ballots."""
+    """Name of the study, or of the file of ballots."""
     provenance: dict[str, Any]
     """What answered the calls, as the run states it."""
     made_by: str
@@ -207,7 +207,7 @@ class Difference(NamedTuple):
     """A claim, or a part of the file's head, that is not what the recording gives."""
 
     id: str
-    """Of the claim; in brackets, the name of a part of the head."""
+    """Id of the claim; in brackets, the name of a part of the head."""
     question: str
     claimed: str
     recomputed: str

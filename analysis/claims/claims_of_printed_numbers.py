@@ -51,7 +51,7 @@ class Number(NamedTuple):
     end: int
     """Where it is printed, as a half-open range of the text's characters."""
     printed: str
-    """As it is printed: with sign, unit, what qualifies it (`<`, `~`, `±`), and interval."""
+    """Text as it is printed: with sign, unit, what qualifies it (`<`, `~`, `±`), and interval."""
     value: float | int | None
     """`None` for a span, which has an interval alone."""
     interval: tuple[float, float] | None

@@ -184,8 +184,8 @@ class Approvals(NamedTuple):
         return Approvals(least, most).checked()
 
     def checked(self, candidates: int | None = None) -> "Approvals":
-        """The same range; `UsageError` if it begins below 1, or above its end, or above the
-        number of candidates, if that is known."""
+        """This range; `UsageError` if it begins below 1, or above its end, or above the number of
+        candidates, if that is known."""
         largest = self.least if self.most is None else self.most
         if candidates is not None and largest > candidates:
             raise UsageError(

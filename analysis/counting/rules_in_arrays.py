@@ -24,7 +24,7 @@ from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.vocabularies import PROTOCOLS, Protocol
 
 _BITS: Final = 62
-"""Of a number in which columns are added up together."""
+"""Bits of a number in which columns are added up together."""
 
 
 def winners(
@@ -229,7 +229,7 @@ def _bucklin(of: CountedPanels) -> Bools:
 
 
 def _instant_runoff(of: CountedPanels) -> Bools:
-    """Those standing are the bits of a number."""
+    """Winners of the instant runoff; candidates still standing are the bits of a number."""
     names = np.arange(of.m)
     bits = np.array([1 << c for c in range(of.m)], dtype=np.int64 if of.m <= _BITS else object)
     left = np.full(len(of.panels), bits.sum(), dtype=bits.dtype)

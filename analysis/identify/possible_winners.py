@@ -299,7 +299,7 @@ class PanelSearch:
         return path_sets(orders, q.m, exempt=exempt, known=known, budget=budget)
 
     def _runoff_of_orders(self, exempt: int, known: Sets, budget: WorkBudget) -> tuple[Sets, bool]:
-        """Of ballots that leave open who stands where: over every choice of where they stand."""
+        """Winners of the runoff over every choice of places that ballots leave open."""
         q, complete = self._query, True
         ways = [placements(d) if d and d.kind == "open" else (d,) for d in q.domains]
         for chosen in dict.fromkeys(tuple(sorted(one, key=str)) for one in product(*ways)):

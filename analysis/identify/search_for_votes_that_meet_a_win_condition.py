@@ -246,7 +246,7 @@ def _plus(
 
 
 def _alive(sums: Ints, test: WinCondition, rest: _Rest, exempt: int) -> Ints:
-    """Those that may still pass, with values that make no difference any more merged."""
+    """Sums that may still pass, with values that make no difference any more merged."""
     left = exempt - sums[:, -1]
     base = sums[:, :-1]
     low = base + rest.low[left]

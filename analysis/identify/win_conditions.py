@@ -193,7 +193,7 @@ NOBODY: Final = -1
 _ALL_OPTIONS: Final = 200_000
 """Options of points and of places to list for all different ballots and candidates together."""
 _SOME: Final = 16
-"""Of which each voter may have so many, however many voters there are."""
+"""Options that each voter may always have, however many voters there are."""
 _LARGEST: Final = {bits: int(np.iinfo(bits).max) for bits in (np.int32, np.int64)}
 
 Domains = tuple[Domain | None, ...]
@@ -477,7 +477,7 @@ def _favouring(
 
 
 def _approved(q: Query, own: Ints, freed: Ints, number: Approvals) -> Ints:
-    """Of how many each voter approves, shape (elections, voters): few, and its favourite.
+    """Number of approvals of each voter, shape (elections, voters): few, and its favourite.
 
     `own`: the candidate of each election. `freed`: its exempt voters.
     """

@@ -118,7 +118,7 @@ class Episodes:
         return [record.episode_id for record, _ in self._shown]
 
     def told(self) -> Iterator[Episode]:
-        """Those that were named, or are there for a reason; the first, where none is."""
+        """Episodes that were named, or are there for a reason; the first, where none is."""
         reasons = [pair for pair in self._shown if pair[1]] or self._shown[:1]
         told = self._shown if self._named else reasons
         return (self._episode(record, why) for record, why in told)

@@ -252,7 +252,7 @@ def count_parts(
 def _elsewhere(
     source: Source, plan: Plan, run: Runner, tick: Callable[[int], None]
 ) -> RecountCounts:
-    """The same, each file counted where the runner does; notes in an order of their own."""
+    """What turns add, each file counted where the runner does; notes in an order of their own."""
     total = RecountCounts()
     for counts in run(partial(_count_files, plan=plan), source.by_file()):
         total += counts

@@ -30,7 +30,7 @@ _BALLOT: Final = ("episode_id", "turn", "stage", "voter")
 
 
 def read_words(source: Source, found: RecountResult) -> tuple[str, ...]:
-    """Of ballots from elsewhere: votes, voters and candidates, which end is best, and who won.
+    """Sentences on ballots from elsewhere: votes, voters, candidates, which end is best, who won.
 
     No sentence has more than two numbers. Of a run, without a vote, and where `found` lacks
     the table `orders`, nothing is said.
@@ -143,7 +143,7 @@ def _asks_every_rule(found: RecountResult) -> bool:
 
 
 def _other_than_logged(rows: Sequence[RuleRow], target: str, exempt: int) -> list[RuleRow]:
-    """Of ballots logged under any other rule, both readings of ties."""
+    """Rows of ballots logged under any other rule, both readings of ties."""
     return [r for r in rows if (r.target, r.exempt) == (target, exempt) and r.other]
 
 
@@ -233,7 +233,7 @@ def verdict_table(found: RecountResult) -> Iterator[Row]:
 
 
 def _untested(found: RecountResult) -> str:
-    """That a tie is nobody's win, what “surely” assumes, and what stays with exempt voters."""
+    """Sentence on ties, on what “surely” assumes, and on what stays with exempt voters."""
     ties = "A tie counts as nobody's win."
     more = [k for k in found.exempt if k]
     if not more:

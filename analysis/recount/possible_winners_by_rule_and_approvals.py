@@ -78,9 +78,9 @@ class RuleAnswers(NamedTuple):
 
     key: RuleKey
     final: DifferentAnswers
-    """Of the turns of the group."""
+    """Answers about the turns of the group."""
     firsts: tuple[DifferentAnswers, ...]
-    """Of the first votes of each size."""
+    """Answers about the first votes of each size."""
 
 
 def answer_rules(group: TurnGroup, plan: Plan) -> Iterator[RuleAnswers]:
@@ -180,7 +180,7 @@ def _answers_of_panels(
     *,
     breakdown: bool = True,
 ) -> _VoteAnswers:
-    """Of panels that another rule decided, or of first votes, whose winner nothing can lose."""
+    """Answers about panels of another rule, or first votes, whose winner nothing can lose."""
     answers = _asked(panels, ends, target, plan, breakdown=breakdown)
     leaders = projected_leaders(
         panels.panels,
@@ -197,7 +197,7 @@ def _answers_of_panels(
 def _answers_of_function(
     rule: FunctionRule, group: TurnGroup, votes: StageVotes, plan: Plan
 ) -> _VoteAnswers:
-    """Of votes under an own function of ballots: who leads, and nothing else."""
+    """Answers about votes under an own function of ballots: who leads, and nothing else."""
     leaders, vote = function_leaders(rule, group, votes)
     rows, m = leaders.shape
     shape = (2, len(plan.exempt), rows)
@@ -218,7 +218,7 @@ def _answers_of_own_rule(
     target: str,
     plan: Plan,
 ) -> _VoteAnswers:
-    """Of turns that the target itself decided: different panels, each with the winner it had.
+    """Answers about turns that the target decided: different panels, each with its logged winner.
 
     Nobody exempt, the logged ballots and their tie round decide under both readings. With exempt
     voters that winner stays possible, and ties of other ballots are read as under any other
@@ -386,7 +386,7 @@ class _Elected(NamedTuple):
         of_lists: Ints,
         places: Mapping[str, int],
     ) -> "_Elected":
-        """Of some votes: the different answers and lists of candidates, and which of them each has.
+        """Different answers and lists of candidates of some votes, and which of them each has.
 
         `places`: places of names in a set.
         """

@@ -32,7 +32,7 @@ class Exact(_Table):
     """A rational number."""
 
     exact: str
-    """As `numerator/denominator`, or an integer."""
+    """Fraction as `numerator/denominator`, or an integer."""
     value: float
 
     @staticmethod
@@ -222,8 +222,8 @@ class RuleRow(_Table):
     """`set`: a tie under the target stays a tie; `fallback`: the order decides."""
     exempt: int
     point_only: bool = Field(default=False, exclude_if=lambda only: not only)
-    """Of an own function of the ballots nothing is known but its point: every turn is not settled,
-    and the ends of intervals say nothing. Absent where it is false."""
+    """Whether only the point is known, as of an own function of the ballots: every turn is not
+    settled, and the ends of intervals say nothing. Absent where it is false."""
     turns: int
     not_settled: int
     """Turns too costly to settle; they count as possible and never as certain."""
@@ -310,7 +310,7 @@ class RecountResult(_Table):
         return self._per_turn
 
     def per_turn_frames(self, *, only: str | None = None) -> Iterator[pl.DataFrame]:
-        """The same some turns at a time; of files read in batches, nobody holds all of them.
+        """Frames of some turns at a time; of files read in batches, nobody holds all of them.
 
         `only`: the one target that is wanted, with nobody exempt and no breakdown point counted.
         """

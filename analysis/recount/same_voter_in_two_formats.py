@@ -334,7 +334,7 @@ def _format_pair(given: BallotFormat, other: BallotFormat, turns: Sequence[_Turn
 
 
 def _share(what: Literal["consistent", "same"], pairs: Sequence[_Pair]) -> Estimate | NotEstimable:
-    """Of the pairs that were both cast."""
+    """The share of the pairs, both of them cast, that are consistent or the same."""
     cast = [pair for pair in pairs if pair.cast]
     return share_over_tasks([getattr(pair, what) for pair in cast], [pair.cluster for pair in cast])
 

@@ -236,7 +236,7 @@ class AnyVoter(NamedTuple):
 
     protocol: BallotFormat
     compared: bool
-    """It has a logged winner, which `changed` is about."""
+    """Whether the turn has a logged winner, which `changed` is about."""
     open: bool
     changed: Holds
 
@@ -360,7 +360,7 @@ def _of(protocol: str, counts: Mapping[K, int]) -> Counter[K]:
 
 
 def few(names: Iterable[str]) -> frozenset[str]:
-    """As many names as tell whether they are too many to list."""
+    """The first names, enough to tell whether there are too many to list."""
     return frozenset(sorted(names)[: LISTED_VOTERS + 1])
 
 

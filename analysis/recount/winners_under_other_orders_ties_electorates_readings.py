@@ -209,7 +209,7 @@ def ended_counts(group: TurnGroup) -> Counter[Ended]:
 
 
 def _alike(columns: Sequence[Ints]) -> Iterator[tuple[int, int]]:
-    """Of the rows that are alike in all columns: one of them, and how many there are."""
+    """One row for those that are alike in all columns, and how many there are."""
     first, number = distinct_rows(columns)
     yield from zip(first.tolist(), np.bincount(number).tolist(), strict=True)
 
@@ -450,7 +450,7 @@ class _Reread(NamedTuple):
     """One turn under one reading."""
 
     protocol: str
-    """That of the deciding ballots, as tables name it."""
+    """Protocol of the deciding ballots, as tables name it."""
     logged: str
     standing: tuple[str, ...] = ()
     """Who may have won, the first under the order; empty where no replies were kept."""

@@ -72,7 +72,7 @@ class Table(NamedTuple):
 
     schema: pl.Schema
     rows: Callable[[Sequence[Any], RunRecord], Iterable[Row]]
-    """Of episodes' records and the run's head; each row in the order of the schema."""
+    """Rows of episodes' records and the run's head, each in the order of the schema."""
 
     def frame(self, episodes: Iterable[EpisodeLine], run: RunRecord) -> pl.DataFrame:
         """The table over episodes, in their order; an empty table keeps its columns.
@@ -137,7 +137,7 @@ def counted_of(
     /,
     **columns: Column,
 ) -> Table:
-    """As `table_of`, of episodes that are counted together.
+    """A table as `table_of` makes it, of episodes that are counted together.
 
     `parts`: from episodes and the run's head to the parts of each row.
     """
@@ -276,8 +276,8 @@ def _further_rounds(turn: VotingTurn) -> Iterator[Round]:
 
 
 def _candidates(turn: VotingTurn, ballots: Iterable[BallotRecord]) -> Iterable[str]:
-    """Those that the turn's vote counted; those on the ballots where it held none, or where they
-    are of another program's log, which names no winner."""
+    """Candidates that the turn's vote counted; those on the ballots where it held none, or where
+    they are of another program's log, which names no winner."""
     return turn.decision.tallies if turn.decision is not None else _on_ballots(ballots)
 
 

@@ -53,7 +53,7 @@ DRAWS_WITHIN: Final = 9_999
 """Draws of labels within task and persona."""
 
 SEED: Final = 0
-"""Of draws that no study's own seed makes."""
+"""Seed of draws that no study's own seed makes."""
 
 _ADDED: Final = 0.5
 """Tasks of the greatest variance that are added to those seen: they may all happen to agree."""
@@ -175,14 +175,14 @@ def share_over_tasks(
 
 
 def share_of_sums(sums: Floats, sizes: Floats, *, over: str = "tasks") -> Estimate:
-    """As `share_over_tasks`, from the sum and the number of observations of each task."""
+    """Estimate of `share_over_tasks`, from the sum and the number of observations of each task."""
     n = float(sizes.sum())
     share = fsum(sums) / n
     return Estimate(share, int(n), _share_interval(share, sums, sizes, over))
 
 
 def share_of_numbered(tasks: Ints, hits: Bools | Ints) -> Estimate:
-    """As `share_over_tasks`, where tasks have numbers and there is an observation."""
+    """Estimate of `share_over_tasks`, where tasks have numbers and there is an observation."""
     sizes, sums = np.bincount(tasks), np.bincount(tasks, hits)
     some = np.flatnonzero(sizes)
     return share_of_sums(sums[some].astype(np.float64), sizes[some].astype(np.float64))
@@ -234,7 +234,7 @@ def mean_over_tasks(
 def mean_of_numbered(
     tasks: Ints, values: Floats, *, ends: tuple[float, float] = (-inf, inf)
 ) -> Estimate | NotEstimable:
-    """As `mean_over_tasks`, where tasks have numbers."""
+    """Estimate of `mean_over_tasks`, where tasks have numbers."""
     if not len(values):
         return NotEstimable("no observations")
     sizes = np.bincount(tasks)
@@ -310,7 +310,7 @@ def leave_one_out(
     ends: tuple[float, float] = (-inf, inf),
     over: str = "tasks",
 ) -> Interval | NotEstimable:
-    """As `statistic_over_tasks`, from the values that the statistic has.
+    """Interval of `statistic_over_tasks`, from the values that the statistic has.
 
     `whole`: of all observations. `without`: of all but those of one task, for each task.
     """

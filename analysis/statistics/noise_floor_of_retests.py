@@ -44,7 +44,7 @@ class AskedTurn(NamedTuple):
     candidates: tuple[str, ...]
     """Everybody who stands, in the fallback order that the turn was decided under."""
     logged: "Mapping[Quantity, float]"
-    """Those of its quantities that are defined; none where no first vote was held."""
+    """Quantities of the turn that are defined; none where no first vote was held."""
 
     @property
     def cluster(self) -> Cluster:

@@ -84,7 +84,7 @@ class Contrast:
     title: str | None = None
     """What it is called where that is not `second − first`."""
     repeats: tuple[Sequence[Repeats], Sequence[Repeats]] = field(default=((), ()), repr=False)
-    """Of each unit that both have, on the first side and on the second."""
+    """Repeats of each unit that both have, on the first side and on the second."""
     p_holm: float | None = None
     """Corrected over the family; `None` without a test."""
     p_alone: float | None = None
@@ -128,7 +128,7 @@ class Contrast:
         return {name: getattr(self, name) for name in names}
 
     def cells(self, *columns: str) -> dict[str, Any]:
-        """Its row of a table with these columns."""
+        """The contrast's row of a table with these columns."""
         return {name: _CELLS[name](self) for name in columns}
 
 
@@ -251,7 +251,7 @@ def contrast_headline(found: Sequence[Contrast]) -> str:
 
 
 def not_shown(found: Sequence[Contrast]) -> str:
-    """That no difference is beyond chance; or that it could not have been, on so few tasks."""
+    """Sentence that no difference is beyond chance, or that none could be, on so few tasks."""
     tests = _tests(found)
     few = not tests or max(test.tasks for test in tests) < fewest_tasks(len(tests))
     return "Not known" if few else "Not shown"
@@ -472,7 +472,7 @@ _COLUMNS: Final = (
 
 
 def _cells(run: SystemRun, outcome: Callable[[Any], float | None]) -> Cells:
-    """Of complete episodes that have the outcome."""
+    """Cells of complete episodes that have the outcome."""
     known = (
         ((record.benchmark, record.condition), (_unit(record), value))
         for record in run.episodes

@@ -140,7 +140,7 @@ class SystemRun:
 
     @cached_property
     def source(self) -> Source:
-        """Its votes, as everything that counts them takes them.
+        """The run's votes, as everything that counts them takes them.
 
         Raises `UsageError` if nobody votes in it.
         """
@@ -172,11 +172,11 @@ class Ballots:
 
     source: Source
     asked: Asked = field(default=NOTHING_ASKED, repr=False)
-    """As of `SystemRun`."""
+    """What a summary or report of them is asked for."""
 
     @property
     def name(self) -> str:
-        """Of the file or folder."""
+        """Name of the file or folder."""
         return self.source.name
 
     @property

@@ -73,7 +73,7 @@ class Options:
     hints: Hints = NO_HINTS
     panel: str | None = None
     asked: Mapping[str, Any] | None = None
-    """Of a command whose options all change what it prints: those given, as they were typed."""
+    """Options given to a command, as they were typed, where all of them change what it prints."""
     beside: str | None = None
     """Digest of the second run, of a comparison of two."""
 
@@ -306,7 +306,7 @@ def write_claims(
 SHOWN = 20
 """Claims of a kind that are named one by one; JSON has them all."""
 DIGITS = 12
-"""Of a digest, where it is shown."""
+"""Digits of a digest that are shown."""
 _ANOTHER = {"recording": "another recording", "log": "another log", "ballots": "other ballots"}
 PAGES: dict[str, PageName] = {"report": "report", "summary": "summary"}
 
@@ -388,7 +388,7 @@ class Claimed(NamedTuple):
         return "\n".join(lines).rstrip() + "\n"
 
     def value(self) -> dict[str, Any]:
-        """As JSON."""
+        """The values that JSON output has."""
         found: dict[str, Any] = {"digest": self.digest}
         if self.checked is not None:
             found |= {

@@ -42,7 +42,7 @@ def names(_: click.Context, __: click.Parameter, given: str | None) -> tuple[str
 
 
 def whole_numbers(ctx: click.Context, parameter: click.Parameter, given: str) -> tuple[int, ...]:
-    """As `names`, for numbers from 0."""
+    """The numbers of an option that is a list of whole numbers from 0."""
     parts = names(ctx, parameter, given) or ()
     if not parts or not all(part.isdecimal() for part in parts):
         raise click.BadParameter(f"{given!r} is not a list of whole numbers such as 0,1,2.")

@@ -326,7 +326,7 @@ _FIRST_SCREEN: Final[tuple[RecountTable, ...]] = ("orders", "kept")
 
 
 def _told_exempt(exempt: Sequence[int]) -> tuple[int, ...]:
-    """Of numbers of exempt voters those that a first screen tells of."""
+    """Numbers of exempt voters that a first screen tells of."""
     return tuple(sorted({min(exempt), *[k for k in sorted(exempt) if k][:1]}))
 
 
@@ -362,7 +362,7 @@ def _refuse_what_does_not_apply(run: SystemRun) -> None:
 
 
 def _refusal(run: SystemRun, command: str) -> UsageError:
-    """That a run's system has no such command."""
+    """The error that a run's system has no such command."""
     from tutorsim.kernel.load_study_file import system_named
 
     return system_named(run.head.system).refusal(command)

@@ -162,7 +162,7 @@ def show_plan(loaded: LoadedStudy, planned: Plan) -> None:
 
 
 def emit_plan(loaded: LoadedStudy, planned: Plan) -> None:
-    """The same as JSON."""
+    """Write what a recording takes, and what it can show, as JSON."""
     from tutorsim.cli.console_progress_and_safe_text import emit_json
 
     say_remarks(loaded)
@@ -176,7 +176,7 @@ class Shown(NamedTuple):
     benchmark: str
     tasks: int
     contrasts: int
-    """Of two outcomes, over all benchmarks: with the baseline if there is one, else every two."""
+    """Contrasts over all benchmarks, two outcomes each: with the baseline, or else every two."""
     fewest_tasks: int
     """With fewer no difference is shown, whatever its size."""
     difference: float | None
@@ -220,7 +220,7 @@ def shown_by(loaded: LoadedStudy) -> list[Shown]:
 
 
 def _told(found: list[Shown]) -> Iterator[str]:
-    """The same in sentences."""
+    """What the tasks of each benchmark can show, in sentences."""
     for shown in found:
         compared = f"{shown.contrasts} contrasts of two outcomes"
         tasks = f"{shown.tasks} task{'' if shown.tasks == 1 else 's'} of {shown.benchmark}"

@@ -96,7 +96,7 @@ class TableShown:
     """How many leading columns hold words."""
     secondary: Sequence[int]
     made: Table
-    """The same with the names of its columns, and its values."""
+    """The table as made, with the names of its columns, and its values."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         broken = [[_BRACKETS.sub("\n", text) for text in row] for row in self.rows]

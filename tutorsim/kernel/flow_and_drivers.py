@@ -113,7 +113,7 @@ def ask(questions: Sequence[Question[T]], *, shown: object = None) -> Flow[list[
 
 
 def ask_each(questions: Sequence[Question[T]]) -> Flow[list[Answer[T] | Failure]]:
-    """As `ask`, for questions that have nothing to do with one another.
+    """Ask several questions, as `ask` does, that have nothing to do with one another.
 
     Returns:
         One answer per question, in the same order; the failure of a question whose call failed.

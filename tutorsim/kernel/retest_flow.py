@@ -38,7 +38,7 @@ class Prompt(NamedTuple, Generic[T]):
     """A recorded call, and how a reply to it is read."""
 
     key: CallKey
-    """Of the first asking, as it was recorded."""
+    """Key of the first asking, as it was recorded."""
     asked: Callable[[Call], Question[T]]
     """From the call with its recorded request to the question."""
 

@@ -236,7 +236,7 @@ def _model_of(annotation: Any) -> type[BaseModel] | None:
 
 
 def _entries_of(annotation: Any) -> tuple[tuple[str, ...], type[BaseModel]] | None:
-    """Of a table of tables: the names that it can have (none: any), and what each holds."""
+    """Names that a table of tables can have (none: any), and what each of its tables holds."""
     arguments = get_args(annotation)
     if len(arguments) != 2 or get_origin(annotation) not in (dict, Mapping):
         return None

@@ -116,7 +116,7 @@ class CallRange:
     most: int
     """On the longest path, every reply readable."""
     ceiling: int
-    """As `most`, with every reply asked for twice."""
+    """Calls on the longest path, with every reply asked for twice."""
 
     def __add__(self, other: "CallRange") -> "CallRange":
         return CallRange(
@@ -565,7 +565,7 @@ class System:
     standin: tuple[Recogniser, ...] = ()
     """Minds of the scripted model for its prompts, asked in order."""
     commands: frozenset[str] = frozenset()
-    """Those of `diverge`, `compare`, `retest`, `branch` that apply to its runs."""
+    """Commands among `diverge`, `compare`, `retest` and `branch` that apply to its runs."""
     branching: str = ""
     """`module:name` of its `Branching` (`tutorsim.runner.branch_plan_and_answers_from_parent`),
     where `branch` applies."""

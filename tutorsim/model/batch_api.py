@@ -74,7 +74,7 @@ class EntryError:
     """Why an entry was not answered."""
 
     status: int
-    """That a direct call would have had; 500 for an error of unknown type."""
+    """HTTP status that a direct call would have had; 500 for an error of unknown type."""
     said: str
     """The endpoint's own words, after a comma."""
 
@@ -209,7 +209,7 @@ class BatchEndpoint:
 
 
 class _NotFound(Exception):
-    """There is no such batch."""
+    """A batch that the API does not have."""
 
 
 async def _answered(asked: Awaitable[httpx2.Response], path: str) -> httpx2.Response:
@@ -303,7 +303,7 @@ class CustomId(NamedTuple):
     request: str
     """Digest of the request's body, as it is sent."""
     mark: str
-    """Of the submission."""
+    """Mark of the submission."""
 
     def __str__(self) -> str:
         return "-".join(self)

@@ -198,7 +198,7 @@ class DebateRecord(BaseRecord):
     solo: tuple[str, ...] = ()
     """Replies of a model alone: the first solution and its refinements."""
     council: CouncilVote | None = None
-    """Of an imported council; `None` for every other record."""
+    """Vote of an imported council; `None` for every other record."""
 
     def worth(self, answer: str | None, scoring: Scoring = "standard") -> AnswerScore:
         """What an answer to this record's task is worth; nothing delivered is worth 0."""

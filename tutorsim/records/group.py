@@ -35,7 +35,7 @@ class ManagerRecord(Record):
     reason: str
     signal: str
     completed: tuple[str, ...]
-    """As it wrote them."""
+    """Ids of completed tasks, as the manager wrote them."""
     unknown: tuple[str, ...]
     """Ids among them that no task has; ignored."""
     stage_after: int
@@ -79,8 +79,8 @@ class StepRecord(Record):
     """A rule of the selection that applied, and who was left after it."""
 
     rule: str
-    """As in `tutorsim.systems.group.speaker_selection_and_its_reasons`; `after_withdrawal`: the
-    utterance before it was withdrawn, so this one was posted whatever the person had written
+    """A rule of `tutorsim.systems.group.speaker_selection_and_its_reasons`, or `after_withdrawal`:
+    the utterance before it was withdrawn, so this one was posted whatever the person had written
     meanwhile."""
     kept: tuple[str, ...]
 
@@ -117,7 +117,7 @@ class CycleRecord(Record):
     speaker: str | None = None
     """Author of the last message before the selection."""
     floor: bool = False
-    """That author kept the floor."""
+    """Whether the author of the last message kept the floor."""
     addressed: tuple[str, ...] = ()
     """Participants that the last message names."""
     thoughts: tuple[ThoughtRecord, ...] = ()

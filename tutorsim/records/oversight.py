@@ -254,9 +254,9 @@ class OversightRecord(BaseRecord):
     audited: AuditedReply | None = None
     """`None` for a reply of a published file."""
     annotation: dict[str, str] = {}
-    """As published; empty for an unlabelled reply. It was in no prompt."""
+    """Annotation as published; empty for an unlabelled reply. No prompt had it."""
     gold: Labels | None = None
-    """Of the annotation, under the study's maps."""
+    """Labels of the annotation, under the study's maps."""
     briefing: tuple[BriefingNote, ...] = ()
     quick: LeadLabels | None = None
     """The lead's labels before the debate; `None` when not asked for."""

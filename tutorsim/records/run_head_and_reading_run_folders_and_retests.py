@@ -82,7 +82,7 @@ class Provenance(LastingRecord):
 
     @property
     def kinds(self) -> tuple[ProvenanceKind, ...]:
-        """Its kind; of a mixture, which counts as a relay, also the kinds that its name says."""
+        """Kinds of what answered: of a mixture, a relay, also those that its name says."""
         said = self.name.rpartition(MIXED)[2] if MIXED in self.name else ""
         return (self.kind, *(kind for kind in get_args(ProvenanceKind) if kind in said))
 
@@ -95,7 +95,7 @@ class Inputs(Record):
     provenance: Provenance
     """What gave the texts."""
     recording_digest: str = ""
-    """Of the run."""
+    """Digest of the run's recording."""
 
 
 class BranchedEpisode(Record):

@@ -28,7 +28,7 @@ class StopCount(NamedTuple):
     stop_reason: str | None
     calls: int
     taken: int
-    """Those whose reply was taken as it is, because nothing was asked once more."""
+    """Calls whose reply was taken as it is, because nothing was asked once more."""
 
     @property
     def words(self) -> str:

@@ -88,7 +88,7 @@ class Transport(httpx2.BaseTransport):
 
 
 class AsyncTransport(httpx2.AsyncBaseTransport):
-    """As `Transport`, for asynchronous clients."""
+    """Transport for asynchronous clients; see `Transport`."""
 
     def __init__(self, session: Session, network: httpx2.AsyncBaseTransport) -> None:
         self._session = session

@@ -41,7 +41,7 @@ _ADDED: Final[dict[CassetteForm, str]] = {"text": "", "compressed": ".zst"}
 """What a form adds to the cassette's name."""
 _LEVEL: Final = 9
 _BEGINNING: Final = b'{\n "version": 1,\n "interactions": ['
-"""Of every cassette's text."""
+"""Beginning of every cassette's text."""
 _LARGEST: Final = 1 << 30
 """Bytes of text that a compressed file may hold: a frame says so before it is unpacked."""
 _RESTORE: Final = "Restore the file from version control, or record again into a new folder."

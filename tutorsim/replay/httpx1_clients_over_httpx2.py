@@ -19,7 +19,7 @@ def httpx1_client(transport: httpx2.BaseTransport, timeout: float) -> Any:
 
 
 def httpx1_async_client(transport: httpx2.AsyncBaseTransport, timeout: float) -> Any:
-    """As `httpx1_client`, for `httpx.AsyncClient`."""
+    """An `httpx.AsyncClient` over a transport of httpx2; see `httpx1_client`."""
     return httpx.AsyncClient(transport=_AsyncTransport(transport), timeout=_patience(timeout))
 
 
@@ -43,7 +43,7 @@ class _Transport(httpx.BaseTransport):  # type: ignore[misc]  # the package may 
 
 
 class _AsyncTransport(httpx.AsyncBaseTransport):  # type: ignore[misc]  # as above
-    """As `_Transport`, for asynchronous clients."""
+    """Transport for asynchronous clients; see `_Transport`."""
 
     def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
         self._inner = inner

@@ -410,7 +410,7 @@ class Tape:
             await asyncio.to_thread(self._journal.sync)
 
     async def rest(self) -> None:
-        """As `sync`, and hold no file open until the next reply comes."""
+        """Make the replies of a round durable, and hold no file open until the next reply comes."""
         await self.sync()
         self._journal.close()
 
@@ -425,7 +425,7 @@ class Tape:
         return await asyncio.to_thread(self._finish, keys)
 
     def finish_now(self, *, unasked: Sequence[str]) -> Cassette:
-        """As `finish`, in the order of `keys` and without an event loop.
+        """Write the cassette in the order in which replies came, without an event loop.
 
         `unasked` are keys that nobody asked for since the tape was opened.
         """
@@ -566,7 +566,7 @@ def _message(
 def _whole(
     body: bytes, said: Mapping[str, str], request: httpx2.Request, secrets: Sequence[str]
 ) -> str:
-    """As `_message`, for any JSON or event stream; messages are held to their own form."""
+    """The text of any JSON or event stream; messages are held to their own form, see `_message`."""
     kind = said.get("content-type", "")
     if is_event_stream(kind):
         why = why_not_whole(request.url.path, body, stopped=STOPPED_HEADER in said)

@@ -47,7 +47,7 @@ class Head(Part):
     """The head of a folder of cassettes."""
 
     file: ClassVar[str]
-    """Its name in the folder."""
+    """Name of the file in the folder."""
     later: ClassVar[tuple[str, ...]] = ()
     """Fields that came later, and are left out while they say nothing."""
 
@@ -306,7 +306,7 @@ class RetestManifest(Head):
     retest_sha256: str = Field(pattern=SHA256)
     """Digest of the `retest.jsonl` that the retest gives."""
     episodes: tuple[RetestEntry, ...]
-    """Those with a vote that was asked again, in grid order."""
+    """Episodes with a vote that was asked again, in grid order."""
 
 
 def retest_folder(recording: Path) -> Path:
@@ -360,7 +360,7 @@ class AnsweredBy:
 
     kinds: set[ProvenanceKind] = field(default_factory=set)
     models: set[str] = field(default_factory=set)
-    """Those that replies name; added by whoever reads the replies."""
+    """Models that replies name; added by whoever reads the replies."""
     standins: set[str] = field(default_factory=set)
     days: set[str] = field(default_factory=set)
     """First and last days of the recording that cassettes name."""

@@ -77,7 +77,7 @@ def why_not_whole(path: str, body: bytes, *, stopped: bool) -> str | None:
 
 
 def redacted_events(text: str, secrets: Sequence[str]) -> str:
-    """As `redacted`, for the data of each event."""
+    """The text of an event stream with secrets taken out of each event's data."""
     return _DATA.sub(lambda found: found[1] + _redacted_data(found[2], secrets), text)
 
 
@@ -296,7 +296,7 @@ def check_same(cassette: str, recorded: Interaction, call: Call) -> None:
 
 
 def check_same_value(cassette: str, recorded: Interaction, asked: Any) -> None:
-    """As `check_same`, for the JSON value of a request's body."""
+    """Refuse a request whose body has another JSON value than the recorded one."""
     stored = request_value(cassette, recorded)
     if stored == asked:
         return

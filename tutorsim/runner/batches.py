@@ -56,7 +56,7 @@ class Submission:
     after: str | None
     """The newest batch before it; `None` where there was none."""
     batch: str | None = None
-    """Its id; `None` until it is known."""
+    """Id of the batch; `None` until it is known."""
 
 
 class Submissions:
@@ -310,7 +310,7 @@ class _Waiting:
     """The request's body."""
     answer: asyncio.Future[Reply]
     mark: str = ""
-    """Of the batch that it was sent in last."""
+    """Mark of the batch that it was sent in last."""
     tries: int = 0
     trouble: str = ""
     """What was in the way the last time."""
@@ -342,7 +342,7 @@ class BatchModel:
         self._tell = ToldOnce(on_warning)
         self._queue: dict[Slot, _Waiting] = {}
         self._taken: list[Submission] = []
-        """Their replies are with the episodes, and on the disk before the next wave."""
+        """Batches whose replies are with the episodes, and on the disk before the next wave."""
 
     async def __aenter__(self) -> "BatchModel":
         self._conductor = asyncio.create_task(self._conduct())

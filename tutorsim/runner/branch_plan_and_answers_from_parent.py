@@ -231,7 +231,7 @@ class EpisodePlan:
     least_cost: float | None
     """US dollars; `None` where a price is unknown."""
     cost: float | None
-    """Of the longest path."""
+    """Cost of the longest path."""
     shrinks: float
     """Width by which the worst-case bounds of its benchmark and condition shrink, at most."""
 

@@ -327,7 +327,7 @@ class Recording:
     drifted: bool
     """The recording has no wordings of its own, and those of this tutorsim are not its."""
     without_wordings: bool
-    """It has none, though recordings of its form have."""
+    """Whether the recording lacks the wordings that recordings of its form have."""
 
     @cached_property
     def reader(self) -> Reader:
@@ -580,7 +580,7 @@ class UsualLength(NamedTuple):
     share: float
     """0 where every episode took its shortest path, 1 where each took its longest."""
     recording: str
-    """Its study, and what answered."""
+    """Name of its study, and what answered."""
 
 
 def usual_length(system: System) -> UsualLength | None:

@@ -101,7 +101,7 @@ class Person(Protocol):
         ...
 
     def asking(self, calls: Sequence[Call], shown: object = None) -> None:
-        """These calls are under way; none are once it is called with an empty sequence.
+        """Tell the person that calls are under way; no calls: none are any more.
 
         `shown` is what the person may see meanwhile; `None`: nothing new.
         """

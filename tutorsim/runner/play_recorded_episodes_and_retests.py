@@ -246,7 +246,7 @@ class RecordedPrefix(NamedTuple):
     answered: int
     """Calls that are recorded."""
     missing: tuple[Call, ...]
-    """Those of the first round that is not recorded whole; empty where the flow came to its end."""
+    """Calls of the first round that is not recorded whole; empty where the flow came to its end."""
 
 
 class _NotThere(Exception):
@@ -343,7 +343,7 @@ class _Asked(NamedTuple):
     """Whether the cassette is the one that was recorded."""
 
     def of(self, sets: list[AskedTogether[Any]]) -> list[AskedTogether[Any]]:
-        """Those sets of which a prompt was asked again."""
+        """Sets of prompts of which one was asked again."""
         return [one for one in sets if any(prompt.key in self.first for prompt in one.prompts)]
 
 

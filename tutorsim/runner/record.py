@@ -66,7 +66,7 @@ class Job(Generic[R, E, F]):
     """A job that is being recorded: its pieces, and what its flows ask for beside replies."""
 
     study_digest: str
-    """Of the study that the job is of."""
+    """Digest of the study that the job is of."""
     pieces: Sequence[Piece[R, E]]
     """In the order of the log."""
     kept_from: str | None = None
@@ -387,7 +387,7 @@ class _StudyJob(Job[EpisodeLine, EpisodeEntry, RunRecord]):
         self.verdicts = VerdictStore(
             folder, fingerprint=None if session.earlier else self.fingerprint
         )
-        """Those of a finished recording stay, whatever would judge its programs now."""
+        """Verdicts of a finished recording stay, whatever would judge its programs now."""
         self.inputs = InputStore(folder)
         self.judging: dict[str, asyncio.Task[CodeResult]] = {}
         """By program: a verdict is one for all episodes, even where the sandbox is not sure."""

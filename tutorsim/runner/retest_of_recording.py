@@ -238,7 +238,7 @@ class RetestPlan:
     expected_cost: float | None
     """If those prompts have to be asked twice that were when they were recorded."""
     most_cost: float | None
-    """Of `most_calls`."""
+    """US dollars of `most_calls`."""
     unknown_prices: tuple[str, ...]
 
 

@@ -85,8 +85,8 @@ def _upwards(mounted: Path, group: str, name: str) -> Iterator[int]:
 
 _HALF = 0.5
 _SHARE_OF_MEMORY: Final = 1 / 8
-"""Of the limit: what a killed program must hold to be the reason for which it was killed. An
-honest program of these tasks holds a few megabytes."""
+"""Share of the limit that a killed program must hold for memory to be the reason why it was killed.
+An honest program of these tasks holds a few megabytes."""
 _DECIDED: Final = frozenset({"pass", "fail", "error"})
 _GONE: Final = "gone"
 
@@ -309,7 +309,7 @@ class Sandbox:
         return self.judge_detailed(run)[0]
 
     def judge_detailed(self, run: CodeRun) -> tuple[CodeResult, Usage]:
-        """As `judge`, with what the program used and wrote; that part is no matter of record."""
+        """The verdict, with what the program used and wrote, which is no matter of record."""
         if _size(run.message) > self._limits.message:
             return self._too_long("message")
         return self._judged(Job(run.message, None, run.prompt, run.entry_point, run.test))
@@ -317,7 +317,7 @@ class Sandbox:
     def judge_program(
         self, program: str, *, prompt: str, entry_point: str, test: str
     ) -> tuple[CodeResult, Usage]:
-        """As `judge_detailed`, for a program that is not in a message; nothing is extracted."""
+        """The verdict and usage of a program that is not in a message; nothing is extracted."""
         if len(program) > CODE_CAP:
             return self._too_long("program")
         return self._judged(Job("", program, prompt, entry_point, test))

@@ -233,7 +233,7 @@ def _start(
 
 
 def _above_standard(end: socket.socket) -> socket.socket:
-    """The same end under a number that is no standard stream's, where those are closed."""
+    """A socket under a number that is no standard stream's, where those are closed."""
     if end.fileno() >= _STANDARD:
         return end
     with end:
@@ -243,7 +243,7 @@ def _above_standard(end: socket.socket) -> socket.socket:
 
 
 def _readable(descriptors: list[int], seconds: float) -> list[int]:
-    """Those from which something can be read, or that are at their end; none in that time."""
+    """Descriptors with something to read, or at their end; none if there are none in that time."""
     poll = select.poll()  # `select` knows no descriptor from 1,024 on
     for descriptor in descriptors:
         poll.register(descriptor, select.POLLIN)

@@ -293,7 +293,7 @@ class _Asked(NamedTuple):
     """A request for a message that can be answered."""
 
     name: str
-    """The same for each time that it is sent."""
+    """Name of the request, one for all times that it is sent."""
     sent_before: int
     chance: Chance
 

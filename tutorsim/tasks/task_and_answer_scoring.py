@@ -78,14 +78,14 @@ class Task(Protocol):
 
     @property
     def task_id(self) -> str:
-        """Its name in its file."""
+        """Name of the task in its file."""
 
     @property
     def benchmark(self) -> str:
         """The benchmark that it is of."""
 
     def published(self) -> dict[str, Any]:
-        """Its fields under their published names: the record that its file has."""
+        """Fields under their published names: the record that the task's file has."""
 
 
 class TaskFormat(NamedTuple):

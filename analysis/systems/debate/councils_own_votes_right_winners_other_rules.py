@@ -140,7 +140,7 @@ class VotesOver:
 
     @cached_property
     def kept_along(self) -> dict[Approvals, Row]:
-        """The same of approval voting, by how many each member approves of."""
+        """Votes kept under approval voting, by how many each member approves of."""
         asked = partial(recount, self._source, targets=("approval",), exempt=(0,), tables=())
         return {
             number: self._kept_under("approval", _possible(asked(approves=number))["approval"])
@@ -222,7 +222,7 @@ class Councils:
             for over, (_, _, words) in _CANDIDATES.items()
             if over in votes
         ]
-        """Its votes by what candidates are: members first, where there are such votes."""
+        """Votes by what candidates are: members first, where there are such votes."""
         self.rankings = votes.get("members", [])
         """Votes over members."""
 

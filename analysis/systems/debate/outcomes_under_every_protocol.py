@@ -356,7 +356,7 @@ class ProtocolRow:
 
     rule: Rule
     debates: int
-    """Those that the rule applies to."""
+    """Debates that the rule applies to."""
     tasks: int
     """Tasks that they are of; a task has as many debates as it was recorded times."""
     exact: int

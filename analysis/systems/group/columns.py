@@ -85,7 +85,7 @@ _BID: Final = {
 }
 _OF_BID: Final = ("record", "event", "cycle", "thought")
 BIDS: Final = table_of(_thoughts, _OF_BID, **_BID)
-"""Of the table `thoughts`, the columns that a recount of the selection needs."""
+"""Columns of the table `thoughts` that a recount of the selection needs."""
 
 
 def _bid(*names: str) -> dict[str, Column]:

@@ -54,7 +54,7 @@ class Evidence:
         return None
 
     def printed_share(self, quantity: str, *, public: bool = False, **cell: object) -> float | None:
-        """As `printed`, of a figure in percent."""
+        """The printed figure of a quantity in percent, as a share."""
         found = self.printed(quantity, public=public, **cell)
         return None if found is None else found / 100
 

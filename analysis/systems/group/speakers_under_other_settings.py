@@ -412,7 +412,7 @@ def cycles_in(records: Iterable[GroupRecord], run: RunRecord) -> Cycles:
 
 
 def at_thresholds(cycles: Cycles, run: RunRecord) -> pl.DataFrame:
-    """As `curve`, of anybody, a row for each of `THRESHOLDS`."""
+    """The curve of anybody, a row for each of `THRESHOLDS`."""
     rule = logged_rule(run)
     rules = {value: rule._replace(threshold=Fraction(value)) for value in THRESHOLDS}
     return curve(cycles, recounted(cycles, rules)).filter(pl.col("agent") == "")

@@ -67,7 +67,7 @@ def complete(records: Sequence[OversightRecord]) -> list[OversightRecord]:
 
 
 def by_text(records: Sequence[OversightRecord]) -> list[OversightRecord]:
-    """The same items, each of the first conversation, by name, that has its dialogue's text.
+    """Items of the first conversation, by name, that has their dialogue's text.
 
     Published files have one dialogue under several ids. Items of an audit stay with their task.
     """

@@ -136,7 +136,7 @@ class BranchOutcome:
     after: Bounds | NotEstimable
     """With continued episodes at the mean of their draws, what is still open at 0 or 1."""
     interval: Interval | NotEstimable
-    """Of `after`, at 95 %, over tasks."""
+    """Interval of `after`, at 95 %, over tasks."""
     estimate: Estimate | NotEstimable
     """The re-simulated mean; only where nothing is open."""
     contrast: Contrast
@@ -222,7 +222,7 @@ class Pair:
     """Continuations cut short by a failed call."""
 
     def unit(self, outcome: Outcome, continuations: int) -> Unit:
-        """Its outcome: logged where it is covered, else its draws, missing ones unknown.
+        """The pair's outcome: logged where it is covered, else its draws, missing ones unknown.
 
         `continuations`: draws asked for.
         """

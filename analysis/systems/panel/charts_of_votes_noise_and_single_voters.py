@@ -41,7 +41,7 @@ _STEP_NAMES: Final = {
 
 
 def _said(of: Evidence) -> dict[str, str]:
-    """The same, with one name less to tell apart where there is one vote."""
+    """Step → its name, with one name less to tell apart where there is one vote."""
     return {**_STEP_NAMES, "vote": "the vote"} if of.once else _STEP_NAMES
 
 

@@ -238,11 +238,12 @@ class Comparison:
     only_first: int
     only_second: int
     outcomes: tuple[Contrast, ...]
-    """Of a condition with the panel behind it, `ranked.four`, where the runs compare panels."""
+    """Contrasts of conditions, with the panel behind them, `ranked.four`, if runs compare
+    panels."""
     same_winner: Mapping[str, Estimate | NotEstimable]
     """Protocol → share of first turns of the same episode that both runs gave to one role."""
     format_invariance: Mapping[str, FormatInvariance | NotEstimable]
-    """As `format_invariance_of_two` gives it."""
+    """Format invariance by place, from `format_invariance_of_two`."""
     caption: str
 
 

@@ -353,7 +353,7 @@ def _dial(evidence: Evidence) -> Table | None:
 
 
 def _logged_success(evidence: Evidence) -> str | None:
-    """Of the panels' episodes with a known end; `None` where no outcome is known."""
+    """The success of the panels' episodes with a known end; `None` where no outcome is known."""
     if evidence.source.run is None:
         return None
     panels = [s for s in evidence.successes if s.condition != "baseline"]
@@ -362,7 +362,7 @@ def _logged_success(evidence: Evidence) -> str | None:
 
 
 def _mixed_words(evidence: Evidence) -> str:
-    """Of what a branch's figures are, for a section's lead."""
+    """What a branch's figures are of, for a section's lead."""
     run = evidence.source.run
     if run is None or run.branch is None:
         return ""
@@ -707,7 +707,7 @@ def diverged(opened: Opened, leaving: Leaving) -> Left:
 
 
 def divergence_document(opened: Opened, found: Divergence) -> Document:
-    """The same as a document."""
+    """The document on where episodes leave their logged path."""
     evidence = Evidence(opened.source, opened.asked, True)
     source, run = evidence.source, evidence.source.run
     covered = sum(row.covered for row in found.coverage)

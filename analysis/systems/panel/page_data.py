@@ -222,7 +222,7 @@ class Evidence:
     asked: Asked = NOTHING_ASKED
     """Printed figures to stand beside the run's, prices, episodes to show."""
     brief: bool = False
-    """It is for a summary, which compares conditions on what comes first alone."""
+    """Whether it is for a summary, which compares conditions on what comes first alone."""
 
     panels = _once(PanelsView)
     """The run's panels beside one another; false where it compares none."""

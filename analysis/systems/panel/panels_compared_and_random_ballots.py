@@ -252,7 +252,7 @@ class PanelVotes:
         return dict(zip(_MEANT, rates, strict=True))[measure]
 
     def by_chance(self, measure: str) -> str:
-        """The same of random ballots, as a cell."""
+        """The share of turns that random ballots would tie, leave to the order or flip."""
         if isinstance(self.chance, NotEstimable):
             return plain(self.chance)
         return f"{'' if self.chance.exact else '~'}{getattr(self.chance, measure):.3f}"
@@ -387,7 +387,7 @@ class PanelsView:
         )
 
     def to_json(self) -> dict[str, object]:
-        """The same as values."""
+        """The comparison as values."""
         return {
             "panels": {name: made.model_dump(mode="json") for name, made in self.panels.items()},
             "votes": to_json(self.votes),

@@ -194,7 +194,7 @@ class LabelPosition:
     p_values: dict[str, float]
     """Label → two-sided p-value, Holm over the labels."""
     p_value: float
-    """Of the sum of squared deviations over all labels."""
+    """p of the sum of squared deviations over all labels."""
 
 
 def self_support(source: Source) -> list[SelfSupport | NotEstimable]:

@@ -107,7 +107,7 @@ def _run_coroutines_without_descriptors() -> None:
             self._selector = Clock()
 
         def _process_events(self, event_list: list[Any]) -> None:
-            """There are none."""
+            """Process no events: a loop without sockets has none."""
 
         def _write_to_self(self) -> None:
             """Nobody else could wake the loop."""

@@ -37,7 +37,7 @@ _FIXED_LOOP = 3_000_000
 _PATIENCE = 1.0
 _DESCRIPTORS = 4096
 _OOM_SCORE = 500
-"""Of 1000: the kernel ends the sandbox's processes before others, the largest of them first."""
+"""Points of 1000: the kernel ends the sandbox's processes first, the largest before others."""
 
 
 def main() -> None:

@@ -561,7 +561,7 @@ class DebateStudy(LoadedStudy):
         )
 
     def study_table(self) -> dict[str, Any]:
-        """As every study; the tasks that are written beside it are those that were drawn."""
+        """The study's file; the tasks that are written beside it are those that were drawn."""
         table = super().study_table()
         for settings in table["benchmarks"].values():
             settings.pop("sample", None)

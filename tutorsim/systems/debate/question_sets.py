@@ -537,7 +537,7 @@ def formula_size(population: int) -> int:
 def sampled(
     tasks: Sequence[DebateTask], size: int | Literal["formula"] | None, *, seed: int
 ) -> tuple[DebateTask, ...]:
-    """So many tasks, drawn by a hash of seed and id, in the order of the file."""
+    """A number of tasks, drawn by a hash of seed and id, in the order of the file."""
     if size is None:
         return tuple(tasks)
     count = formula_size(len(tasks)) if size == "formula" else size

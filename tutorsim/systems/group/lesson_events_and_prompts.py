@@ -204,7 +204,7 @@ class Progress(NamedTuple):
         return sum(shares, Fraction(0)) / len(shares)
 
     def _share_of(self, number: int) -> Fraction:
-        """Of the tasks of a stage, the share that is done."""
+        """The share of a stage's tasks that is done."""
         tasks = self.stages[number - 1].tasks
         return Fraction(sum(task.id in self.done for task in tasks), len(tasks))
 
@@ -378,7 +378,7 @@ class Conversation:
         )
 
     def shown_messages(self, template: str, count: int) -> str:
-        """Of the first `count` messages, as many of the last ones as a template shows."""
+        """The last of the first `count` messages, as many as a template shows."""
         window = CONTEXT.get(template, _SEES), count
         if window not in self._windows:
             lines = self.lines[max(0, count - window[0]) : count]
@@ -400,5 +400,5 @@ class Conversation:
 
     @cached_property
     def _lines(self) -> list[str]:
-        """Those of the messages so far that a prompt has shown."""
+        """Lines of the messages that a prompt has shown so far."""
         return []

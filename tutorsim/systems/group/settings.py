@@ -154,7 +154,7 @@ class Learner(_Part):
     """A simulated learner."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")
-    """Its name in the chat."""
+    """Name of the learner in the chat."""
     character: str = Field(min_length=1)
     """How it behaves, in whole sentences."""
 

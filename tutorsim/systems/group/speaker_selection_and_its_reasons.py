@@ -67,9 +67,9 @@ class Moment(NamedTuple):
     """The last message, as far as it says who is to speak."""
 
     speaker: str | None
-    """Its author, also when a silence came after it; `None` before the first message."""
+    """Author of the message, also when a silence came after it; `None` before the first message."""
     continues: bool = False
-    """Its author keeps the floor."""
+    """Whether the author keeps the floor."""
     addressed: tuple[str, ...] = ()
     """Participants that it names, its author left out."""
 

@@ -50,7 +50,7 @@ class Said(NamedTuple):
 
     text: str
     to: tuple[str, ...]
-    """As written."""
+    """Whom the message is addressed to, as written."""
     continues: bool
 
 
@@ -103,7 +103,7 @@ def read_scores(
 def salvage_scores(
     names: Sequence[str], criteria: Sequence[str] = CRITERIA
 ) -> Callable[[str], dict[str, dict[str, int]] | None]:
-    """As `read_scores`, content with some of the agents; `None` where there is none."""
+    """Reader of the scores of some of the agents at least; `None` where there is none."""
     return lambda reply: _scores(reply, names, criteria) or None
 
 

@@ -48,7 +48,7 @@ class StageTask(_Part):
     """One line of a stage's checklist."""
 
     id: Text
-    """Such as `3.2`."""
+    """Id such as `3.2`."""
     text: Text
 
 

@@ -59,7 +59,7 @@ class Act(Enum):
     ALONE = "alone"
     """The lead labels from the dialogue only."""
     SAMPLES = "samples"
-    """The same prompt several times, and a vote per label."""
+    """One prompt is asked several times, and each label voted on."""
     MEMBERS = "members"
     """Each analyst labels alone, and a vote per label."""
 
@@ -171,7 +171,7 @@ class ItemSettings(BenchmarkSettings):
     """`[benchmarks.NAME]`: which items."""
 
     sample: int | None = Field(default=None, ge=1, strict=True)
-    """So many dialogues, drawn by hash, with all of their replies; all when left out."""
+    """Number of dialogues, drawn by hash, with all of their replies; all when left out."""
 
 
 class Study(BaseStudy):

@@ -335,7 +335,7 @@ def builtin_items() -> tuple[Item, ...]:
 
 
 def sampled(items: Sequence[Task], count: int | None, *, seed: int) -> tuple[Task, ...]:
-    """So many dialogues, drawn by hash, with all of their items in the order given.
+    """A number of dialogues, drawn by hash, with all of their items in the order given.
 
     A dialogue is told by its text, and drawn by the first of its ids. A draw does not depend on
     which other dialogues there are, so a sample of a sample of the same size is the sample.

@@ -47,7 +47,7 @@ class Item:
     """From 1: which row of the file the conversation's id has come up in."""
     tutor: str = ""
     annotation: Mapping[str, str] = field(default_factory=dict)
-    """As published; empty for an unlabelled reply. It is in no prompt."""
+    """Annotation as published; empty for an unlabelled reply. No prompt has it."""
     fields: Mapping[str, Any] = field(default_factory=dict)
     """What else the row of a published file says, such as the reference solution."""
     history: str = ""

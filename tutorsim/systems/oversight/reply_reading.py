@@ -236,7 +236,7 @@ def read_press(reply: str) -> dict[str, ReadPress] | None:
 
 
 def salvage_press(reply: str) -> dict[str, ReadPress] | None:
-    """As `read_press`, with `None` for a critic of whom the reply does not say."""
+    """Reviews in a reply as `read_press` has them; `None` for a critic of whom it does not say."""
     fields = fields_of(reply, _PRESS)
     read = {critic: _pressed(fields, critic.upper()) for critic in ("permissive", "strict")}
     return read if any(one.met is not None for one in read.values()) else None

@@ -425,7 +425,7 @@ class PanelStudy(LoadedStudy):
         return (None,) if condition == "baseline" else tuple(self.study.panels) or (None,)
 
     def study_table(self) -> dict[str, Any]:
-        """As every study; the panel's files need not name their system.
+        """The study's file; the panel's files need not name their system.
 
         A study of one panel has no `panels`, and one of several no `roles` beside them.
         """

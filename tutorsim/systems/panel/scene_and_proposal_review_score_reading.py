@@ -40,11 +40,11 @@ class Scene(kernel.Scene):
     # --- the study under another rule ---------------------------------------------------------
 
     def under(self, changed: Mapping[str, object]) -> "Scene":
-        """The same episode with settings of the study changed."""
+        """This episode with settings of the study changed."""
         return replace(self, loaded=_with(self.loaded, self.study.model_copy(update=dict(changed))))
 
     def alternative(self, branch: Branch) -> "Scene":
-        """The same episode under all that a branch changes, as it is once the path is left.
+        """This episode under all that a branch changes, as it is once the path is left.
 
         Rich ballots hold a ballot of every protocol, so another rule leaves their format.
         """
@@ -55,7 +55,7 @@ class Scene(kernel.Scene):
         return Scene(loaded, replace(self.spec, condition=condition))
 
     def deciding(self, branch: Branch) -> "Scene":
-        """The same episode and panel under the rule, order and tie policy of a branch."""
+        """This episode and panel under the rule, order and tie policy of a branch."""
         return self.alternative(branch.model_copy(update={"roles": None, "model": None}))
 
     # --- who and what -------------------------------------------------------------------------

@@ -74,7 +74,7 @@ class PaidCalls:
 
     @property
     def usage(self) -> dict[str, Any]:
-        """Of the calls paid for."""
+        """What the calls paid for used."""
         return usage(self.new, self.prices)
 
     def to_json(self) -> dict[str, object]:
@@ -202,7 +202,7 @@ class BranchComparison:
     """Each logged episode that the alternative may change, as `path_of` gives it."""
     caption: str
     format_invariance: Mapping[str, FormatInvariance | NotEstimable]
-    """As `format_invariance_of_two` gives it."""
+    """Format invariance by place, from `format_invariance_of_two`."""
 
 
 # --- Episode pairs -------------------------------------------------------------------------------

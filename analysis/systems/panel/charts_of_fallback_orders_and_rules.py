@@ -178,14 +178,15 @@ def _span_finding(data: pl.DataFrame, of: Evidence) -> str:
     names, turns = top(spans), of.orders.turns
     if not names:
         return "No candidate's wins depend on the fallback order"
+    decides = "An order would decide" if of.unordered else "The order decides"
     if len(names) > 1:
         return (
-            f"The order decides most about {listed(names)}: {counted(spans[names[0]], 'win')} each "
-            f"of {counted(turns, of.unit)}"
+            f"{decides} most about {listed(names)}: {counted(spans[names[0]], 'win')} each of "
+            f"{counted(turns, of.unit)}"
         )
     [row] = data.filter(pl.col("candidate") == names[0]).iter_rows(named=True)
     return (
-        f"The order decides most about {names[0]}: {row['fewest']:,} to "
+        f"{decides} most about {names[0]}: {row['fewest']:,} to "
         f"{counted(row['most'], 'win')} in {counted(turns, of.unit)}"
     )
 

@@ -399,7 +399,7 @@ def _ordered(of: Evidence) -> list[str]:
 @figure(
     "pivotal",
     finding=_by_voter,
-    without="Nothing was put to a vote, so no voter was pivotal.",
+    without=lambda of: f"{of.no_winner}, so no voter was pivotal.",
     method="The other ballots are counted under their own rule, in a second vote on a tie too if "
     "the same candidates stay tied. Intervals are over tasks, as votes on one are not independent.",
     alternative=lambda data, of: "; ".join(
@@ -409,7 +409,7 @@ def _ordered(of: Evidence) -> list[str]:
     draw=lambda data, of: _pivotal(data, _ordered(of)),
     first=_left_out,
     ties=lambda data, of: (
-        ", and no tie is left"
+        ", of those with a winner, and no tie is left"
         if of.unordered
         else "; a tie that this leaves goes to the fallback order"
     ),

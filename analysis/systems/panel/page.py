@@ -221,6 +221,9 @@ def _agreed(evidence: Evidence) -> Answer:
     if not evidence.voted:
         return _no_votes("What do the rules agree on?", "rules")
     unit, (keeps, changes, n) = evidence.unit, evidence.recount.agreed("set")
+    if not n:
+        why = f"{evidence.no_winner}, so there is no winner to keep."
+        return Answer("What do the rules agree on?", "Not estimable", why, "rules")
     detail = (
         f"A tie under another protocol stays a tie here. In {share(changes, n, unit)} at least "
         "one other protocol would surely elect somebody else. In the other "

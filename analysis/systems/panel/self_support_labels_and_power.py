@@ -12,7 +12,8 @@ power there are three measures:
   `pivotal` takes the fallback order's pick; `pivotal_set` counts only turns whose winner
   is not among the tied.
 * *margin*: the fewest final ballots that must change, each to any other ballot of its protocol,
-  so that the winner changes, ties going to the fallback order. Where the final vote was tied,
+  so that the winner changes, ties going to the fallback order; without one, so that somebody
+  else stands before the winner. Where the final vote was tied,
   changing one ballot in favour of another tied candidate is enough.
 """
 
@@ -420,16 +421,18 @@ def effective_votes(source: Source) -> list[EffectiveVotes]:
 
 
 def pivotality(source: Source) -> pl.DataFrame:
-    """Turns that each voter decides: see `PIVOTALITY_SCHEMA`."""
+    """Turns that each voter decides: see `PIVOTALITY_SCHEMA`. Without an order a tied turn has no
+    winner that a ballot could change, and does not count."""
     table = turn_table(source)
     found: dict[BallotFormat, list[Ints]] = {protocol: [] for protocol, _ in table.protocols()}
     for panel in table.panels:
+        won = source.ordered | (panel.undecided.sum(axis=1) == 1)
         for seat in range(panel.final.voters.shape[1]):
             outcomes = panel.without(seat)  # by the order's pick, and for certain
             still = np.take_along_axis(outcomes.standing, panel.winner[:, None], axis=1)[:, 0]
             hits = outcomes.winner != panel.winner, ~still
             for protocol, own in table.protocols():
-                voted = panel.final.cast[:, seat] & own[panel.final.turn]
+                voted = panel.final.cast[:, seat] & own[panel.final.turn] & won
                 who, task = panel.final.voters[voted, seat], table.task[panel.final.turn[voted]]
                 found[protocol].append(np.stack([who, task, *(hit[voted] for hit in hits)]))
     rows = []
@@ -468,11 +471,11 @@ def margins(source: Source) -> pl.DataFrame:
                 left_out is not None and FORMATS[rule].left_out == "last"
             ):  # masses are twice the Borda points
                 most = most * (1 + left_out[rows].any(axis=(1, 2)))
-            found[panel.final.turn[rows]] = _fewest(panel, rows, most=most)
+            found[panel.final.turn[rows]] = _fewest(panel, rows, most=most, ordered=source.ordered)
     return table.votes.turns.with_columns(margin=pl.Series(found).replace(0, None))
 
 
-def _fewest(panel: DecidedTurns, rows: Ints, *, most: Ints) -> Ints:
+def _fewest(panel: DecidedTurns, rows: Ints, *, most: Ints, ordered: bool) -> Ints:
     """The fewest final ballots to change so that each turn's winner changes; 0 for never.
 
     Exact: a changed ballot can put a rival as far before the winner as the protocol allows,
@@ -489,7 +492,8 @@ def _fewest(panel: DecidedTurns, rows: Ints, *, most: Ints) -> Ints:
         leads = np.where(final.cast, held - final.masses[:, :, rival], 0)
         gains = np.where(final.cast, most[:, None] + leads, 0)
         gained = np.cumsum(sorted_rows(gains)[:, ::-1], axis=1)
-        needed = summed(leads, 1) + (rival > winner)  # a tie goes to the first in the order
+        kept = (rival > winner) | (not ordered)  # with an order, a tie goes to its first
+        needed = summed(leads, 1) + kept
         reached = gained >= np.maximum(1, needed)[:, None]
         enough = fold(np.logical_or, reached, 1) & (rival != winner)
         np.minimum(fewest, np.where(enough, 1 + first_of(reached), n + 1), out=fewest)

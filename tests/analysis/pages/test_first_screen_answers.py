@@ -136,7 +136,13 @@ def test_a_vote_that_ends_tied_without_an_order_is_counted_and_no_figure_denies_
     said = {figure.name: f"{figure.finding} {figure.caption}" for figure in made.figures()}
     assert not [name for name, text in said.items() if "Nothing was put to a vote" in text]
     assert made.answers[1].headline == "Nobody: a tie"
-    assert not said.keys() & {"kept", "agreement", "margins"}  # there is no winner to keep
+    # there is no winner to keep, or for a ballot to change
+    assert not said.keys() & {"kept", "agreement", "margins", "pivotal"}
+    agreed, order = made.answers[2:4]
+    assert (agreed.question, agreed.headline) == ("What do the rules agree on?", "Not estimable")
+    assert "0 of 0" not in "".join(one.detail for one in made.answers)
+    assert order.question == "What would an order decide?"
+    assert said["wins"].startswith("An order would decide most about x and y")
     assert made.lead == "identification"
     assert "A tie stays a tie" in said["identification"]
 

@@ -64,7 +64,7 @@ def spans(*rows, turns=30):
         one.expected = SimpleNamespace(value=one.expected)
     order = tuple(one.candidate for one in found)
     table = SimpleNamespace(candidates=found, turns=turns, orders=2, logged_order=order)
-    return wins_figure(SimpleNamespace(orders=table, unit="turn"))
+    return wins_figure(SimpleNamespace(orders=table, unordered=False, unit="turn"))
 
 
 @pytest.mark.costly
@@ -280,8 +280,9 @@ def pivotal(*rows, order=()):
     columns = "protocol voter turns pivotal_set pivotal low high"
     rows = [(*row, 0.1, 0.5) for row in rows]
     of = SimpleNamespace(
-        pivotality=frame(columns, *rows), candidates=order, unordered=False, held=HELD, unit="turn"
-    )
+        pivotality=frame(columns, *rows), candidates=order, unordered=False, held=HELD, unit="turn",
+        no_winner=NO_WINNER,
+    )  # fmt: skip
     return votes.pivotal_figure(of)
 
 

@@ -4,6 +4,7 @@ from random import Random
 import pytest
 
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
+from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, share_over_tasks
 from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
     effective_votes,
@@ -102,6 +103,19 @@ def test_a_share_of_pivotal_turns_has_its_interval_over_tasks():
     hits = [1.0, 1.0, 0.0, *[0.0] * 3] * 3
     share = share_over_tasks(hits, [i // 3 for i in range(18)])
     assert (row["low"], row["high"]) == (share.low, share.high)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("leader", "other"), [("x", "y"), ("y", "x")])
+def test_without_an_order_no_power_hangs_on_how_candidates_are_sorted(tmp_path, leader, other):
+    """A tie has no winner to change, and a winner is lost when somebody else stands before it."""
+    votes = {1: (leader, other), 2: (leader, leader, leader, other)}
+    rows = [f"{turn},{v},{c}" for turn, cast in votes.items() for v, c in enumerate(cast)]
+    path = tmp_path / "votes.csv"
+    path.write_text("\n".join(["turn,voter,choice", *rows]), encoding="utf-8")
+    source = open_source(path)
+    counted = [row[1:5] for row in pivotality(source).rows()]
+    assert counted == [(name, 1, 0, 0) for name in "0123"]
+    assert margins(source).filter(turn=2)["margin"].to_list() == [2]
 
 
 def test_a_turn_with_a_tied_final_vote_hangs_on_one_ballot(one_turn):

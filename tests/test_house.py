@@ -420,17 +420,22 @@ MACHINE = re.compile(r"(?<![\w.])/(?:home|root|Users|work|mnt|opt)/\w")
 TEXTS = (".py", ".toml", ".jsonl", ".json", ".html", ".j2", ".css", ".txt")
 
 
-def test_nobody_edits_a_caption():
-    """A caption has places; what stands in them is filled in where the caption is made."""
+def test_nobody_edits_a_caption_or_a_sentence():
+    """A text has places; what stands in them is filled in where the text is made."""
+
+    def is_text(node):
+        words = [one.value for one in ast.walk(node) if isinstance(one, ast.Constant)]
+        sentence = isinstance(node, ast.JoinedStr) and any(" " in str(one) for one in words)
+        return sentence or "caption" in ast.unparse(node) or ast.unparse(node).startswith("listed(")
 
     def edited(module):
         return {
             ast.unparse(node)
-            for node in ast.walk(module.tree)
+            for node in module.nodes
             if isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
             and node.func.attr in ("replace", "sub")
-            and "caption" in ast.unparse(node.func.value)
+            and is_text(node.func.value)
         }
 
     assert broken(edited) == {}

@@ -51,13 +51,18 @@ def share(part: int, whole: int, noun: str) -> str:
     return f"{percent(part / whole)} of {counted(whole, noun)}"
 
 
-def listed(names: Sequence[str]) -> str:
+def spoken(name: str) -> str:
+    """The name of a rule, a role or a setting as a sentence writes it: `instant runoff`."""
+    return name.replace("_", " ")
+
+
+def listed(names: Sequence[str], last: str = "and") -> str:
     """`a`, `a and b`, `a, b and c`; `none` for no name."""
     if not names:
         return "none"
     if len(names) == 1:
         return names[0]
-    return f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
 def top(values: Mapping[str, float]) -> list[str]:

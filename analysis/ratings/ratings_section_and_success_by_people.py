@@ -348,8 +348,8 @@ def _alpha_cells(alpha: Alpha | NotEstimable, n: int) -> dict[str, Written]:
 def _ends(found: Interval | NotEstimable, n: int) -> Written:
     if isinstance(found, NotEstimable):
         return Written(DASH, found)
-    text = f"{found.low:.2f} to {found.high:.2f}".replace("-", "−")
-    return Written(text, Bounds(found.low, found.high, n))
+    low, high = (f"{end:.2f}".replace("-", "−") for end in (found.low, found.high))
+    return Written(f"{low} to {high}", Bounds(found.low, found.high, n))
 
 
 @table("rater-agreement", "How far raters agree")

@@ -240,8 +240,8 @@ def rows_about_zero(
 
 def difference_words(row: Contrast, digits: int = 2) -> str:
     """`ranked − simple +0.20 in success (sciq)`."""
-    size = f"{row.difference.value or 0.0:+.{digits}f}"
-    return f"{row.name} {size} {row.measured}".lstrip().replace("-", "−")
+    size = f"{row.difference.value or 0.0:+.{digits}f}".replace("-", "−")
+    return f"{row.name} {size} {row.measured}".lstrip()
 
 
 def contrast_headline(found: Sequence[Contrast]) -> str:

@@ -21,7 +21,7 @@ from tutorsim.analysis.charts.chart_forms_and_look import (
     tips,
 )
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
-from tutorsim.analysis.pages.words_and_safe_text import counted, extremes
+from tutorsim.analysis.pages.words_and_safe_text import counted, extremes, spoken
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import family
 from tutorsim.analysis.systems.debate.page_data import Evidence
 
@@ -98,7 +98,7 @@ def protocols(of: Evidence) -> Iterator[Row]:
             if row.debates:
                 yield {
                     "variant": variant.name,
-                    "protocol": row.rule.replace("_", " "),
+                    "protocol": spoken(row.rule),
                     "kind": family(row.rule),
                     "least": row.low or 0.0,
                     "most": 100.0 if row.high is None else row.high,

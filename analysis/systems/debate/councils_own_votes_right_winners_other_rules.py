@@ -27,7 +27,7 @@ from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
     table,
 )
 from tutorsim.analysis.pages.document import Answer, Document
-from tutorsim.analysis.pages.words_and_safe_text import counted, listed
+from tutorsim.analysis.pages.words_and_safe_text import counted, listed, spoken
 from tutorsim.analysis.recount import NOBODY_NAME, RecountTable, recount
 from tutorsim.analysis.recount.result_models import ElectorateRow, RecountResult, RuleRow
 from tutorsim.analysis.runs.run_tables import Parts
@@ -327,7 +327,7 @@ def kept(of: Councils) -> Iterator[Row]:
     for row in of.kinds[0].kept if of.kinds else ():
         for name, part in _PARTS.items():
             if row[name]:
-                yield {"protocol": row["rule"].replace("_", " "), "part": part, "turns": row[name]}
+                yield {"protocol": spoken(row["rule"]), "part": part, "turns": row[name]}
 
 
 # --- Own answers ----------------------------------------------------------------------------------
@@ -536,10 +536,7 @@ def _summary(of: Councils) -> str:
     ]
     tasks = {_task(record) for record in of.records}
     votes = f"Votes: {listed(kinds)}." if kinds else "No vote."
-    notes = [
-        f"{counted(len(places), 'vote')}: {note.replace('; ', ', so ')}."
-        for note, places in of.told.items()
-    ]
+    notes = [f"{counted(len(places), 'vote')}: {note}." for note, places in of.told.items()]
     left = " Left open, told and not guessed (“What was read” names the files): "
     return (
         f"{counted(len(of.records), 'council')} on {counted(len(tasks), 'question')}. "
@@ -564,7 +561,7 @@ def _answers(of: Councils) -> Iterator[Answer]:
 
 
 def _other_rule(of: VotesOver) -> Answer:
-    kept = of.kept
+    kept = [{**one, "rule": spoken(one["rule"])} for one in of.kept]
     votes = max((one["votes"] for one in kept), default=0)
     safe = [one["rule"] for one in kept if one["keeps"] == one["votes"]]
     turned = [one for one in kept if one["changes"]]
@@ -588,7 +585,7 @@ def _other_rule(of: VotesOver) -> Answer:
     return Answer(
         "Would another rule have chosen another answer?",
         f"Yes, under {len(turned)} of {len(kept)} rules" if turned else "Under no rule for certain",
-        f"Beside {of.rule}, over {counted(votes, 'vote')}: {told}{tied}".replace("_", " "),
+        f"Beside {spoken(of.rule)}, over {counted(votes, 'vote')}: {told}{tied}",
         "rules",
     )
 
@@ -643,7 +640,7 @@ def _was_right(of: Councils) -> Answer:
     question = "Was the winner right?"
     known = [(one, *one.right[one.rule]) for one in of.kinds if one.right]
     told = [
-        f"{one.words.capitalize()}: {right} of {votes} under {one.rule}".replace("_", " ")
+        f"{one.words.capitalize()}: {right} of {votes} under {spoken(one.rule)}"
         for one, right, votes in known
     ]
     if not told:

@@ -13,7 +13,7 @@ from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
     table,
 )
 from tutorsim.analysis.pages.document import Answer, Document, Section
-from tutorsim.analysis.pages.words_and_safe_text import counted, listed
+from tutorsim.analysis.pages.words_and_safe_text import counted, listed, spoken
 from tutorsim.analysis.runs.run_tables import (
     Parts,
     Table,
@@ -90,7 +90,7 @@ def protocols(of: Variant) -> Rows:
         if row.debates:
             known = {"exact": row.exact, "open": row.open, "beyond": row.beyond}
             yield {
-                "protocol": row.rule.replace("_", " "),
+                "protocol": spoken(row.rule),
                 "n": row.debates,
                 **({} if of.exact else known),
                 "score": _range(row),
@@ -295,7 +295,7 @@ def best_protocol(of: Variant, under: str = "") -> Answer:
 
 
 def _named(rows: Sequence[ProtocolRow], last: str = "and") -> str:
-    return listed([row.rule.replace("_", " ") for row in rows]).replace(" and ", f" {last} ")
+    return listed([spoken(row.rule) for row in rows], last)
 
 
 def _score(row: ProtocolRow) -> str:

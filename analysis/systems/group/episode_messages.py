@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from tutorsim.analysis.pages.shown_episodes import Episode, Message, Telling, usual_marks
+from tutorsim.analysis.pages.words_and_safe_text import spoken
 from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
 from tutorsim.systems.group.speaker_selection_and_its_reasons import reason
@@ -62,7 +63,7 @@ def trace(run: SystemRun, record: GroupRecord) -> Episode:
 
 def _messages(record: GroupRecord) -> Iterator[Message]:
     def shown(who: str) -> str:
-        return record.learner_name if who == "learner" else who.replace("_", " ").title()
+        return record.learner_name if who == "learner" else spoken(who).title()
 
     for event in record.events:
         who = shown(event.who or "")

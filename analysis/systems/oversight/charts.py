@@ -8,7 +8,7 @@ import polars as pl
 
 from tutorsim.analysis.charts import chart_forms_and_look as look
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
-from tutorsim.analysis.pages.words_and_safe_text import counted, extremes, percent
+from tutorsim.analysis.pages.words_and_safe_text import counted, extremes, percent, spoken
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
     contrast_headline,
     rows_about_zero,
@@ -302,7 +302,7 @@ def rules(of: Evidence) -> Iterator[Row]:
             least, most = one.shares[name]
             yield {
                 "format": f"voted {one.logged}" + (f", by {by}" if several else ""),
-                "rule": one.rule.replace("_", " "),
+                "rule": spoken(one.rule),
                 "outcome": outcome,
                 "least": least,
                 "most": most,

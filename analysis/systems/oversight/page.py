@@ -20,7 +20,7 @@ from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
 )
 from tutorsim.analysis.pages.document import Answer, Document, Fact
 from tutorsim.analysis.pages.numbers_printed_in_studies import printed_in
-from tutorsim.analysis.pages.words_and_safe_text import counted, listed
+from tutorsim.analysis.pages.words_and_safe_text import counted, listed, spoken
 from tutorsim.analysis.runs.run_tables import Parts, real, table_of, text, whole, yes
 from tutorsim.analysis.runs.run_tables import Table as RunTable
 from tutorsim.analysis.statistics.intervals_and_tests import (
@@ -754,7 +754,7 @@ def _facts(of: Evidence) -> tuple[Fact, ...]:
     settings = {**of.settings, **study.settings.get("models", {})}
     return (
         ("Conditions", ", ".join(study.conditions)),
-        *((name.replace("_", " ").capitalize(), _fact(value)) for name, value in settings.items()),
+        *((spoken(name).capitalize(), _fact(value)) for name, value in settings.items()),
         ("Seed of the draws", of.seed),
     )
 

@@ -18,6 +18,7 @@ from tutorsim.analysis.pages.words_and_safe_text import (
     percent,
     share,
     short_names,
+    spoken,
     top,
 )
 from tutorsim.analysis.recount.result_models import OrderRow
@@ -313,7 +314,7 @@ def kept_figure(of: Evidence) -> Iterator[Row]:
         for part in PARTS:
             if counts[target][part]:
                 yield {
-                    "protocol": target.replace("_", " "),
+                    "protocol": spoken(target),
                     "part": part,
                     "turns": counts[target][part],
                 }

@@ -14,6 +14,7 @@ from tutorsim.analysis.pages.words_and_safe_text import (
     extremes,
     listed,
     percent,
+    spoken,
 )
 from tutorsim.analysis.statistics.intervals_and_tests import FEWEST_TASKS
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
@@ -129,8 +130,8 @@ def _personas_finding(data: pl.DataFrame, of: Evidence) -> str:
     if low == high:
         return f"Every persona succeeds in {percent(low)} of its episodes"
     personas = _study(of).personas
-    best = listed([p.replace("_", " ") for p in personas if rates.get(p) == high])
-    worst = listed([p.replace("_", " ") for p in personas if rates.get(p) == low])
+    best = listed([spoken(p) for p in personas if rates.get(p) == high])
+    worst = listed([spoken(p) for p in personas if rates.get(p) == low])
     return f"Success runs from {percent(low)} ({worst}) to {percent(high)} ({best}) of episodes"
 
 
@@ -142,7 +143,7 @@ def _draw_personas(data: pl.DataFrame, of: Evidence) -> look.Drawing:
         note=pl.format("{}/{}", "successes", "n"),
     )
     across = alt.Axis(labelAngle=-35, domain=False, ticks=False)
-    rows = [p.replace("_", " ") for p in study.personas]
+    rows = [spoken(p) for p in study.personas]
     base = alt.Chart().encode(
         x=alt.X("condition:N", sort=list(study.conditions), title=None, axis=across),
         y=alt.Y("who:N", sort=rows, title=None, axis=look.NAMES),

@@ -14,11 +14,7 @@ from tutorsim.analysis.pages.shown_episodes import (
     Telling,
     usual_marks,
 )
-from tutorsim.analysis.pages.words_and_safe_text import (
-    counted,
-    odd_replies,
-    step_sentence,
-)
+from tutorsim.analysis.pages.words_and_safe_text import counted, odd_replies, spoken, step_sentence
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import turn_diagnostics
 from tutorsim.records import (
@@ -61,7 +57,7 @@ def _abstained(turn: Turn) -> bool:
 def trace(run: object, record: EpisodeRecord) -> Episode:
     """An episode, message by message; ballots name roles beside the labels that voters saw."""
     won = tuple(dict.fromkeys(turn.decision.winner for turn in record.turns if turn.decision))
-    steps = tuple(step.replace("_", " ") for step in _steps(record))
+    steps = tuple(spoken(step) for step in _steps(record))
     return Episode(
         id=record.episode_id,
         parts=tuple(_parts(record)),
@@ -140,7 +136,7 @@ def _turn(turn: Turn) -> Iterator[EpisodePart]:
         yield _reviews("Reviews of the tied drafts", turn.tie_round.reviews)
         yield ballots_grid("Tie round", turn.tie_round.ballots, turn.tie_round.candidates)
     steps = "\n".join(map(step_sentence, decision.steps))
-    by = f"by {decision.decided_by.replace('_', ' ')}"
+    by = f"by {spoken(decision.decided_by)}"
     yield Group("Decision", (Message(decision.winner, steps, by, quiet=True, chosen=True),))
 
 

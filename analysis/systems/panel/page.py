@@ -26,6 +26,7 @@ from tutorsim.analysis.pages.words_and_safe_text import (
     counted,
     listed,
     share,
+    spoken,
     top,
     warning_of,
 )
@@ -579,7 +580,7 @@ def _study_lead(evidence: Evidence) -> str:
         f"Study {study.name}, seed {study.seed}, digest {run.study_digest[:12] or 'not stated'}; "
         f"recording {run.recording_digest[:12] or 'not stated'}. "
         f"Success: score at least {study.success_threshold:g}, and passing tests for programs, "
-        f"within {study.max_turns} turns. Labels: {study.blinding.replace('_', ' ')}. "
+        f"within {study.max_turns} turns. Labels: {spoken(study.blinding)}. "
         f"Fallback order: {' > '.join(study.fallback_order)}"
         + (", before the branch changes it." if changed else ".")
     )
@@ -878,7 +879,7 @@ def _facts(source: Source) -> tuple[Fact, ...]:
         *((f"Panel {name}", makeup_words(made)) for name, made in run.panels.items()),
         ("Roles", listed(study.roles)),
         ("Fallback order", " › ".join(study.fallback_order)),
-        ("Labels", f"drawn {study.blinding.replace('_', ' ')}"),
+        ("Labels", f"drawn {spoken(study.blinding)}"),
         ("Success", f"judge score of at least {study.success_threshold:g}; programs also pass"),
         ("Points of a cumulative ballot", study.cumulative_budget),
         ("Repeats", study.repeats),

@@ -16,7 +16,7 @@ from tutorsim.analysis.identify import TieReading
 from tutorsim.analysis.pages.cells_and_tables import Table, estimate, number, plain, sum_of
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.pages.numbers_printed_in_studies import Printed, by_language_model, printed
-from tutorsim.analysis.pages.words_and_safe_text import WARNINGS
+from tutorsim.analysis.pages.words_and_safe_text import WARNINGS, spoken
 from tutorsim.analysis.recount import RecountTable, recount
 from tutorsim.analysis.recount.result_models import OrderTable, RecountResult, RuleRow
 from tutorsim.analysis.recount.same_voter_in_two_formats import format_invariance
@@ -169,7 +169,7 @@ def beside_published(of: "Evidence") -> Iterator[Row]:
         if found is None or (quantity == "wins" and turns is None):
             continue
         yield {
-            "quantity": quantity.replace("_", " "),
+            "quantity": spoken(quantity),
             "of": benchmark or role or "",
             "condition": condition,
             f"this run ({', '.join(of.source.kinds) or 'unknown'})": own,

@@ -27,7 +27,6 @@ from tutorsim.analysis.ballots.ballot_checks import (
     EXAMPLE,
     columns_doubled,
     columns_missed,
-    unreadable,
 )
 from tutorsim.analysis.ballots.doubtful_rows_and_columns import ALSO, ONE_CELL, other_columns
 from tutorsim.analysis.ballots.one_whole_ballot_per_row import (
@@ -54,7 +53,7 @@ from tutorsim.analysis.ballots.properties_of_ballot_formats import (
     leaving_out,
     protocol_named,
 )
-from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, Cells, read_cells
+from tutorsim.analysis.ballots.raw_tables import Cells, read_cells
 from tutorsim.analysis.ballots.reading_options_and_column_words import (
     EVERY_VOTE,
     NO_HINTS,
@@ -71,13 +70,13 @@ from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError, UsageError
 
 
-def lay_out(cells: Cells, file: Path, hints: Hints = NO_HINTS) -> Rows:
-    """Bring a file's rows into the long shape.
+def lay_out(file: Path, hints: Hints = NO_HINTS, frame: pl.DataFrame | None = None) -> Rows:
+    """The rows of a file, or of a frame, in the long shape, with what that assumed.
 
-    `cells`: from `analysis.ballots.raw_tables.read_cells`. `file`: named in errors. Raises
-    `BallotFileError` if the columns fit no shape, or the file does not tell enough; `UsageError` if
-    a hint names a column that the file has not.
+    Types are as they come. Raises `BallotFileError` if the file cannot be read, its columns fit no
+    shape, or it does not tell enough; `UsageError` if a hint names a column that it has not.
     """
+    cells = read_cells(file, frame)
     rows = _named(cells, file, hints)
     texts = [name for name in ("mass", "points") if rows.frame.schema.get(name) == pl.String]
     decimals = pl.col(texts).str.replace(r"^\s*(-?\d+),(\d+)\s*$", "$1.$2")
@@ -230,10 +229,10 @@ def _own(rows: Rows) -> Mapping[str, Mapping[str, str]] | None:
         )
     vote = pl.col("episode_id") if rows.has("episode_id") else pl.lit(rows.file.stem)
     own = pl.col(hints.own).cast(pl.String).str.strip_chars()
-    return _by_vote(rows.frame, vote, "voter" if rows.has("voter") else "row", own)
+    return by_vote(rows.frame, vote, "voter" if rows.has("voter") else "row", own)
 
 
-def _by_vote(
+def by_vote(
     frame: pl.DataFrame, vote: pl.Expr, voter: str, candidate: pl.Expr
 ) -> dict[str, dict[str, str]]:
     """Vote → voter → candidate, of the rows that name one."""
@@ -242,21 +241,6 @@ def _by_vote(
     for of, who, what in named.cast(pl.String).iter_rows():
         found.setdefault(of, {})[who] = what
     return found
-
-
-def read_own(file: Path) -> dict[str, dict[str, str]]:
-    """Whose candidate is whose: a file with the columns voter and candidate, and perhaps the vote.
-
-    Raises `BallotFileError` if the file cannot be read, or lacks a column.
-    """
-    frame = read_cells(file).frame
-    names = [name for name in frame.columns if name != "row"]
-    voter, candidate = (column_named(name, names) for name in ("voter", "candidate"))
-    if voter is None or candidate is None:
-        raise columns_missed(file, ["voter", "candidate"], names)
-    vote = column_named("episode_id", [n for n in names if n not in (voter, candidate)])
-    of = pl.lit(EVERY_VOTE) if vote is None else pl.col(vote)
-    return _by_vote(frame, of, voter, pl.col(candidate))
 
 
 def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
@@ -395,18 +379,21 @@ def _shaped(rows: Rows) -> tuple[str, Rows]:
         doubtful.refuse_motions_or_voters(rows, motions)
         return "votes", _of_votes(rows, motions)
     wide = _number_columns(rows)
-    doubtful.refuse_nearly_numbers(rows, wide)
+    if not rows.hints.candidates:
+        doubtful.refuse_nearly_numbers(rows, wide)
+        if len(wide) > 1:
+            doubtful.refuse_other_columns_of_numbers(rows, wide)
+        else:
+            doubtful.refuse_grades(rows, doubtful.alike_columns(rows))
     if len(wide) > 1:
-        doubtful.refuse_tallies(rows, wide)
-        doubtful.refuse_judges(rows, wide)
-        doubtful.refuse_summed_rows(rows, wide)
-        doubtful.refuse_answers_beside_numbers(rows, wide)
         return "wide", of_wide(rows, wide)
-    doubtful.refuse_grades(rows, doubtful.alike_columns(rows))
     voters = _voter_columns(rows)
     if voters:
         doubtful.refuse_numbered(rows, voters)
-        return "voters", _of_voters(rows, voters)
+        ordered = any(rows.texts(name).str.contains(">", literal=True).any() for name in voters)
+        column = "ranking" if ordered else "choice"
+        every = _each_voter(rows, voters, column)
+        return "voters", of_one_cell(every, column, _single_protocol(rows))
     missed = [name for name in ("voter", "candidate", "mass", "protocol") if not rows.has(name)]
     theirs = [rows.called(name) for name in rows.frame.columns if name != "row"]
     raise columns_missed(rows.file, missed, theirs, doubtful.proposal(rows))
@@ -476,13 +463,6 @@ def _voter_columns(rows: Rows) -> list[str]:
 
 
 _PLACES: Final = ("rank", "place", "position", "preference")
-
-
-def _of_voters(rows: Rows, voters: Sequence[str]) -> Rows:
-    """One choice, or one list, for each row and voter."""
-    ordered = any(rows.texts(name).str.contains(">", literal=True).any() for name in voters)
-    column = "ranking" if ordered else "choice"
-    return of_one_cell(_each_voter(rows, voters, column), column, _single_protocol(rows))
 
 
 def _each_voter(rows: Rows, voters: Sequence[str], column: str) -> Rows:
@@ -595,10 +575,9 @@ def _guessed(rows: Rows) -> Rows:
         )
     if found is None:
         if rows.shape == "wide":
-            doubtful.refuse_codes(rows, numbers)
             doubtful.refuse_ranks_with_gaps(counted, ballot)
-        doubtful.refuse_amounts(rows, numbers)
-        doubtful.refuse_directions(rows, numbers)
+        if rows.hints.scale is None:
+            doubtful.refuse_other_numbers(rows, numbers)
         because = "the numbers are neither 0 and 1, nor an order, nor of one sum"
         found = Guess(ON_A_SCALE[0], because)
     note = f"{found.protocol} ballots, since {found.because}"
@@ -673,27 +652,7 @@ def _with_stated_candidates(laid: Rows, file: Rows) -> Rows:
     return laid.with_frame(frame.sort("row", maintain_order=True))
 
 
-def read_candidates(file: Path) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
-    """Who stands in all votes, or in each: one name a line, or columns of the vote and candidate.
-
-    Raises `BallotFileError` if the file cannot be read, or has columns and none names a candidate.
-    """
-    if file.suffix.lower() not in CELL_SUFFIXES:
-        try:
-            lines = file.read_text(encoding="utf-8-sig").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise unreadable(file, str(error)) from error
-        return tuple(dict.fromkeys(line.strip() for line in lines if line.strip()))
-    frame = read_cells(file).frame
-    names = [name for name in frame.columns if name != "row"]
-    candidate, vote = column_named("candidate", names), column_named("episode_id", names)
-    if candidate is None:
-        raise columns_missed(file, ["candidate"], names)
-    found = _standing(frame.get_column(candidate), frame.get_column(vote) if vote else None)
-    return found if vote else found[EVERY_VOTE]
-
-
-def _standing(
+def standing_of_lists(
     lists: pl.Series, votes: pl.Series | None, every: str = EVERY_VOTE
 ) -> dict[str, tuple[str, ...]]:
     """Vote → who stands, of cells that list them; without votes all stand in one of some name."""
@@ -712,7 +671,7 @@ def _stated_candidates(rows: Rows) -> Mapping[str, tuple[str, ...]]:
     if not rows.has("candidates"):
         return {EVERY_VOTE: hints.candidates} if hints.candidates else {}
     votes = rows.frame.get_column("episode_id") if rows.has("episode_id") else None
-    found = _standing(rows.frame.get_column("candidates"), votes, rows.file.stem)
+    found = standing_of_lists(rows.frame.get_column("candidates"), votes, rows.file.stem)
     return {vote: names for vote, names in found.items() if names}
 
 

@@ -274,17 +274,26 @@ _MOTIONS: Final = (
 
 def refuse_nearly_numbers(rows: Rows, candidates: Sequence[str]) -> None:
     """A column beside those of candidates that a few cells keep from being one."""
-    for name in other_columns(rows) if not rows.hints.candidates else ():
+    for name in other_columns(rows):
         if name not in candidates and nearly_numbers(rows.frame.get_column(name)):
             refuse_strange(rows, name)
 
 
-def refuse_answers_beside_numbers(rows: Rows, candidates: Sequence[str]) -> None:
+def refuse_other_columns_of_numbers(rows: Rows, candidates: Sequence[str]) -> None:
+    """Columns of numbers and marks that may be no candidates', where nobody names those."""
+    if not rows.has("voter"):
+        _refuse_tallies(rows, candidates)
+        _refuse_judges(rows, candidates)
+    _refuse_summed_rows(rows, candidates)
+    _refuse_answers_beside_numbers(rows, candidates)
+
+
+def _refuse_answers_beside_numbers(rows: Rows, candidates: Sequence[str]) -> None:
     """Columns of yes and no beside columns of numbers, which are not both candidates'."""
     texts = {name: rows.texts(name) for name in candidates}
     marks = {n: cells.str.contains(r"\p{L}|[✓✔]").any() for n, cells in texts.items()}
     words = [n for n, some in marks.items() if some and not texts[n].str.contains(r"\d").any()]
-    if words and len(words) < len(candidates) and not rows.hints.candidates:
+    if words and len(words) < len(candidates):
         numbers = [name for name in candidates if name not in words]
         raise BallotFileError(
             f"{rows.file}: yes and no stand in {', '.join(words)}, and numbers in "
@@ -296,10 +305,8 @@ def refuse_answers_beside_numbers(rows: Rows, candidates: Sequence[str]) -> None
         )
 
 
-def refuse_tallies(rows: Rows, candidates: Sequence[str]) -> None:
+def _refuse_tallies(rows: Rows, candidates: Sequence[str]) -> None:
     """Columns of votes for and against, which count voters."""
-    if rows.hints.candidates or rows.has("voter"):
-        return
     numbers = [rows.numbers(name) for name in candidates]
     counts = any((column > 1).any() for column in numbers if column is not None)
     if counts and all(plain(name) in _TALLIED or says_nobody(name) for name in candidates):
@@ -311,12 +318,11 @@ def refuse_tallies(rows: Rows, candidates: Sequence[str]) -> None:
         )
 
 
-def refuse_judges(rows: Rows, candidates: Sequence[str]) -> None:
+def _refuse_judges(rows: Rows, candidates: Sequence[str]) -> None:
     """Columns that are called voters, in a file whose rows may be candidates."""
-    if rows.hints.candidates or rows.has("voter") or not rows.has("episode_id"):
-        return
     stems = {re.sub(r"[_.\W]*\d+$|_[a-z]$", "", plain(name)) for name in candidates}
-    if len(stems) == 1 and stems <= {"voter", *COLUMN_WORDS["voter"]}:
+    called = len(stems) == 1 and stems <= {"voter", *COLUMN_WORDS["voter"]}
+    if called and rows.has("episode_id"):
         said = rows.called("episode_id")
         raise BallotFileError(
             f"{rows.file}: {', '.join(candidates)} may be voters or candidates.",
@@ -326,10 +332,10 @@ def refuse_judges(rows: Rows, candidates: Sequence[str]) -> None:
         )
 
 
-def refuse_summed_rows(rows: Rows, candidates: Sequence[str]) -> None:
+def _refuse_summed_rows(rows: Rows, candidates: Sequence[str]) -> None:
     """A column of each row's mean or sum, which is made for candidates: rows may be those."""
     heading = plain(rows.columns.get("voter", "name"))
-    if rows.hints.candidates or heading not in ("name", "model", "llm", "agent"):
+    if heading not in ("name", "model", "llm", "agent"):
         return
     numbers = {name: rows.numbers(name) for name in other_columns(rows)}
     named = [name for name, column in numbers.items() if column is None]
@@ -384,23 +390,6 @@ _LOW_IS_BEST: Final = re.compile(
 """What says, or makes it likely, that the lowest number is the best."""
 
 
-def refuse_directions(rows: Rows, numbers: pl.Series) -> None:
-    """Scores of which a heading, a comment, a voter or the file's name says that 1 may be best."""
-    if rows.hints.scale is not None or rows.hints.protocol is not None:
-        return
-    headings = (*rows.comments, *rows.columns.values(), rows.file.stem.replace("_", " "))
-    names = (name for column in ("voter", "candidate") for name in rows.texts(column).drop_nulls())
-    said = next((text for text in (*headings, *names) if _LOW_IS_BEST.search(text)), None)
-    if said is not None:
-        least, most = float(numbers.min()), float(numbers.max())  # type: ignore[arg-type]
-        raise BallotFileError(
-            f"{rows.file} has scores of which the lowest may be the best: {said}",
-            why="Nothing else says which end of the scale is the best.",
-            hint=f"If the lowest is: --scale {max(most, 6.0):g},{min(least, 1.0):g} (worst, then "
-            "best); if the highest is: --protocol score.",
-        )
-
-
 def refuse_ranks_with_gaps(rows: Rows, ballot: Sequence[str]) -> None:
     """Blanks beside whole numbers of which most ballots have each of 1, 2, … once."""
     mass = pl.col("mass")
@@ -420,12 +409,17 @@ def refuse_ranks_with_gaps(rows: Rows, ballot: Sequence[str]) -> None:
 
 _CODES: Final = (99.0, 999.0, 9999.0, 98.0, 88.0, 77.0, -9.0, -99.0, -999.0, 9.0)
 """Numbers that surveys write for no answer; the last is a score, too."""
+_LARGEST_SCORE: Final = 100
 
 
-def refuse_codes(rows: Rows, numbers: pl.Series) -> None:
-    """A number far from all others that may stand for no answer."""
+def refuse_other_numbers(rows: Rows, numbers: pl.Series) -> None:
+    """Numbers of no protocol and scale that may be no scores, or scores of which 1 is the best.
+
+    One stands for no answer, far from all others; or they are too large for a usual scale: they
+    may count or measure; or a heading, a comment, a voter or the file's name says that 1 is best.
+    """
     given = [float(one) for one in numbers.drop_nulls()]
-    for code in _CODES if rows.hints.scale is None and rows.hints.protocol is None else ():
+    for code in _CODES if rows.shape == "wide" else ():
         others = [one for one in given if one != code]
         most = max(others, default=0.0)
         far = most <= 5 and given.count(9) > 1 if code == 9 else abs(code) >= 2 * max(most, 1)
@@ -436,21 +430,23 @@ def refuse_codes(rows: Rows, numbers: pl.Series) -> None:
                 hint=f"If it stands for none, empty those cells; else give the scale, such as "
                 f"--scale {min(*given, 0.0):g},{max(given):g}.",
             )
-
-
-_LARGEST_SCORE: Final = 100
-
-
-def refuse_amounts(rows: Rows, numbers: pl.Series) -> None:
-    """Numbers that are too large for scores of a usual scale: they may count or measure."""
-    given = [float(one) for one in numbers.drop_nulls()]
-    if rows.hints.scale is None and any(abs(one) > _LARGEST_SCORE for one in given):
+    if any(abs(one) > _LARGEST_SCORE for one in given):
         raise BallotFileError(
             f"{rows.file}: numbers up to {max(given):,.9g} may be scores, or count votes or money.",
             why=f"No usual scale of scores passes {_LARGEST_SCORE}.",
             hint="If they are what voters think, give the scale, such as --scale "
             f"{min(0.0, *given):.9g},{max(given):.9g}; of counted votes, give one row for each "
             "choice with columns choice and count.",
+        )
+    headings = (*rows.comments, *rows.columns.values(), rows.file.stem.replace("_", " "))
+    names = (name for column in ("voter", "candidate") for name in rows.texts(column).drop_nulls())
+    said = next((text for text in (*headings, *names) if _LOW_IS_BEST.search(text)), None)
+    if said is not None:
+        raise BallotFileError(
+            f"{rows.file} has scores of which the lowest may be the best: {said}",
+            why="Nothing else says which end of the scale is the best.",
+            hint=f"If the lowest is: --scale {max(*given, 6.0):g},{min(*given, 1.0):g} (worst, "
+            "then best); if the highest is: --protocol score.",
         )
 
 
@@ -572,7 +568,7 @@ def refuse_grades(rows: Rows, columns: Sequence[str]) -> None:
     """Columns in which some cells are words of a scale: options that rows grade, or voters."""
     cells = (cell for name in columns for cell in rows.texts(name).drop_nulls())
     graded = [cell for cell in cells if _GRADES.fullmatch(cell.strip())]
-    if graded and not rows.hints.candidates:
+    if graded:
         raise BallotFileError(
             f"{rows.file} has words of a scale, such as {graded[0]!r}.",
             why=f"{', '.join(columns)} may be candidates that each row grades, or voters who "
@@ -627,9 +623,11 @@ def proposal(rows: Rows) -> str:
     several = f"; where each is a vote: {' '.join(votes)}" if len(votes) > 1 else ""
     if said:
         return f"Say what the columns hold, perhaps: {' '.join(said)}{several}"
-    strange = (n for n in ("mass", "rank") if rows.has(n) and rows.numbers(n) is None)
-    told = (f"“{rows.columns[n]}” holds {rows.frame[n].drop_nulls()[0]!r}" for n in strange)
-    return next((f"{one}, which is no number." for one in told), "")
+    for name in ("mass", "rank"):
+        if rows.has(name) and rows.frame[name].count() and rows.numbers(name) is None:
+            cell = rows.frame[name].drop_nulls()[0]
+            return f"“{rows.columns[name]}” holds {cell!r}, which is no number."
+    return ""
 
 
 _BESIDE_VOTES: Final = re.compile(

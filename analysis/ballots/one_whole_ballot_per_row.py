@@ -14,11 +14,12 @@ from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, FileRows, columns_d
 from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.reading_options_and_column_words import (
     NO_HINTS,
+    STAGE_WORDS,
     Hints,
+    named_in,
     plain,
     says_nobody,
     spellings,
-    stage_named,
 )
 from tutorsim.ballot_reading_and_decisions import (
     Choice,
@@ -335,7 +336,7 @@ class Rows(FileRows):
     def stage_of(self, word: str | None) -> str | None:
         """Our name for a stage of the file; `None` for an unknown one."""
         given = {theirs: ours for ours, theirs in self.hints.stages.items()}
-        return None if word is None else stage_named(given.get(word, word))
+        return None if word is None else named_in(given.get(word, word), STAGE_WORDS)
 
 
 _NONE: Final = pl.Series(dtype=pl.String)

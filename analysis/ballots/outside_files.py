@@ -9,13 +9,19 @@ from tutorsim.analysis.ballots.ballot_checks import (
     EXAMPLE,
     FileRows,
     Places,
+    columns_missed,
+    unreadable,
 )
-from tutorsim.analysis.ballots.convert_to_long_format import lay_out
+from tutorsim.analysis.ballots.convert_to_long_format import by_vote, lay_out, standing_of_lists
 from tutorsim.analysis.ballots.one_whole_ballot_per_row import Rows
 from tutorsim.analysis.ballots.preflib import PREFLIB_SUFFIXES, read_preflib
 from tutorsim.analysis.ballots.properties_of_ballot_formats import protocol_named
 from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, read_cells
-from tutorsim.analysis.ballots.reading_options_and_column_words import NO_HINTS, Hints
+from tutorsim.analysis.ballots.reading_options_and_column_words import (
+    EVERY_VOTE,
+    Hints,
+    column_named,
+)
 from tutorsim.analysis.ballots.vote_arrays import STAGES
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
@@ -28,17 +34,6 @@ REQUIRED: Final = ("episode_id", "turn", "stage", "voter", "candidate", "mass", 
 _NUMBERS: Final = ("turn", "mass", "position", "attempts", "points", "rank")
 _WORDS: Final = {"true": True, "1": True, "false": False, "0": False}
 _LARGEST: Final = 10**9
-
-
-def read_laid(file: Path, hints: Hints = NO_HINTS, frame: pl.DataFrame | None = None) -> Rows:
-    """The rows of a file, or of a frame, in the long shape, with what that assumed.
-
-    Types are as they come.
-
-    Raises `BallotFileError` if the file cannot be read, is empty, or lacks a column that nothing
-    else tells; `UsageError` if a hint names a column that the file has not.
-    """
-    return lay_out(read_cells(file, frame), file, hints)
 
 
 def typed_columns(frame: pl.DataFrame, file: Path | Places) -> pl.DataFrame:
@@ -115,7 +110,7 @@ def by_name(ballots: pl.DataFrame) -> pl.DataFrame:
 def read_file(file: Path, hints: Hints, frame: pl.DataFrame | None = None) -> Rows:
     """The rows of one file, or of a frame, before they are checked, in the right types.
 
-    Raises as `read_laid`, and if a row has no value or no number where one has to be.
+    Raises as `lay_out`, and if a row has no value or no number where one has to be.
     """
     suffix = file.suffix.lower()
     if suffix in PREFLIB_SUFFIXES:
@@ -135,5 +130,43 @@ def read_file(file: Path, hints: Hints, frame: pl.DataFrame | None = None) -> Ro
             hint=f"{_TO_DO.get(suffix, 'Convert it to one of them.')} {EXAMPLE}",
         )
     else:
-        laid = read_laid(file, hints, frame)
+        laid = lay_out(file, hints, frame)
     return laid.with_frame(typed_columns(laid.frame, file))
+
+
+# --- Files that options name ---------------------------------------------------------------------
+
+
+def read_own(file: Path) -> dict[str, dict[str, str]]:
+    """Whose candidate is whose: a file with the columns voter and candidate, and perhaps the vote.
+
+    Raises `BallotFileError` if the file cannot be read, or lacks a column.
+    """
+    frame = read_cells(file).frame
+    names = [name for name in frame.columns if name != "row"]
+    voter, candidate = (column_named(name, names) for name in ("voter", "candidate"))
+    if voter is None or candidate is None:
+        raise columns_missed(file, ["voter", "candidate"], names)
+    vote = column_named("episode_id", [n for n in names if n not in (voter, candidate)])
+    of = pl.lit(EVERY_VOTE) if vote is None else pl.col(vote)
+    return by_vote(frame, of, voter, pl.col(candidate))
+
+
+def read_candidates(file: Path) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
+    """Who stands in all votes, or in each: one name a line, or columns of the vote and candidate.
+
+    Raises `BallotFileError` if the file cannot be read, or has columns and none names a candidate.
+    """
+    if file.suffix.lower() not in CELL_SUFFIXES:
+        try:
+            lines = file.read_text(encoding="utf-8-sig").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise unreadable(file, str(error)) from error
+        return tuple(dict.fromkeys(line.strip() for line in lines if line.strip()))
+    frame = read_cells(file).frame
+    names = [name for name in frame.columns if name != "row"]
+    candidate, vote = column_named("candidate", names), column_named("episode_id", names)
+    if candidate is None:
+        raise columns_missed(file, ["candidate"], names)
+    found = standing_of_lists(frame.get_column(candidate), frame.get_column(vote) if vote else None)
+    return found if vote else found[EVERY_VOTE]

@@ -36,8 +36,7 @@ from tutorsim.analysis.ballots.table_to_arrays import (
     whole_turns,
     without_empty,
 )
-from tutorsim.analysis.ballots.vote_arrays import RICH, STAGES, TURN, Place, Rounds, Votes, joined
-from tutorsim.analysis.statistics.array_types import Bools
+from tutorsim.analysis.ballots.vote_arrays import RICH, STAGES, TURN, Place, Votes, joined
 from tutorsim.regular_files_and_digests import open_named
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS
 
@@ -85,8 +84,8 @@ class ParquetBatches:
     """Every candidate: those of the fallback order first, then by name."""
     voters: tuple[str, ...]
     """By name."""
-    budget: int | None
-    """Points of a cumulative or rich ballot; `None` without any."""
+    points: int
+    """Of a cumulative or rich ballot; the study's default without any."""
     turns: tuple[int, ...]
     """Number of turns of each file."""
     rich: bool
@@ -118,7 +117,8 @@ class ParquetBatches:
                     if not sound.all() or (piece.turn < 0).any():
                         odd = np.append(~sound, True)[piece.turn]  # so is a row of no turn, -1
                         rest.append(frame.filter(odd))
-                    waiting.append(_only(without_empty(piece.votes), sound))
+                    votes = without_empty(piece.votes)
+                    waiting.append(votes if sound.all() else votes.of_turns(np.flatnonzero(sound)))
                     if sum(votes.turns.height for votes in waiting) >= together:
                         yield _sound_part(waiting)
                         waiting.clear()
@@ -126,11 +126,6 @@ class ParquetBatches:
                 yield self._looked_at(pl.concat(rest), file)
         if waiting:
             yield _sound_part(waiting)
-
-    @property
-    def points(self) -> int:
-        """Points of a cumulative ballot; the study's default where there is none."""
-        return self.budget or CUMULATIVE_BUDGET
 
     def _looked_at(self, rows: pl.DataFrame, file: Path) -> Part:
         from tutorsim.analysis.ballots.outside_files import typed_columns
@@ -144,19 +139,6 @@ class ParquetBatches:
 def _sound_part(pieces: Sequence[Votes]) -> Part:
     votes = joined(pieces)
     return Part(votes, None, approving_nobody(votes))
-
-
-def _only(votes: Votes, wanted: Bools) -> Votes:
-    """The votes of some turns."""
-    if wanted.all():
-        return votes
-    place = np.cumsum(wanted) - 1
-
-    def some(part: Rounds) -> Rounds:
-        kept = part.of(wanted[part.turn])
-        return replace(kept, turn=place[kept.turn])
-
-    return votes.changed(some, turns=votes.turns.filter(wanted))
 
 
 def _read_ahead(rows: pl.LazyFrame, reader: VoteReader) -> Iterator[tuple[pl.DataFrame, Piece]]:
@@ -228,7 +210,7 @@ def batched(
         files=tuple(files),
         order=hints.order_of(candidates) or tuple(candidates),
         voters=tuple(voters),
-        budget=one_budget(one.budget for one in outlines),
+        points=one_budget(one.budget for one in outlines) or CUMULATIVE_BUDGET,
         turns=tuple(len(one.turns) for one in outlines),
         rich=any(one.rich for one in outlines),
         stated=tuple(stated),

@@ -74,6 +74,8 @@ def read_preflib(file: Path) -> Rows:
     else:
         protocol, assumed = "cumulative", (_WEAK,)
     names, m = [head.names.get(a, str(a)) for a in candidates], len(candidates)
+    if not m:
+        raise _bad(file, None, "it names no alternative")
     if len(set(names)) < m:
         raise _bad(file, None, "two alternatives have one name")
     masses = [

@@ -217,7 +217,7 @@ def _refuse_lines_above(text: str, file: Path) -> None:
 
 def _uneven(text: str, sign: str, file: Path) -> BallotFileError:
     """Refuses a table that has more cells in a row than its heading has names."""
-    lines = list(csv.reader(io.StringIO(text), delimiter=sign))
+    lines = list(csv.reader(io.StringIO(text, newline=None), delimiter=sign))
     heading = next((line for line in lines if line), [])
     row = next((i for i, line in enumerate(lines, 1) if len(line) > len(heading)), 0)
     alike = all(len(line) == len(lines[row - 1]) for line in lines[row - 1 :] if line)
@@ -289,7 +289,7 @@ def _read_blt(file: Path) -> Cells:
     try:
         m, gone = int(head.split()[0]), {-int(number) for one in out for number in one}
         orders = [[int(number) for number in line.split()[1:-1]] for line in ballots]
-        strange = {number for order in orders for number in order} - {*range(1, m + 1)}
+        strange = gone.union(*orders) - {*range(1, m + 1)}
         if strange:
             raise ValueError(f"a ballot names {min(strange)}, and candidates are 1 to {m}")
         called = [[names[number - 1] for number in order if number not in gone] for order in orders]
@@ -445,7 +445,7 @@ def _of_objects(values: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
 
 def _with_texts(frame: pl.DataFrame) -> pl.DataFrame:
     """A table whose lists, structures, bytes and columns of no type are texts."""
-    kinds = pl.Binary, pl.Null, pl.Object
+    kinds = pl.Binary, pl.Duration, pl.Null, pl.Object
     odd = [name for name, kind in frame.schema.items() if kind.is_nested() or kind in kinds]
     cells = {name: [_text(value) for value in frame.get_column(name).to_list()] for name in odd}
     return frame.with_columns(pl.Series(n, held, pl.String) for n, held in cells.items())

@@ -109,11 +109,12 @@ WHO_CHOSE: Final = ("voters", "users", "people", "who", "members", "participants
 OPTION_WORDS: Final = ("name", "text", "option", "label", "title", "emoji", "answer", "choice")
 """Columns that say which option that is."""
 
-_STAGES: Final[Mapping[str, tuple[str, ...]]] = {
+STAGE_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "vote_initial": ("initial", "first", "before", "pre", "initial_vote", "first_vote"),
     "vote_final": ("final", "last", "after", "post", "final_vote", "revote", "second_vote"),
     "tie_vote": ("tie", "tie_break", "tiebreak", "tie_round", "runoff", "run_off"),
 }
+"""Stage → other names for it."""
 
 
 ABSTENTIONS: Final = frozenset(
@@ -207,11 +208,6 @@ def column_named(name: str, columns: Iterable[str]) -> str | None:
         by_word.setdefault(plain(column), column)
     words = (name, *COLUMN_WORDS.get(name, ()))
     return next((by_word[word] for word in words if word in by_word), None)
-
-
-def stage_named(word: str) -> str | None:
-    """Our name of a stage; `None` for an unknown word."""
-    return named_in(word, _STAGES)
 
 
 def named_in(word: str, known: Mapping[str, tuple[str, ...]]) -> str | None:

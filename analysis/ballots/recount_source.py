@@ -208,9 +208,10 @@ class Source:
     @property
     def provenance(self) -> str:
         """What answered the calls, in a few words for a caption; of a branch, what it is."""
-        if self.run is None:
-            return words_of_elsewhere(self.name, self.stated)
-        return provenance_words(self.run)
+        if self.run is not None:
+            return provenance_words(self.run)
+        told = f", exported from a recording answered by {'; '.join(self.stated)}"
+        return f"ballots from elsewhere ({self.name}{told if self.stated else ''})"
 
     @property
     def kinds(self) -> tuple[ProvenanceKind, ...]:
@@ -233,12 +234,6 @@ def _not_by_file(name: str) -> UsageError:
         "turns with rows in two places.",
         hint="Write a run's ballots with `tutorsim export`, or leave --engine out.",
     )
-
-
-def words_of_elsewhere(name: str, stated: Sequence[str]) -> str:
-    """Where ballots without a run come from, and what they say answered the calls."""
-    told = f", exported from a recording answered by {'; '.join(stated)}"
-    return f"ballots from elsewhere ({name}{told if stated else ''})"
 
 
 def provenance_words(run: RunRecord) -> str:

@@ -190,15 +190,7 @@ def read_votes(ballots: pl.DataFrame, *, fallback_order: Sequence[str] | None = 
 def in_name_order(votes: Votes) -> Votes:
     """Votes with their turns by episode, number and protocol."""
     rows = votes.turns.with_row_index("at").sort(TURN).get_column("at").to_numpy()
-    place = np.empty(len(rows), dtype=np.int64)
-    place[rows] = np.arange(len(rows))
-
-    def moved(part: Rounds) -> Rounds:
-        turn = place[part.turn]
-        by_turn = np.argsort(turn, kind="stable")
-        return replace(part, turn=turn).of(by_turn)
-
-    return votes.changed(moved, turns=votes.turns[rows], episodes=votes.episodes.sort("episode_id"))
+    return replace(votes.of_turns(rows), episodes=votes.episodes.sort("episode_id"))
 
 
 def _numbers(column: pl.Series, names: Sequence[str]) -> Ints | None:

@@ -324,6 +324,18 @@ class Votes:
         """The rounds of each stage, in the order of `analysis.ballots.turn_profiles.STAGES`."""
         return self.initial, self.final, self.tie
 
+    def of_turns(self, rows: Ints) -> "Votes":
+        """The votes of some turns, in the order in which these are given."""
+        place = np.full(self.turns.height, -1, dtype=np.int64)
+        place[rows] = np.arange(len(rows))
+
+        def some(part: Rounds) -> Rounds:
+            turn = place[part.turn]
+            by_turn = np.argsort(turn, kind="stable")
+            return replace(part, turn=turn).of(by_turn[turn[by_turn] >= 0])
+
+        return self.changed(some, turns=self.turns[rows])
+
     def changed(self, change: Callable[[Rounds], Rounds], **others: Any) -> "Votes":
         """The votes with their rounds of every size and stage changed, and other fields."""
         initial, final, tie = (tuple(map(change, rounds)) for rounds in self.stages)

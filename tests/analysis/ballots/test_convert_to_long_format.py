@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 import tutorsim
-from tutorsim.analysis.ballots.convert_to_long_format import read_candidates
-from tutorsim.analysis.ballots.outside_files import read_laid
+from tutorsim.analysis.ballots.convert_to_long_format import lay_out
+from tutorsim.analysis.ballots.outside_files import read_candidates
 from tutorsim.analysis.ballots.reading_options_and_column_words import NO_HINTS, Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.errors import BallotFileError, UsageError
@@ -472,6 +472,22 @@ PEOPLES: dict[str, tuple[str, str, dict[str, Any], str, Any, str]] = {
         None,
         "row 2: '1e400' in “count” is no weight of a ballot",
     ),
+    "masses without a number": (
+        "b.csv",
+        "Name,Motion 1,mass\nv,,\n",
+        {},
+        None,
+        None,
+        "lacks the columns candidate, protocol",
+    ),
+    "an old end of line in a row with too many cells": (
+        "b.csv",
+        "voter,ann\nv,1\rw,0,0,1\n",
+        {},
+        None,
+        None,
+        "cannot be read as ballots",
+    ),
     "one column a voter, several votes": (
         "b.csv",
         "question,v,w\nq1,ann,ben\nq2,ben,ann\n",
@@ -673,6 +689,7 @@ FOUND = [
     ),
     ("b.blt", '2 1\n2 1=2 0\n0\n"ann"\n"ben"\n', "no BLT file whose ballots are strict orders"),
     ("b.blt", '2 1\n1 3 0\n0\n"ann"\n"ben"\n"Title"\n', "names 3, and candidates are 1 to 2"),
+    ("b.blt", '2 1\n-9\n1 2 0\n0\n"ann"\n"ben"\n', "names 9, and candidates are 1 to 2"),
     ("b.blt", '2 1\n1 2 0 1 0\n0\n"ann"\n"ben"\n', "names 0, and candidates are 1 to 2"),
     ("b.csv", "Player number,choice\n7,a\n7,b\n8,b\n", "simple b 1 a=1 b=0"),
     (
@@ -1195,8 +1212,8 @@ def test_votes_whose_ballots_name_others_are_told(tmp_path, second, told):
     file = tmp_path / "b.csv"
     file.write_text(f"episode_id,voter,choice\ne1,v,a\ne1,w,b\n{second}", encoding="utf-8")
     note = "in each vote those stand whom its ballots name"
-    assert any(one.startswith(note) for one in read_laid(file).assumed) is told
-    named = read_laid(file, Hints(candidates=("a", "b")))
+    assert any(one.startswith(note) for one in lay_out(file).assumed) is told
+    named = lay_out(file, Hints(candidates=("a", "b")))
     assert not any(one.startswith(note) for one in named.assumed)
 
 
@@ -1204,6 +1221,6 @@ def test_votes_whose_ballots_name_others_are_told(tmp_path, second, told):
 def test_words_for_a_spoilt_or_blank_place_are_abstentions_and_told(tmp_path, word):
     file = tmp_path / "f.csv"
     file.write_text(f"ballot,Rank 1,Rank 2\n1,Ng,Park\n2,{word},{word}\n3,Park,{word}\n")
-    laid = read_laid(file)
+    laid = lay_out(file)
     assert set(laid.frame["candidate"]) == {"Ng", "Park"}
     assert f"abstentions by their words: 3 of “{word}”" in laid.assumed

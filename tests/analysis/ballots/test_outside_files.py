@@ -94,6 +94,7 @@ STRANGE = {
     "lists": (pl.concat_list("voter"), "v"),  # of voters, one
     "structures": (pl.struct("voter"), '{"voter":"v"}'),
     "bytes": (pl.col("voter").cast(pl.Binary), "v"),
+    "durations": (pl.duration(minutes=pl.len()), '"0:02:00"'),
 }
 
 

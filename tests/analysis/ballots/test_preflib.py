@@ -119,6 +119,10 @@ def test_a_head_whose_counts_do_not_hold_is_refused(tmp_path):
         open_source(write(tmp_path, "soc", "1: 1,2,3", voters=3))
     with pytest.raises(BallotFileError, match="holds no orders"):
         open_source(write(tmp_path, "soc"))
+    empty = tmp_path / "b.toi"
+    empty.write_text("1:\n", encoding="utf-8")
+    with pytest.raises(BallotFileError, match="names no alternative"):
+        open_source(empty)
 
 
 def test_alternatives_without_names_are_called_by_their_numbers(tmp_path):

@@ -481,8 +481,9 @@ def test_nothing_decides_a_tie_unless_the_user_gives_an_order(tmp_path):
     assert open_source(file).fallback_order is None
     given = open_source(file, hints=Hints(fallback_order=("b",)))
     assert given.fallback_order == ("b", "a")
-    with pytest.raises(UsageError, match="'x' is no candidate"):
-        open_source(file, hints=Hints(fallback_order=("x",)))
+    for order, why in ((("x",), "'x' is no candidate"), (("b", "b"), "A candidate is in it twice")):
+        with pytest.raises(UsageError, match=why):
+            open_source(file, hints=Hints(fallback_order=order))
 
 
 def test_zeros_in_an_approval_are_noted(tmp_path):

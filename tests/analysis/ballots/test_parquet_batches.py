@@ -140,8 +140,8 @@ def test_a_damaged_column_is_refused_when_the_file_is_opened(tmp_path):
     file = tmp_path / "b.parquet"
     a_table(1).write_parquet(file)
     data = file.read_bytes()
-    masses = data.index(b"mass") - 100  # a column's description stands behind its cells
-    file.write_bytes(data[:masses] + bytes(20) + data[masses + 20 :])
+    labels = data.index(b"label") - 100  # a column's description stands behind its cells
+    file.write_bytes(data[:labels] + bytes(20) + data[labels + 20 :])
     with pytest.raises(BallotFileError, match=r"b\.parquet cannot be read as ballots"):
         open_source(file)
 

@@ -217,6 +217,9 @@ def test_what_needs_a_look_is_read_row_by_row(changed, tmp_path, monkeypatch):
     else:
         assert same(found.votes, expected.votes)
         assert [n.replace("parquet", "csv") for n in found.notes] == list(expected.notes)
+        for votes in (part.votes for part in open_source(tmp_path / "b.parquet").parts()):
+            decided = [turn for rounds in votes.final for turn in rounds.turn.tolist()]
+            assert sorted(decided) == [*range(votes.turns.height)]
 
 
 def test_an_episode_in_two_files_is_read_row_by_row(tmp_path, monkeypatch):

@@ -85,7 +85,7 @@ class ParquetBatches:
     voters: tuple[str, ...]
     """By name."""
     points: int
-    """Of a cumulative or rich ballot; the study's default without any."""
+    """What a cumulative or rich ballot sums to; the study's default without any."""
     turns: tuple[int, ...]
     """Number of turns of each file."""
     rich: bool

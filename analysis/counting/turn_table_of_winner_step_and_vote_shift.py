@@ -108,17 +108,12 @@ class TurnTable:
         """Shape (turns,): a number for each of `clusters_of`, in the order of their names."""
         episodes = self.votes.episodes
         every = episodes.select(_CLUSTER)
-        different = every.unique()
-        names = list(map(repr, different.rows()))
-        by_name = sorted(range(len(names)), key=names.__getitem__)
-        numbers = np.empty(len(names), dtype=fitting(len(names)))
-        numbers[by_name] = np.arange(len(names))
+        names = sorted(every.unique().rows(), key=repr)
+        numbers = pl.DataFrame(names, every.schema, orient="row").with_columns(
+            number=np.arange(len(names), dtype=fitting(len(names)))
+        )
         numbered = every.join(
-            different.with_columns(number=numbers),
-            on=every.columns,
-            how="left",
-            nulls_equal=True,
-            maintain_order="left",
+            numbers, on=every.columns, how="left", nulls_equal=True, maintain_order="left"
         )
         named = episodes.select("episode_id", numbered.get_column("number"))
         turns = self.votes.turns.select("episode_id")

@@ -251,7 +251,10 @@ class PanelSearch:
         if any(_has(tied, outcome, ahead) for tied in shown):
             return True
         if q.target == "instant_runoff":
-            return self._by_runoff(outcome, ahead, exempt, budget)
+            if exempt not in self._runoffs:
+                self._runoffs[exempt] = self._runoff(exempt, budget)
+            sets, complete = self._runoffs[exempt]
+            return any(_has(tied, outcome, ahead) for tied in sets) or (False if complete else None)
         if not ahead and outcome != NOBODY and q.target != "condorcet" and not any(q.domains):
             return True  # nobody voted, and everybody is tied
         if progress is None:
@@ -274,14 +277,6 @@ class PanelSearch:
             found |= elected(q, lacking, exempt, each=each, budget=budget)
         self._elected[exempt] = found
         return found
-
-    def _by_runoff(self, c: int, ahead: int, exempt: int, budget: WorkBudget) -> bool | None:
-        if exempt not in self._runoffs:
-            self._runoffs[exempt] = self._runoff(exempt, budget)
-        sets, complete = self._runoffs[exempt]
-        if any(_has(tied, c, ahead) for tied in sets):
-            return True
-        return False if complete else None
 
     def _runoff(self, exempt: int, budget: WorkBudget) -> tuple[Sets, bool]:
         """Reachable winner sets: by positions, and by paths if these are too many."""

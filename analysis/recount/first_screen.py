@@ -7,6 +7,7 @@ from typing import Final
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.ballots.vote_arrays import BALLOT
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.pages.words_and_safe_text import counted, listed, share
@@ -26,7 +27,6 @@ _BEST: Final = {
     "cumulative": "The most points are the best",
     "score": "The highest score is the best",
 }
-_BALLOT: Final = ("episode_id", "turn", "stage", "voter")
 
 
 def read_words(source: Source, found: RecountResult) -> tuple[str, ...]:
@@ -63,8 +63,8 @@ def _voters(source: Source, votes: int) -> str:
 def _abstentions(rows: pl.DataFrame | None) -> str:
     if rows is None or not rows.get_column("mass").null_count():
         return ""
-    empty = pl.col("mass").is_null().all().over(_BALLOT)
-    n = rows.filter(empty).select(_BALLOT).unique().height
+    empty = pl.col("mass").is_null().all().over(BALLOT)
+    n = rows.filter(empty).select(BALLOT).unique().height
     return f". {counted(n, 'ballot')} {'is' if n == 1 else 'are'} without a mark" if n else ""
 
 
@@ -74,10 +74,10 @@ def _put_first(rows: pl.DataFrame | None, form: str) -> str:
         return ""
     mass = pl.col("mass")
     rows = rows.filter(pl.col("protocol") == form).head(_LOOKED_AT)
-    best, worst = mass.max().over(_BALLOT), mass.min().over(_BALLOT)
-    one_each = [(mass == end).sum().over(_BALLOT) == 1 for end in (best, worst)]
+    best, worst = mass.max().over(BALLOT), mass.min().over(BALLOT)
+    one_each = [(mass == end).sum().over(BALLOT) == 1 for end in (best, worst)]
     marked = rows.filter(*one_each, best > worst)
-    ballot = marked.join(marked.head(1).select(_BALLOT), on=_BALLOT).drop_nulls("mass").sort("mass")
+    ballot = marked.join(marked.head(1).select(BALLOT), on=BALLOT).drop_nulls("mass").sort("mass")
     if not ballot.height:
         return ""
     last, *_, first = ballot.get_column("candidate")

@@ -25,20 +25,18 @@ from tutorsim.analysis.counting.rule_definitions import (
 )
 from tutorsim.analysis.counting.rules_in_arrays import projected_leaders
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import only
-from tutorsim.analysis.identify import (
-    NO_BOUNDS,
-    NOBODY,
-    READINGS_OF_TIES,
-    Possible,
-    TieReading,
-)
 from tutorsim.analysis.identify.possible_winners import (
+    NO_BOUNDS,
+    READINGS_OF_TIES,
     PanelAnswers,
     PanelWinners,
+    Possible,
+    TieReading,
     answer_panels,
     table_ends,
 )
 from tutorsim.analysis.identify.small_panel_winners import Ends
+from tutorsim.analysis.identify.win_conditions import NOBODY
 from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     NOBODY_NAME,
     FunctionRule,
@@ -70,17 +68,9 @@ class DifferentAnswers(NamedTuple):
     answers: list[Answer]
 
 
-class RuleAnswers(NamedTuple):
-    """The answers about one group of turns under one target, reading and number of exempt voters.
-
-    Of first votes there are answers for each size.
-    """
-
-    key: RuleKey
-    final: DifferentAnswers
-    """Answers about the turns of the group."""
-    firsts: tuple[DifferentAnswers, ...]
-    """Answers about the first votes of each size."""
+RuleAnswers = tuple[RuleKey, list[DifferentAnswers]]
+"""What was asked about a group of turns, and the answers: of its turns, then of the first votes of
+each size."""
 
 
 def answer_rules(group: TurnGroup, plan: Plan) -> Iterator[RuleAnswers]:
@@ -112,10 +102,9 @@ def _by_reading(
 ) -> Iterator[RuleAnswers]:
     """`votes`: the answers about the final vote, then about the first votes of each size."""
     for reading in plan.readings:
-        every = zip(*(_different(answers, reading) for answers in votes), strict=True)
-        for exempt, (final, *firsts) in zip(plan.exempt, every, strict=True):
-            key = RuleKey(group.final.protocol, target, reading, exempt)
-            yield RuleAnswers(key, final, tuple(firsts))
+        every = zip(*(_different(one, reading) for one in votes), strict=True)
+        for exempt, answers in zip(plan.exempt, every, strict=True):
+            yield RuleKey(group.final.protocol, target, reading, exempt), list(answers)
 
 
 def _decides(rule: Rule, protocol: Protocol, m: int) -> bool:
@@ -314,7 +303,7 @@ def rule_counts(
     turns = [(names[of_names[row]], group.logged_name(row)) for row in first.tolist()]
     counts = RecountCounts(approved=_numbers_approved(group) if plan.dial else Counter())
     others: dict[TieReading, list[Bools]] = {}
-    for key, final, firsts in answer_rules(group, plan):
+    for key, (final, *firsts) in answer_rules(group, plan):
         first, number = distinct_rows([fixed, final.number])
         told = []
         for turn, answer in zip(fixed[first].tolist(), final.number[first].tolist(), strict=True):

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
 from tutorsim.analysis.ballots.vote_arrays import TURN, distinct_rows
-from tutorsim.analysis.identify import NOBODY
+from tutorsim.analysis.identify.win_conditions import NOBODY
 from tutorsim.analysis.recount.possible_winners_by_rule_and_approvals import answer_rules
 from tutorsim.analysis.recount.recount_plan_and_own_rules import NOBODY_NAME, Plan, check_sizes
 from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import (
@@ -58,36 +59,32 @@ def per_turn_frames(
     `turns`: episode, turn and protocol of each, in the order of the table.
     """
     plan = replace(plan, dial={})
-    asked = len(plan.rules) * len(plan.exempt) * len(plan.readings)
+    every = product(plan.rules, plan.exempt, plan.readings)
+    columns = {asked: column for column, asked in enumerate(every)}
+    asked = len(columns)
     which = np.zeros((turns.height, asked), dtype=np.int64)
     rows: list[tuple[Any, ...]] = []
     check_sizes(groups, plan.rules)
     for group in groups:
         names, of_names = group.final.candidates
         _, fixed = distinct_rows([of_names, group.logged])
-        for answers in answer_rules(group, plan):
-            kinds, of = distinct_rows([fixed, answers.final.number])
-            which[group.decided.final.turn, _column(answers.key, plan)] = len(rows) + of
+        for key, (final, *_) in answer_rules(group, plan):
+            kinds, of = distinct_rows([fixed, final.number])
+            column = columns[key.target, key.exempt, key.reading]
+            which[group.decided.final.turn, column] = len(rows) + of
             for kind in kinds.tolist():
                 candidates = names[of_names[kind]]
-                answer = answers.final.answers[answers.final.number[kind]]
+                answer = final.answers[final.number[kind]]
                 logged = group.logged_name(kind)
-                projection = plan.projection(answers.key.protocol, answers.key.target)
-                cells = _cells(answers.key, candidates, logged, answer, projection)
-                rows.append(tuple(cells))
-    key, answers_by_number = turns.select(TURN[:_KEYS]), _with_lists(rows)
+                projection = plan.projection(key.protocol, key.target)
+                rows.append(tuple(_cells(key, candidates, logged, answer, projection)))
+    named, answers_by_number = turns.select(TURN[:_KEYS]), _with_lists(rows)
     together = max(1, _TOGETHER // max(1, asked))
     for start in range(0, max(1, turns.height), together):
         some = which[start : start + together]
         repeated = np.repeat(np.arange(start, start + len(some)), asked)
-        frame = key[repeated].hstack(answers_by_number[some.ravel()])
+        frame = named[repeated].hstack(answers_by_number[some.ravel()])
         yield frame.cast(dict(PER_TURN_SCHEMA))  # type: ignore[arg-type]
-
-
-def _column(key: RuleKey, plan: Plan) -> int:
-    """Targets, then numbers of exempt voters, then readings."""
-    at = list(plan.rules).index(key.target) * len(plan.exempt) + plan.exempt.index(key.exempt)
-    return at * len(plan.readings) + plan.readings.index(key.reading)
 
 
 def _with_lists(rows: Sequence[tuple[Any, ...]]) -> pl.DataFrame:

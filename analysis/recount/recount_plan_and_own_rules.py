@@ -32,8 +32,7 @@ from tutorsim.analysis.counting.rule_definitions import (
     ballot_format,
     check_targets,
 )
-from tutorsim.analysis.identify import READINGS_OF_TIES, TieReading
-from tutorsim.analysis.identify.possible_winners import WORK_LIMIT
+from tutorsim.analysis.identify.possible_winners import READINGS_OF_TIES, WORK_LIMIT, TieReading
 from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import (
     StageVotes,
     TurnGroup,
@@ -86,11 +85,8 @@ class FunctionRule:
         """
         cast = (*((voter, *ballot.values()) for voter, ballot in ballots.cast.items()),)
         key = (ballots.format, ballots.candidates, cast)
-        if key not in self._leaders:
-            self._leaders[key] = self._asked(ballots, turn)
-        return self._leaders[key]
-
-    def _asked(self, ballots: CastBallots, turn: str) -> tuple[bool, ...]:
+        if key in self._leaders:
+            return self._leaders[key]
         candidates = ballots.candidates
         try:
             scores = self.function(ballots)
@@ -109,7 +105,8 @@ class FunctionRule:
                 f"{', '.join(candidates)}.",
             )
         best = max(scores[c] for c in candidates)
-        return tuple(bool(scores[c] == best) for c in candidates)
+        led = self._leaders[key] = tuple(bool(scores[c] == best) for c in candidates)
+        return led
 
 
 def _fault(scores: object, candidates: Sequence[str]) -> str:
@@ -241,16 +238,14 @@ def convention_words(name: str, rule: OwnRule, sizes: Iterable[int]) -> str:
     """
     if isinstance(rule, FunctionRule):
         return f"{name}: a function of the ballots as cast; a point only, which nothing bounds."
-    several = [(m, _listed([str(score) for score in rule.at(m)])) for m in sorted(set(sizes))]
-    if len(several) == 1:
-        return f"{name}: {several[0][1]} by rank."
-    return f"{name}: " + "; ".join(f"{scores} by rank of {m}" for m, scores in several) + "."
-
-
-def _listed(scores: Sequence[str]) -> str:
-    if len(scores) > _LISTED:
-        scores = [*scores[: _LISTED - 2], "…", scores[-1]]
-    return ", ".join(scores)
+    said = {}
+    for m in sorted(set(sizes)):
+        scores = [str(score) for score in rule.at(m)]
+        shown = [*scores[: _LISTED - 2], "…", scores[-1]] if m > _LISTED else scores
+        said[m] = f"{', '.join(shown)} by rank"
+    if len(said) == 1:
+        return f"{name}: {said.popitem()[1]}."
+    return f"{name}: {'; '.join(f'{scores} of {m}' for m, scores in said.items())}."
 
 
 # --- Recount plan --------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from tutorsim.analysis.counting.rule_definitions import Approvals
-from tutorsim.analysis.identify import TieReading
+from tutorsim.analysis.identify.possible_winners import TieReading
 
 SCHEMA_VERSION: Final = 1
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from tutorsim.analysis.identify import TieReading
+from tutorsim.analysis.identify.possible_winners import TieReading
 from tutorsim.analysis.pages.cells_and_tables import (
     DASH,
     Part,
@@ -94,7 +94,10 @@ def order_wins_table(found: OrderTable) -> Table | None:
                 "at most": r.most,
                 "by lot": exact(r.expected),
                 **(
-                    {"owed": r.by_order, "share owed": _share_owed(r.share_by_order)}
+                    {
+                        "owed": r.by_order,
+                        "share owed": _share_owed(r.share_by_order),
+                    }
                     if logged
                     else {}
                 ),

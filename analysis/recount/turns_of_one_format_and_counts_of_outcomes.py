@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -25,7 +25,14 @@ from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import 
     DecidedTurns,
     decide_turns,
 )
-from tutorsim.analysis.identify import NEVER, NO_BOUNDS, NOBODY, NOT_SETTLED, Possible, TieReading
+from tutorsim.analysis.identify.possible_winners import (
+    NEVER,
+    NO_BOUNDS,
+    NOT_SETTLED,
+    Possible,
+    TieReading,
+)
+from tutorsim.analysis.identify.win_conditions import NOBODY
 from tutorsim.analysis.recount.result_models import Agreed, Holds, Interval
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.vocabularies import BALLOT_FORMATS, PROTOCOLS, BallotFormat, Protocol
@@ -241,9 +248,6 @@ class AnyVoter(NamedTuple):
     changed: Holds
 
 
-K = TypeVar("K", Ended, Electorate, AnyVoter)
-
-
 class RuleKey(NamedTuple):
     """One row of the rules' table."""
 
@@ -343,20 +347,17 @@ class RecountCounts:
         """How turns end, of all protocols together under `None`, then of each."""
         found: dict[str | None, RecountCounts] = {None: self}
         for protocol in sorted({turn.protocol for turn in self.ended}):
-            found[protocol] = RecountCounts(
-                ended=_of(protocol, self.ended),
-                electorates=_of(protocol, self.electorates),
-                any_voter=_of(protocol, self.any_voter),
-                voters={protocol: self.voters.get(protocol, frozenset())},
-            )
+            own = {
+                name: Counter({one: n for one, n in counts.items() if one.protocol == protocol})
+                for name, counts in vars(self).items()
+                if name in ("ended", "electorates", "any_voter")
+            }
+            voters = {protocol: self.voters.get(protocol, frozenset())}
+            found[protocol] = RecountCounts(**own, voters=voters, notes=())
         return found
 
 
 _COUNTERS: Final = ("ended", "electorates", "any_voter", "answers", "flips", "agreed", "approved")
-
-
-def _of(protocol: str, counts: Mapping[K, int]) -> Counter[K]:
-    return Counter({one: n for one, n in counts.items() if one.protocol == protocol})
 
 
 def few(names: Iterable[str]) -> frozenset[str]:

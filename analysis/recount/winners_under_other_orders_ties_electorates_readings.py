@@ -406,11 +406,8 @@ def read_again(
     """
     labels = list(ballot.labels)
     replies = [reply for reply in (ballot.raw_first, ballot.raw) if reply is not None]
-    choice = None
-    for reply in replies:
-        choice = read_ballot(reply, labels, form=ballot.protocol, budget=budget, reading=reading)
-        if choice is not None:
-            break
+    read = partial(read_ballot, labels=labels, form=ballot.protocol, budget=budget, reading=reading)
+    choice = next((one for one in map(read, replies) if one is not None), None)
     if choice is None and reading != "strict":
         choice = repair_ballot(ballot.raw, labels, form=ballot.protocol, budget=budget)
     named = None if choice is None else resolve(choice, ballot.labels)

@@ -3,8 +3,8 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -16,7 +16,6 @@ from tutorsim.analysis.ballots.preflib import Groups, preflib_text
 from tutorsim.analysis.ballots.raw_tables import without_formulas
 from tutorsim.analysis.ballots.recount_source import Source, provenance_words
 from tutorsim.analysis.ratings.agreement_of_raters_and_judge import ratings_table
-from tutorsim.analysis.recount import PER_TURN_SCHEMA
 from tutorsim.analysis.recount.possible_winners_per_turn_table import turns_table
 from tutorsim.analysis.runs.run_tables import TABLES
 from tutorsim.analysis.systems.system_view_and_opened_run import open_run, view_of
@@ -269,18 +268,12 @@ def _write(path: Path, writing: Callable[[], object]) -> None:
 # --- Per turn file -------------------------------------------------------------------------------
 
 
-@contextmanager
-def write_turns(
-    path: Path, provenance: str
-) -> Iterator[tuple[TableFile, Callable[[pl.DataFrame], None]]]:
-    """A file that is there when the block ends, and what takes its rows meanwhile.
+def write_turns(per_turn: Iterable[pl.DataFrame], path: Path, provenance: str) -> int:
+    """Write the frames of a per-turn table, and count its rows; the ending says the format.
 
-    The ending says the format; what answered the calls stands in each row if it is known.
+    What answered the calls stands in each row if it is known.
     """
     with TableFile(path) as file:
-
-        def write(per_turn: pl.DataFrame) -> None:
-            file.add(with_provenance(turns_table(per_turn), provenance))
-
-        write(PER_TURN_SCHEMA.to_frame())
-        yield file, write
+        for frame in per_turn:
+            file.add(with_provenance(turns_table(frame), provenance))
+    return file.rows

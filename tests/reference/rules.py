@@ -7,7 +7,13 @@ from tests.reference.projection import projected_winners
 from tests.reference.turns import under
 from tutorsim.analysis.ballots.vote_arrays import Profile, TurnKey
 from tutorsim.analysis.counting.rule_definitions import Target, ballot_format
-from tutorsim.analysis.identify import NOBODY, NOT_SETTLED, Possible, TieReading, breakdown_point
+from tutorsim.analysis.identify.possible_winners import (
+    NOT_SETTLED,
+    Possible,
+    TieReading,
+    breakdown_point,
+)
+from tutorsim.analysis.identify.win_conditions import NOBODY
 
 __all__ = ["Answer", "Named", "Projection", "Recounter", "Shape", "gather_named", "shape_of"]
 

@@ -421,10 +421,8 @@ def _counted(
         progress = stack.enter_context(counted("turns under each rule"))
         found = count(opened, progress=progress, run=run)
     if turns is not None:
-        with write_turns(turns, "; ".join(opened.answered_by)) as (file, write):
-            for frame in found.per_turn_frames():
-                write(frame)
-        tell_rows(file.rows, turns)
+        rows = write_turns(found.per_turn_frames(), turns, "; ".join(opened.answered_by))
+        tell_rows(rows, turns)
     return replace(opened, told=tuple(n for n in found.notes if n != NO_ORDER)), found
 
 

@@ -14,7 +14,7 @@ from statistics import mean
 from typing import Final, Literal, NamedTuple, get_args
 
 from tutorsim.analysis.ballots.vote_arrays import Profile
-from tutorsim.analysis.identify import PanelSearch, query_of
+from tutorsim.analysis.identify.possible_winners import PanelSearch, query_of
 from tutorsim.analysis.identify.win_conditions import Query
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,

@@ -12,7 +12,7 @@ from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Rounds
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import turn_table
-from tutorsim.analysis.identify import TieReading
+from tutorsim.analysis.identify.possible_winners import TieReading
 from tutorsim.analysis.pages.cells_and_tables import Table, estimate, number, plain, sum_of
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.pages.numbers_printed_in_studies import Printed, by_language_model, printed

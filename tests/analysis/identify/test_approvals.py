@@ -14,13 +14,12 @@ from tests.reference.completions import (
 )
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
 from tutorsim.analysis.counting.rule_definitions import ANY_NUMBER, Approvals
-from tutorsim.analysis.identify import READINGS_OF_TIES
 from tutorsim.analysis.identify.ballots_consistent_with_logged import (
     any_set,
     approval_options,
     domain_of,
 )
-from tutorsim.analysis.identify.possible_winners import answer_panels, table_ends
+from tutorsim.analysis.identify.possible_winners import READINGS_OF_TIES, answer_panels, table_ends
 from tutorsim.errors import UsageError
 from tutorsim.vocabularies import Protocol
 

@@ -11,10 +11,16 @@ from tests.reference.completions import possible_by_enumeration, sets_by_enumera
 from tests.reference.identifier import Identifier
 from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.identify import NEVER, NOBODY, NOT_SETTLED, breakdown_point
-from tutorsim.analysis.identify.possible_winners import WORK_LIMIT, query_of
+from tutorsim.analysis.identify.possible_winners import (
+    NEVER,
+    NOT_SETTLED,
+    WORK_LIMIT,
+    breakdown_point,
+    query_of,
+)
 from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WorkBudget
 from tutorsim.analysis.identify.win_conditions import (
+    NOBODY,
     PAIRWISE_CONDITIONS,
     elected,
     nobody_condition,

@@ -10,7 +10,11 @@ from tests.reference.completions import possible_by_enumeration, sets_by_enumera
 from tests.reference.identifier import Identifier
 from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.identify import NEVER, READINGS_OF_TIES, breakdown_point
+from tutorsim.analysis.identify.possible_winners import (
+    NEVER,
+    READINGS_OF_TIES,
+    breakdown_point,
+)
 
 
 def outcomes_of(answers, reading, k, panel):

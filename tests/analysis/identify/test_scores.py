@@ -16,9 +16,13 @@ from tests.reference.projection import projected_winners
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
 from tutorsim.analysis.counting.rule_definitions import RankVector
 from tutorsim.analysis.counting.rules_in_arrays import projected_leaders
-from tutorsim.analysis.identify import NEVER, READINGS_OF_TIES
 from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, rank_options
-from tutorsim.analysis.identify.possible_winners import answer_panels, table_ends
+from tutorsim.analysis.identify.possible_winners import (
+    NEVER,
+    READINGS_OF_TIES,
+    answer_panels,
+    table_ends,
+)
 from tutorsim.analysis.identify.small_panel_winners import outcomes
 from tutorsim.analysis.identify.win_conditions import _scored_options
 

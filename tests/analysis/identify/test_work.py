@@ -8,15 +8,17 @@ from tests.analysis.identify.conftest import random_profile, random_votes
 from tests.reference.identifier import Identifier
 from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.identify import (
+from tutorsim.analysis.identify import possible_winners as panel_search
+from tutorsim.analysis.identify import win_conditions
+from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, pair_options
+from tutorsim.analysis.identify.possible_winners import (
     NOT_SETTLED,
     READINGS_OF_TIES,
+    WORK_LIMIT,
+    PanelSearch,
     breakdown_point,
-    win_conditions,
+    query_of,
 )
-from tutorsim.analysis.identify import possible_winners as panel_search
-from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, pair_options
-from tutorsim.analysis.identify.possible_winners import WORK_LIMIT, PanelSearch, query_of
 from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WorkBudget
 from tutorsim.analysis.identify.win_conditions import Query
 from tutorsim.vocabularies import PROTOCOLS

@@ -11,7 +11,8 @@ from tests.reference.rules import Recounter, gather_named
 from tests.reference.turns import read_turns
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.identify import NEVER, NOBODY, NOT_SETTLED
+from tutorsim.analysis.identify.possible_winners import NEVER, NOT_SETTLED
+from tutorsim.analysis.identify.win_conditions import NOBODY
 from tutorsim.analysis.recount import recount
 
 ORDER = ("bob", "cyd", "ann")

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.reference.debates import Draws, make_context, play
-from tutorsim.analysis.identify import Possible
+from tutorsim.analysis.identify.possible_winners import Possible
 from tutorsim.analysis.systems.debate import outcomes_under_every_protocol as module
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     RULES,

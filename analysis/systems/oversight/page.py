@@ -30,7 +30,6 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     PermutationTest,
     corrected,
 )
-from tutorsim.analysis.statistics.noise_floor_of_retests import AskedVote
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
     Contrast,
     beyond_chance,
@@ -559,7 +558,9 @@ def document(run: SystemRun, brief: bool) -> Document:
         for one in (_BRIEF if brief else _WHOLE)
         for made in ((one(of),) if one.id == "scores" else sections_there(of, (one,)))
     ]
-    noise = noise_section(run, _vote_of)
+    noise = noise_section(
+        run, lambda v: f"{v.turn.place.condition}, {v.turn.candidates[0].rpartition('_')[0]}"
+    )
     return framed(
         run,
         summary=_summary(of),
@@ -569,11 +570,6 @@ def document(run: SystemRun, brief: bool) -> Document:
         lead="accuracy" if of.has_gold else "delivered",
         facts=_facts(of),
     )
-
-
-def _vote_of(vote: AskedVote) -> str:
-    """Condition and label of a vote."""
-    return f"{vote.turn.place.condition}, {vote.turn.candidates[0].rpartition('_')[0]}"
 
 
 _SETTABLE: Final[Mapping[str, tuple[str, ...]]] = {"over": get_args(Over), "reading": READINGS}

@@ -19,37 +19,28 @@ __all__ = ["BALLOTS", "VIEW"]
 
 def _replies(run: SystemRun) -> Iterator[Passage]:
     """The delivered reply of every turn."""
-    for record, turn in _turns(run):
-        yield _reply(record, turn, _winner(record, turn), turn.delivered)
+    return (passage for passage in _proposals(run) if passage.place.delivered)
 
 
 def _proposals(run: SystemRun) -> Iterator[Passage]:
-    """Every role's final proposal; where nobody voted, the delivered reply."""
-    for record, turn in _turns(run):
-        winner = _winner(record, turn)
-        texts = {winner: turn.delivered}
-        if turn.decision is not None:
-            texts = {role: said.text for role, said in turn.proposals_final.items()} | texts
-        for role, text in texts.items():
-            yield _reply(record, turn, role, text, delivered=role == winner)
+    """Every role's final proposal; where nobody voted, the delivered reply.
 
-
-def _turns(run: SystemRun) -> Iterator[tuple[EpisodeRecord, Turn]]:
-    """Turns of complete episodes; one that continuations share is in it once."""
+    They are of complete episodes; a turn that continuations share is in it once.
+    """
     shared = shared_turns(run.episodes)
     for record in run.episodes:
-        if record.status == "complete":
-            own = (t for t in record.turns if (record.episode_id, t.turn) not in shared)
-            yield from ((record, turn) for turn in own)
+        for turn in record.turns if record.status == "complete" else ():
+            if (record.episode_id, turn.turn) in shared:
+                continue
+            winner = record.condition if turn.decision is None else turn.decision.winner
+            texts = {winner: turn.delivered}
+            if turn.decision is not None:
+                texts = {role: said.text for role, said in turn.proposals_final.items()} | texts
+            for role, text in texts.items():
+                yield _reply(record, turn, role, text, delivered=role == winner)
 
 
-def _winner(record: EpisodeRecord, turn: Turn) -> str:
-    return record.condition if turn.decision is None else turn.decision.winner
-
-
-def _reply(
-    record: EpisodeRecord, turn: Turn, role: str, text: str, *, delivered: bool = True
-) -> Passage:
+def _reply(record: EpisodeRecord, turn: Turn, role: str, text: str, *, delivered: bool) -> Passage:
     scores = {attempt.turn: attempt.score for attempt in record.attempts}
     judged = scores.get(turn.turn) if delivered else None
     said = (*_task(record), *_dialogue(record, turn.turn), Block("The tutor's reply to rate", text))

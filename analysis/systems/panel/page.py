@@ -7,8 +7,6 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Final
 
-import polars as pl
-
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.pages.cells_and_tables import DASH, Table, dollars, present
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
@@ -340,11 +338,6 @@ def answers(evidence: Evidence) -> tuple[Answer, ...]:
 # --- Sections ------------------------------------------------------------------------------------
 
 
-def _certain(evidence: Evidence) -> Table | None:
-    turns = [evidence.recount.turns_under(target) for target in PROTOCOLS]
-    return certain_table((evidence.source, pl.concat(turns).filter(reading="fallback")))
-
-
 def _dial(evidence: Evidence) -> Table | None:
     """Every protocol under the others, as voters are exempt."""
     pairs = [
@@ -420,7 +413,7 @@ PANELS: Final[DeclaredSection[Evidence]] = section(
         "sections take the panels together; --panel NAME reports on one of them."
     ),
     lambda of: of.panels.tables(),
-    lambda of: None if of.brief else _certain(of),
+    lambda of: None if of.brief else certain_table(of),
     when=lambda of: of.panels,
 )
 OUTCOMES: Final = section(

@@ -378,10 +378,10 @@ class Evidence:
         """
         if self.unordered:
             return []
-        found = []
-        for first in self.candidates[1:MAX_ROLES]:
-            order = (first, *(c for c in self.candidates if c != first))
-            found.append((under_order(self.source, order), f"{first} first in the order"))
+        found = [
+            (under_order(self.source, (first,)), f"{first} first in the order")
+            for first in self.candidates[1:MAX_ROLES]
+        ]
         found.append((without_tie_round(self.source), "no tie round"))
         found.append((with_random_ties(self.source), "a lot instead of the order"))
         for target in PROTOCOLS:

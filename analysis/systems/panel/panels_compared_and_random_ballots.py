@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from math import comb, factorial, fsum
 from operator import itemgetter
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -472,14 +472,15 @@ def panel_contrasts_table(of: PanelsView, measure: str) -> Table | None:
 
 
 @table("panel-certain", "Certain under another rule, by size")
-def certain_table(of: tuple[Source, pl.DataFrame]) -> Iterator[Row]:
+def certain_table(of: Any) -> Iterator[Row]:
     """Turns with exactly one possible winner under each protocol, ties going to the fallback order:
     what ballots of one format tell of another gets less as panels grow. Not settled: answers (over
     the four columns) that would take more work than is allowed, counted as not certain."""
-    source, per_turn = of  # a recount's turns, nobody exempt, one reading of ties
-    panel_of = {e.episode_id: e.panel for e in source.episodes}
+    recounted = pl.concat([of.recount.turns_under(target) for target in PROTOCOLS])
+    panel_of = {e.episode_id: e.panel for e in of.source.episodes}
     panel = pl.col("episode_id").replace_strict(panel_of, default=None, return_dtype=pl.String)
-    turns = per_turn.with_columns(panel=panel).filter(pl.col("panel").is_not_null())
+    turns = recounted.filter(reading="fallback").with_columns(panel=panel)
+    turns = turns.filter(pl.col("panel").is_not_null())
     counts = turns.group_by("logged_protocol", "panel", "target").agg(
         turns=pl.len(),
         certain=pl.col("necessary_winner").is_not_null().sum(),
@@ -487,7 +488,7 @@ def certain_table(of: tuple[Source, pl.DataFrame]) -> Iterator[Row]:
     )
     cells = {row[:3]: row[3:] for row in counts.iter_rows()}
     for protocol in BALLOT_FORMATS:
-        for name, made in panels_of(source.run).items():
+        for name, made in panels_of(of.source.run).items():
             own = {target: cells.get((protocol, name, target)) for target in PROTOCOLS}
             if any(own.values()):
                 yield {

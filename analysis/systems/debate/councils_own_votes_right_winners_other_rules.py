@@ -465,7 +465,8 @@ _TOLD: Final = section(
 def _kept_of_votes(of: Councils) -> "Figure | None":
     """The chart, in words for votes."""
     made, votes = kept(of), {"turns": "votes", "protocol": "rule"}
-    return made and replace(made, data=made.data.rename(votes), heads=votes)
+    heads = votes | {"of turns": "of votes"}
+    return made and replace(made, data=made.data.rename(votes), heads=heads)
 
 
 _WHOLE: Final = (

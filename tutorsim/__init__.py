@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tutorsim.opened_run_for_python import CastBallots, RankScores
+    from tutorsim.analysis.counting.rule_definitions import RankScores
+    from tutorsim.analysis.recount import CastBallots
     from tutorsim.opened_run_for_python import open_path as open  # noqa: A004 - `tutorsim.open`, as `gzip.open`
     from tutorsim.replay.any_sdk_client_and_streams import keyed, recorded, recorded_http
 
@@ -34,8 +35,8 @@ if not (_HERE / "analysis").is_dir() and (_HERE.parent / "pyproject.toml").is_fi
     __path__.append(str(_HERE.parent))  # a checkout without symbolic links has it one folder up
 
 _LOADED_LATER = {
-    "CastBallots": ("tutorsim.opened_run_for_python", "CastBallots"),
-    "RankScores": ("tutorsim.opened_run_for_python", "RankScores"),
+    "CastBallots": ("tutorsim.analysis.recount", "CastBallots"),
+    "RankScores": ("tutorsim.analysis.counting.rule_definitions", "RankScores"),
     "keyed": ("tutorsim.replay.any_sdk_client_and_streams", "keyed"),
     "open": ("tutorsim.opened_run_for_python", "open_path"),
     "recorded": ("tutorsim.replay.any_sdk_client_and_streams", "recorded"),

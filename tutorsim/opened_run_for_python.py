@@ -24,7 +24,7 @@ from tutorsim.analysis.pages.document_as_html_with_packed_episodes import to_htm
 from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.ratings.agreement_of_raters_and_judge import ratings_table
-from tutorsim.analysis.recount import CastBallots, ScoreFunction, recount
+from tutorsim.analysis.recount import ScoreFunction, recount
 from tutorsim.analysis.recount.first_screen import recount_verdict
 from tutorsim.analysis.recount.possible_winners_per_turn_table import turns_table
 from tutorsim.analysis.recount.recount_plan_and_own_rules import refuse_shadowed
@@ -43,8 +43,6 @@ from tutorsim.errors import FolderError, UsageError
 from tutorsim.kernel.load_study_file import system_named
 from tutorsim.runner.find_and_check_recording import is_recording
 from tutorsim.runner.replay import replay_into
-
-__all__ = ["CastBallots", "RankScores", "Recount", "Run", "open_path"]
 
 _PAGES: Final = (".html", ".md")
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from tutorsim.records import EpisodeLine, RunRecord
     from tutorsim.replay.any_sdk_client_and_streams import BoundCassette, Recorded, RecordedHttp
 
-__all__ = ["ReplayedStudy", "recorded", "recorded_http", "replayed_episode", "replayed_study"]
-
 B = TypeVar("B", bound="BoundCassette[Any, Any]")
 
 

@@ -1,4 +1,12 @@
-"""What can be recounted: a run, one panel of a run, or ballots from elsewhere, in one shape."""
+"""What can be recounted: a run, one panel of a run, or ballots from elsewhere, in one shape.
+
+A file is opened, and its votes are read when they are asked for:
+
+    source = open_source(Path("votes.csv"))
+    source.ballots         # one row a ballot and candidate
+    source.votes           # the same ballots as arrays
+    source.fallback_order  # `None`: a tie stays a tie
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

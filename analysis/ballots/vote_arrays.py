@@ -11,11 +11,10 @@ from functools import lru_cache, reduce
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from tutorsim.analysis.ballots.reading_options_and_column_words import EVERY_VOTE
-from tutorsim.analysis.statistics.array_types import Bools, Ints
+from tutorsim.analysis.statistics.array_types import Anything, Bools, Ints
 from tutorsim.vocabularies import (
     BALLOT_STATUSES,
     PROTOCOLS,
@@ -168,7 +167,7 @@ _SHORT: Final = 8
 _LARGEST: Final = 2**63 - 1
 
 
-def fold(ufunc: np.ufunc, array: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
+def fold(ufunc: np.ufunc, array: Anything, axis: int) -> Anything:
     """`ufunc.reduce` over one axis; of numbers as `np.maximum`, of truths as `np.logical_or`."""
     if not 0 < array.shape[axis] <= _FEW:
         return np.asarray(ufunc.reduce(array, axis=axis))
@@ -302,7 +301,13 @@ class Rounds:
 
 @dataclass(frozen=True, eq=False)
 class Votes:
-    """The turns that have final ballots, and the rounds of each stage."""
+    """The turns that have final ballots, and the rounds of each stage.
+
+    votes = open_source(Path("votes.csv")).votes
+    for part in votes.final:  # rounds of one size
+        part.masses           # shape (rounds, voters, candidates)
+        part.candidates       # shape (rounds, candidates): places in `votes.order`
+    """
 
     turns: pl.DataFrame = field(repr=False)
     """`episode_id`, `turn` and `protocol`, in the order of their final ballots."""
@@ -494,7 +499,7 @@ _MEMBERS: Final = 30
 """Members of a set that one number holds."""
 
 
-def distinct_rows(columns: Sequence[npt.NDArray[Any]] | npt.NDArray[Any]) -> tuple[Ints, Ints]:
+def distinct_rows(columns: Sequence[Anything] | Anything) -> tuple[Ints, Ints]:
     """The first place of each different row, and the number of each row among the different ones.
 
     Different rows are numbered as their first columns rise. `columns`: one or more, shape (rows,)
@@ -521,7 +526,7 @@ def distinct_rows(columns: Sequence[npt.NDArray[Any]] | npt.NDArray[Any]) -> tup
 
 
 def count_rows(
-    columns: Sequence[npt.NDArray[Any]] | npt.NDArray[Any],
+    columns: Sequence[Anything] | Anything,
 ) -> Iterator[tuple[tuple[int, ...], int]]:
     """Each different row with how often it occurs, in rising order."""
     first, number = distinct_rows(columns)

@@ -3,8 +3,9 @@
 A ballot's part in a count is a row of numbers that depends on the ballot alone: its masses, who is
 above whom, places up to a depth, a first place among those standing. Panels are sums of such rows.
 Shares are scaled to integers, so that nothing is rounded, and whatever 64 bits do not hold is a
-whole number of Python. Several columns of small numbers are added up as one number. Tests hold the
-rules to `tests.reference.plain_rules`, which counts ballot by ballot.
+whole number of Python. Several columns of small numbers are added up as one number. Every rule
+gives its tied winners, shape (m, panels), of m candidates. Tests hold the rules to
+`tests.reference.plain_rules`, which counts ballot by ballot.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -188,14 +189,17 @@ def _summed(table: Ints | Bools, panels: Ints) -> Ints:
 
 
 def _largest(score: Ints) -> Bools:
+    """Candidates of the largest score. `score`: shape (m, panels)."""
     return np.asarray(score == score.max(axis=0))
 
 
 def _by_mass(of: CountedPanels) -> Bools:
+    """Candidates of the largest mass."""
     return _largest(of.masses())
 
 
 def _minimax(of: CountedPanels) -> Bools:
+    """Candidates whose worst margin is the best."""
     margins, own = of.margins(), np.arange(of.m)
     if of.m > 1:
         margins[own, own] = margins.max(initial=0) + 1
@@ -203,6 +207,7 @@ def _minimax(of: CountedPanels) -> Bools:
 
 
 def _schulze(of: CountedPanels) -> Bools:
+    """Candidates to whom nobody has a stronger path than they have back."""
     path, own = of.margins(), range(of.m)
     for via in own:
         np.maximum(path, np.minimum(path[:, via, None], path[None, via]), out=path)
@@ -211,12 +216,14 @@ def _schulze(of: CountedPanels) -> Bools:
 
 
 def _condorcet(of: CountedPanels) -> Bools:
+    """The candidate who beats every other, or nobody."""
     beats, own = of.margins() > 0, np.arange(of.m)
     beats[own, own] = True
     return np.asarray(beats.all(axis=1))
 
 
 def _bucklin(of: CountedPanels) -> Bools:
+    """Candidates with most votes at the first depth at which somebody has a majority."""
     cast = of.cast()
     led = np.ones((of.m, len(cast)), dtype=np.bool_)
     open_ = np.ones(len(cast), dtype=np.bool_)

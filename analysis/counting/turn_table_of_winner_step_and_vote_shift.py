@@ -64,7 +64,10 @@ _VOTE, _TIE_ROUND, _FALLBACK = range(len(DECIDED_BY))
 
 @dataclass(frozen=True, eq=False)
 class TurnTable:
-    """T turns in the order of their final ballots; candidates are places in the order."""
+    """T turns in the order of their final ballots; candidates are places in the order.
+
+    Every array has shape (T,), a value for each turn.
+    """
 
     votes: Votes = field(repr=False)
     panels: tuple[DecidedTurns, ...] = field(repr=False)

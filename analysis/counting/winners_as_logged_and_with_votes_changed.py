@@ -2,6 +2,12 @@
 
 Turns of one size are decided together, whatever their protocol: the largest total wins, a tie
 goes to the tie round if one was held, and what is still tied to the fallback order.
+
+    [final] = votes.final
+    turns = decide_turns(final, votes.tie)
+    turns.winner                             # shape (R,): positions of candidates
+    turns.changed(totals, turns.again).led   # who would lead with other totals, shape (R, m)
+
 `tutorsim.ballot_reading_and_decisions.decide` is the definition, and `tests.reference.cases`
 decides turn by turn what property tests hold this to.
 """

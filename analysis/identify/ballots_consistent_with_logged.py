@@ -53,11 +53,11 @@ class Options(NamedTuple):
     """What one voter can add to the sums that decide whether a candidate wins."""
 
     rows: Ints
-    """One row per option, one column per quantity."""
+    """Shape (options, quantities)."""
     low: Ints
-    """The least of each column."""
+    """Shape (quantities,): the least of each."""
     high: Ints
-    """The most of each column."""
+    """Shape (quantities,): the most of each."""
     whole: bool = True
     """Whether all are in `rows`. If not, bounds hold for those left out, too."""
 

@@ -1,5 +1,10 @@
 """Who may win and who must: of one panel by search, of many by table if they are small.
 
+    profile = Profile("simple", 3, ((1, 0, 0), (1, 0, 0), (0, 1, 0)))
+    search = PanelSearch(query_of(profile, "ranked", 25))
+    search.possible(exempt=0, reading="fallback")   # Possible(winners=(0,), settled=True)
+    search.breakdown(winner=0, reading="fallback")  # 1: one exempt voter may change the winner
+
 A search begins with elections that agree with the ballots cast: most outcomes that are possible are
 shown by one, and only the others are searched.
 """
@@ -21,7 +26,6 @@ from tutorsim.analysis.identify.ballots_consistent_with_logged import (
 from tutorsim.analysis.identify.runoff_winners import path_sets, runoff_sets
 from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WorkBudget
 from tutorsim.analysis.identify.small_panel_winners import (
-    Ends,
     labels_of,
     panel_ends,
     sums_ends,
@@ -39,7 +43,7 @@ from tutorsim.analysis.identify.win_conditions import (
     too_large,
 )
 from tutorsim.analysis.statistics import by_key
-from tutorsim.analysis.statistics.array_types import Bools, Ints
+from tutorsim.analysis.statistics.array_types import Bools, Ints, OutcomeBits
 
 # --- Panel search --------------------------------------------------------------------------------
 
@@ -348,8 +352,9 @@ class PanelWinners(NamedTuple):
     """A winner of some panels whose breakdown point is asked for."""
 
     panel: Ints
+    """Shape (winners,): numbers of panels."""
     winner: Ints
-    """The candidate's position."""
+    """Shape (winners,): positions of candidates."""
 
 
 class PanelAnswers(NamedTuple):
@@ -371,7 +376,7 @@ def answer_panels(
     exempt: Sequence[int],
     budget: int,
     limit: int = WORK_LIMIT,
-    ends: Ends | None = None,
+    ends: OutcomeBits | None = None,
     winners: PanelWinners | None = None,
     breakdown: bool = True,
     readings: Sequence[TieReading] = READINGS_OF_TIES,
@@ -420,7 +425,7 @@ def answer_panels(
 
 def table_ends(
     panels: DistinctPanels, targets: Sequence[Rule], *, budget: int, exempt: int | None = None
-) -> dict[Rule, Ends]:
+) -> dict[Rule, OutcomeBits]:
     """Target → what panels may end in, shape (exempt + 1, panels), where they have a table.
 
     `budget`: points of a cumulative ballot; under any other target the end of the scale of scores.
@@ -432,7 +437,7 @@ def table_ends(
         return {}
     n = rows.shape[1]
     exempt = n if exempt is None else min(exempt, n)
-    found: dict[Rule, Ends] = {
+    found: dict[Rule, OutcomeBits] = {
         target: sums_ends(rows, ballots, protocol, target, m=m, budget=budget, exempt=exempt)
         for target in targets
         if sums_tabled(target, ballots, protocol, m, n, budget=budget)
@@ -445,17 +450,17 @@ def table_ends(
     return found
 
 
-def _halves(ends: Ends) -> Ends:
+def _halves(ends: OutcomeBits) -> OutcomeBits:
     """Shape (2, …): what panels may end in under each reading of ties, as bits."""
     return np.stack([ends >> 8 if i == _SET else ends & 255 for i in range(2)])
 
 
-def _outcomes(ends: Ends, m: int) -> Bools:
+def _outcomes(ends: OutcomeBits, m: int) -> Bools:
     """Shape (2, voters, panels, m + 1): both bytes of ends, bit by bit."""
     return np.asarray((_halves(ends)[..., None] >> np.arange(m + 1, dtype=np.uint16)) & 1 > 0)
 
 
-def _first_loss(ends: Ends, winners: PanelWinners | None) -> Ints:
+def _first_loss(ends: OutcomeBits, winners: PanelWinners | None) -> Ints:
     """Shape (2, winners): the first number of exempt voters with which somebody else may win."""
     every = _halves(ends)
     kept = every[:, :1]

@@ -86,7 +86,10 @@ class WinCondition(NamedTuple):
 
 
 class _Rest(NamedTuple):
-    """Least and most that the voters from one place on can add; row j with j exempt ones."""
+    """Least and most that the voters from one place on can add.
+
+    Both have shape (exempt + 1, quantities): row j is with j exempt voters.
+    """
 
     low: Ints
     high: Ints

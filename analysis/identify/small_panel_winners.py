@@ -7,7 +7,6 @@ from math import factorial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tutorsim.analysis.ballots.vote_arrays import Masses, distinct_rows, fitting, sorted_rows
 from tutorsim.analysis.counting.rule_definitions import (
@@ -27,7 +26,7 @@ from tutorsim.analysis.identify.ballots_consistent_with_logged import (
     free,
 )
 from tutorsim.analysis.identify.win_conditions import OPTIONS, Query, exempt_domain, linear_ways
-from tutorsim.analysis.statistics.array_types import Ints
+from tutorsim.analysis.statistics.array_types import Bytes, Ints, OutcomeBits
 from tutorsim.vocabularies import Protocol
 
 # --- Small panel winners -------------------------------------------------------------------------
@@ -43,11 +42,6 @@ _LARGEST: Final = 400_000
 
 _SUMS: Final = 62
 """Bits in which scores of all voters must add up."""
-
-Sets = NDArray[np.uint8]
-Ends = NDArray[np.uint16]
-"""Two bytes, each an outcome in bits: 0 is nobody, c + 1 is candidate c. In the lower byte ties go
-to the fallback order, in the upper one they stay."""
 
 
 def tabled(target: Rule, m: int, n: int) -> bool:
@@ -104,7 +98,7 @@ def _bits(members: Iterable[int]) -> int:
 
 
 @cache
-def outcomes(target: Rule, m: int, n: int) -> Sets:
+def outcomes(target: Rule, m: int, n: int) -> Bytes:
     """Combination of ballots → tied winners, as bits; 0 where nobody wins.
 
     The combination of ballots b1 … bn has the number b1·Fⁿ⁻¹ + … + bn, F ballots of the format.
@@ -117,7 +111,7 @@ def outcomes(target: Rule, m: int, n: int) -> Sets:
     return _by_rule(target, m, n)
 
 
-def _by_sums(ballots: Ints, n: int) -> Sets:
+def _by_sums(ballots: Ints, n: int) -> Bytes:
     fits = n * int(ballots.max()) <= np.iinfo(np.int16).max
     kept: type[np.signedinteger[Any]] = np.int16 if fits else np.int64
     columns = ballots.T.astype(kept, order="C")[:, None]  # candidate by candidate: rows are long
@@ -131,7 +125,7 @@ def _by_sums(ballots: Ints, n: int) -> Sets:
     return sets
 
 
-def _by_rule(target: Rule, m: int, n: int) -> Sets:
+def _by_rule(target: Rule, m: int, n: int) -> Bytes:
     """Voters are alike: what their ballots give in order, they give in any order."""
     panels, place = _in_order(m, n)
     leaders = CountedPanels(ballots_of("ranked", m), panels).leaders(target)
@@ -140,7 +134,7 @@ def _by_rule(target: Rule, m: int, n: int) -> Sets:
 
 
 @cache
-def _in_order(m: int, n: int) -> tuple[Ints, NDArray[np.int32]]:
+def _in_order(m: int, n: int) -> tuple[Ints, Ints]:
     """Every panel of rankings with its ballots in order, and which of them each combination is."""
     size = factorial(m)
     panels = np.array(list(combinations_with_replacement(range(size), n)), dtype=np.int64)
@@ -174,7 +168,9 @@ def labels_of(ballots: Sequence[Masses], protocol: Protocol, target: Rule, m: in
     return Labels(of, tuple(map(np.array, numbers)), len(ballots_of(form, m)))
 
 
-def panel_ends(panels: Ints, labels: Labels, targets: Sequence[Rule], m: int, exempt: int) -> Ends:
+def panel_ends(
+    panels: Ints, labels: Labels, targets: Sequence[Rule], m: int, exempt: int
+) -> OutcomeBits:
     """Shape (exempt + 1, panels, targets): what panels may end in with at most so many exempt.
 
     An exempt voter is one whose label is `ANY`. So panels with one exempt voter more are the
@@ -211,7 +207,9 @@ def _with_one_exempt(rows: Ints) -> tuple[Ints, Ints]:
     return flat[first], number.reshape(panels, n)
 
 
-def _ends_without_exempt(rows: Ints, labels: Labels, targets: Sequence[Rule], m: int) -> Ends:
+def _ends_without_exempt(
+    rows: Ints, labels: Labels, targets: Sequence[Rule], m: int
+) -> OutcomeBits:
     """(panels, targets): the union of elections over what voters, as rising labels, may cast."""
     ends = np.zeros((len(rows), len(targets)), dtype=np.uint16)
     absent = (rows < 0).sum(axis=1)
@@ -222,7 +220,7 @@ def _ends_without_exempt(rows: Ints, labels: Labels, targets: Sequence[Rule], m:
     return ends
 
 
-def _united(table: Ends, rows: Ints, labels: Labels) -> Ends:
+def _united(table: OutcomeBits, rows: Ints, labels: Labels) -> OutcomeBits:
     """Voter by voter: the tables of different beginnings of panels, united over its ballots.
 
     `table`: shape (combinations of ballots, targets). `rows`: shape (panels, voters): labels, none
@@ -250,13 +248,13 @@ def _united(table: Ends, rows: Ints, labels: Labels) -> Ends:
 
 
 @cache
-def _table(targets: tuple[Rule, ...], m: int, n: int) -> Ends:
+def _table(targets: tuple[Rule, ...], m: int, n: int) -> OutcomeBits:
     """Shape (combinations of ballots, targets); of one form of ballots."""
     return np.stack([_ends_of_sets(m)[outcomes(target, m, n)] for target in targets], axis=1)
 
 
 @cache
-def _ends_of_sets(m: int) -> Ends:
+def _ends_of_sets(m: int) -> OutcomeBits:
     """Tied winners, as bits → what that is if the order decides, and if nothing does."""
     bits = np.arange(1 << m)
     ends = (bits << 9 | (bits & -bits) << 1).astype(np.uint16)
@@ -265,8 +263,6 @@ def _ends_of_sets(m: int) -> Ends:
 
 
 # --- Possible winners by points and scores -------------------------------------------------------
-
-Points = NDArray[np.int32]
 
 _HELD: Final[dict[Rule, int]] = {"cumulative": MOST_CANDIDATES, "score": 7, "median_score": 7}
 """Candidates up to which a rule has a table; a byte holds the outcomes of seven beside nobody."""
@@ -305,7 +301,7 @@ def sums_ends(
     m: int,
     budget: int,
     exempt: int,
-) -> Ends:
+) -> OutcomeBits:
     """Shape (exempt + 1, panels): what panels may end in when points or scores are summed, or
     medians taken.
 
@@ -337,14 +333,14 @@ def sums_ends(
     return ends[:, number]
 
 
-def _best(options: Points) -> Points:
+def _best(options: Ints) -> Ints:
     """The options without those that another one is no less than in every column."""
     no_more = np.all(options[:, None] <= options, axis=2)
     under = no_more & np.any(options[:, None] < options, axis=2)
     return np.asarray(options[~np.any(under, axis=1)])
 
 
-def _ends_of_points(points: Points, budget: int, exempt: int) -> Ends:
+def _ends_of_points(points: Ints, budget: int, exempt: int) -> OutcomeBits:
     """Shape (exempt + 1, panels): what panels end in whose ballots are known.
 
     An exempt voter serves a candidate best with all points there are.
@@ -363,7 +359,7 @@ def _ends_of_points(points: Points, budget: int, exempt: int) -> Ends:
     return ends
 
 
-def _reached(totals: Points, spare: int) -> Ends:
+def _reached(totals: Ints, spare: int) -> OutcomeBits:
     """Who wins with so many points more."""
     m = len(totals)
     places = np.arange(m - 1, -1, -1, dtype=np.int32)[:, None]
@@ -378,8 +374,8 @@ def _reached(totals: Points, spare: int) -> Ends:
 
 def _least_exempt(
     rows: Ints,
-    options: Sequence[NDArray[np.int32]],
-    all_in: NDArray[np.int32],
+    options: Sequence[Ints],
+    all_in: Ints,
     need: Ints,
     exempt: int,
 ) -> Ints:
@@ -402,9 +398,9 @@ def _least_exempt(
 
 
 def _walk(
-    cells: Sequence[Sequence[NDArray[np.int32]]],
-    sums: NDArray[np.int32],
-    need: NDArray[np.int32],
+    cells: Sequence[Sequence[Ints]],
+    sums: Ints,
+    need: Ints,
     freed: int,
     exempt: int,
     least: Ints,

@@ -1,4 +1,12 @@
-"""What a report consists of, before it is a page or a text: answers, sections, episodes."""
+"""What a report consists of, before it is a page or a text: answers, sections, episodes.
+
+Answers name the section that has their evidence:
+
+    answer = Answer("Who won?", "Alice", "In 12 of 20 turns.", section="votes")
+    section = Section("votes", "Votes", "How the votes went.")
+    document = Document("Report", "One run.", "a script", "", (answer,), [section], facts=())
+    to_markdown(document)  # of `document_as_markdown`
+"""
 
 from __future__ import annotations
 

@@ -35,7 +35,6 @@ from tutorsim.analysis.identify.possible_winners import (
     answer_panels,
     table_ends,
 )
-from tutorsim.analysis.identify.small_panel_winners import Ends
 from tutorsim.analysis.identify.win_conditions import NOBODY
 from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     NOBODY_NAME,
@@ -54,7 +53,7 @@ from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import
     TurnGroup,
 )
 from tutorsim.analysis.statistics import by_key
-from tutorsim.analysis.statistics.array_types import Bools, Ints
+from tutorsim.analysis.statistics.array_types import Bools, Ints, OutcomeBits
 from tutorsim.vocabularies import BALLOT_FORMATS, Protocol
 
 # --- Rule answers --------------------------------------------------------------------------------
@@ -120,7 +119,7 @@ def _decides(rule: Rule, protocol: Protocol, m: int) -> bool:
 
 def _table_ends(
     parts: Sequence[DistinctPanels], targets: Sequence[str], plan: Plan
-) -> list[dict[Rule, Ends]]:
+) -> list[dict[Rule, OutcomeBits]]:
     """What the panels of each part may end in, of the rules that have a table.
 
     Panels that parts share are asked once.
@@ -128,7 +127,7 @@ def _table_ends(
     same = by_key(
         ((part.m, part.panels.shape[1], part.protocol), i) for i, part in enumerate(parts)
     )
-    found: dict[int, dict[Rule, Ends]] = {}
+    found: dict[int, dict[Rule, OutcomeBits]] = {}
     for alike in same.values():
         first, *others = (parts[i] for i in alike)
         joint, places = first.union(others)
@@ -163,7 +162,7 @@ class _VoteAnswers(NamedTuple):
 
 def _answers_of_panels(
     panels: DistinctPanels,
-    ends: Mapping[Rule, Ends],
+    ends: Mapping[Rule, OutcomeBits],
     target: str,
     plan: Plan,
     *,
@@ -203,7 +202,7 @@ def _answers_of_function(
 def _answers_of_own_rule(
     group: TurnGroup,
     panels: DistinctPanels,
-    ends: Mapping[Rule, Ends],
+    ends: Mapping[Rule, OutcomeBits],
     target: str,
     plan: Plan,
 ) -> _VoteAnswers:
@@ -241,7 +240,7 @@ def _answers_of_own_rule(
 
 def _asked(
     panels: DistinctPanels,
-    ends: Mapping[Rule, Ends],
+    ends: Mapping[Rule, OutcomeBits],
     target: str,
     plan: Plan,
     winners: PanelWinners | None = None,

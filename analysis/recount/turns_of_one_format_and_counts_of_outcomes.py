@@ -52,7 +52,7 @@ class StageVotes:
     under: Mapping[Protocol, Rounds] = field(repr=False)
     """Rich ballots as each protocol's: the same rounds with other masses. Else empty."""
     rows: Ints
-    """Which turn of the group each vote is of."""
+    """Shape (votes,): which turn of the group each vote is of."""
     order: tuple[str, ...]
     """Candidates by place."""
     _panels: dict[Protocol, DistinctPanels] = field(default_factory=dict, repr=False)

@@ -15,7 +15,6 @@ from math import factorial
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tutorsim.analysis.ballots.vote_arrays import (
     count,
@@ -113,7 +112,7 @@ def sweep_orders(tied: TiedSets, *, order: Sequence[str]) -> Sweep:
 
 
 @cache
-def _places(m: int) -> NDArray[np.int8]:
+def _places(m: int) -> Ints:
     """The place of each of m candidates in every order, shape (orders, m)."""
     orders = np.array(list(permutations(range(m))), dtype=np.int8)
     return orders.argsort(axis=1).astype(np.int8)

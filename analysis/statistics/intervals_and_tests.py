@@ -16,10 +16,9 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tutorsim.analysis.statistics import by_key
-from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
+from tutorsim.analysis.statistics.array_types import Bools, Bytes, Floats, Ints
 
 # --- Intervals and tests -------------------------------------------------------------------------
 
@@ -95,7 +94,13 @@ class Interval:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number, with its interval where the data give one."""
+    """A number, with its interval where the data give one.
+
+    mean = Estimate(0.72, 20, Interval(0.5, 0.9, "BCa"))
+    mean.low  # 0.5
+    mean = Estimate(0.72, 1, NotEstimable("one task"))
+    mean.low  # None; `mean.interval.reason` says why
+    """
 
     value: float
     n: int
@@ -443,7 +448,7 @@ def _drawn_flips(held: bytes, seen: int, seed: int) -> float:
     return (reached + 1) / (DRAWS + 1)
 
 
-def _random_bytes(seeds: Sequence[int], length: int) -> Iterator[NDArray[np.uint8]]:
+def _random_bytes(seeds: Sequence[int], length: int) -> Iterator[Bytes]:
     """What `bytes(length)` of a generator gives each time, without its copies.
 
     It takes whole halves of the words that are drawn, so two of its answers are whole words.

@@ -10,14 +10,14 @@ from hashlib import file_digest
 from itertools import combinations
 from math import fsum, log, sqrt
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import without_shared_turns
 from tutorsim.analysis.statistics import by_key
+from tutorsim.analysis.statistics.array_types import Vectors
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, mean_over_tasks
 from tutorsim.errors import UsageError
 from tutorsim.regular_files_and_digests import open_named, read_named
@@ -93,7 +93,6 @@ def _mean_of_pairs(vectors: Sequence[V], cosine: Callable[[V, V], float]) -> flo
 
 # --- Text embeddings -----------------------------------------------------------------------------
 
-Vectors = NDArray[np.floating[Any]]
 _FILES: Final = ("onnx/model.onnx", "model.onnx")
 _POOLING: Final = {
     "pooling_mode_cls_token": "CLS",

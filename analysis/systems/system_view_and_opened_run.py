@@ -222,7 +222,12 @@ def _listing(run: SystemRun) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class View:
-    """What a system shows of its runs."""
+    """What a system shows of its runs.
+
+    episodes = table_of(status=text())
+    ended = lambda record: float(record.status == "complete")
+    View({**SHARED_TABLES, "episodes": episodes}, outcomes={"ended": ended})
+    """
 
     tables: Mapping[str, Table]
     """Name → table for `export`; `SHARED_TABLES` among them."""

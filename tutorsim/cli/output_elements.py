@@ -1,4 +1,10 @@
-"""What the commands show: prose, headings, tables, provenance, and numbers in words."""
+"""What the commands show: prose, headings, tables, provenance, and numbers in words.
+
+A console prints elements one after another:
+
+    out().print(heading("Votes", "20 turns"))
+    out().print(Prose("Nobody won a turn.", indent=2))
+"""
 
 import io
 from collections.abc import Callable, Iterable, Sequence

@@ -23,7 +23,7 @@ from tutorsim.analysis.pages.cells_and_tables import estimate, present
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Answer, Section
 from tutorsim.analysis.runs.run_tables import Parts, Table, counted_of, text, whole
-from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
+from tutorsim.analysis.statistics.array_types import Anything, Bools, Floats, Ints, Objects
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     NotEstimable,
@@ -61,7 +61,7 @@ class Cycles:
     """C: the episode of each cycle."""
     event: Ints
     """C: the event that started it."""
-    agents: npt.NDArray[np.object_]
+    agents: Objects
     """C × A: names in catalog order; empty places have an empty name."""
     scores: Ints
     """C × A × 8: tenths by `INTERNAL`, `EXTERNAL`, then the two sums; 0 where not given."""
@@ -106,7 +106,7 @@ def cycles_of(thoughts: pl.DataFrame) -> Cycles:
     at = (numbered["cycle"].to_numpy(), numbered["place"].to_numpy())
     shape = (keys.height, 1 + int(at[1].max(initial=0)))
 
-    def placed(values: pl.Series, empty: object, kind: npt.DTypeLike) -> npt.NDArray[Any]:
+    def placed(values: pl.Series, empty: object, kind: npt.DTypeLike) -> Anything:
         made = np.full(shape, empty, dtype=kind)
         made[at] = values.to_numpy()
         return made

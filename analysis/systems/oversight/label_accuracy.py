@@ -18,10 +18,9 @@ from itertools import product
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tutorsim.analysis.statistics import by_key
-from tutorsim.analysis.statistics.array_types import Floats, Ints
+from tutorsim.analysis.statistics.array_types import Floats, Ints, Numbers
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     Interval,
@@ -125,7 +124,7 @@ _CLASSES: Final = {"mistake": 2, "guidance": 3}
 _CELLS: Final = {"mistake": slice(0, 6), "guidance": slice(6, 18)}
 
 
-def _confusion(cells: npt.NDArray[np.number], label: str) -> Floats:
+def _confusion(cells: Numbers, label: str) -> Floats:
     """Shape (…, k, k + 1)."""
     k = _CLASSES[label]
     return np.asarray(cells[..., _CELLS[label]].reshape(*cells.shape[:-1], k, k + 1), np.float64)
@@ -158,19 +157,19 @@ def _macro_f1(confusion: Floats) -> Floats:
     return _ratio(np.where(there, f1, 0).sum(axis=-1), there.sum(axis=-1))
 
 
-def _ratio(top: npt.NDArray[np.number], bottom: npt.NDArray[np.number]) -> Floats:
+def _ratio(top: Numbers, bottom: Numbers) -> Floats:
     """Quotients, `nan` where the lower number is 0."""
     missing = np.full(np.shape(bottom), np.nan)
     quotients: Floats = np.divide(top, bottom, out=missing, where=np.asarray(bottom) != 0)
     return quotients
 
 
-def headline(cells: npt.NDArray[np.number]) -> Floats:
+def headline(cells: Numbers) -> Floats:
     """Mean of the macro-F1 of both labels. Shape (…)."""
     return (_macro_f1(_confusion(cells, "mistake")) + _macro_f1(_confusion(cells, "guidance"))) / 2
 
 
-METRICS: Final[Mapping[str, Callable[[npt.NDArray[np.number]], Floats]]] = {
+METRICS: Final[Mapping[str, Callable[[Numbers], Floats]]] = {
     "mistake_accuracy": lambda cells: _accuracy(_confusion(cells, "mistake")),
     "mistake_macro_f1": lambda cells: _macro_f1(_confusion(cells, "mistake")),
     "guidance_accuracy": lambda cells: _accuracy(_confusion(cells, "guidance")),

@@ -145,7 +145,7 @@ SOLO: Final = "baseline"
 
 
 @dataclass
-class _Reached:
+class _Progress:
     """What an episode has reached: fields of its record, which grow as the generator runs."""
 
     personas: list[PersonaRecord] = field(default_factory=list)
@@ -171,7 +171,7 @@ def debate_episode(
     context: DebateContext, episode_id: str, variant: str, repeat: int = 1
 ) -> Flow[DebateRecord]:
     """Run one episode. Returns the record, with `status` `failed` if a call failed for good."""
-    reached, calls = _Reached(), CallLog()
+    reached, calls = _Progress(), CallLog()
     run = _alone if context.condition in BASELINES else _debate
     failure = yield from run_to_failure(run(context, reached), calls)
     place = {"episode_id": episode_id, "variant": variant, "repeat": repeat}
@@ -181,7 +181,7 @@ def debate_episode(
 # --- A model alone --------------------------------------------------------------------------
 
 
-def _alone(context: DebateContext, reached: _Reached) -> Flow[None]:
+def _alone(context: DebateContext, reached: _Progress) -> Flow[None]:
     """One model solves the task, perhaps thinks step by step, and perhaps refines its solution."""
     condition, settings = context.condition, context.settings
     refines = condition == "self_refine"
@@ -206,7 +206,7 @@ def _alone(context: DebateContext, reached: _Reached) -> Flow[None]:
 # --- A debate -------------------------------------------------------------------------------
 
 
-def _debate(context: DebateContext, reached: _Reached) -> Flow[None]:
+def _debate(context: DebateContext, reached: _Progress) -> Flow[None]:
     yield from _gather(context, reached.personas)
     discussion, turn = Discussion(context, reached.personas), 0
     while reached.ended_by is None:
@@ -247,7 +247,7 @@ def _persona_question(
     )
 
 
-def _turn(discussion: Discussion, turn: int, reached: _Reached) -> Flow[DebateTurn]:
+def _turn(discussion: Discussion, turn: int, reached: _Progress) -> Flow[DebateTurn]:
     """One turn of messages, and what its end asks for."""
     context = discussion.context
     condition, protocol = context.condition, vote_protocol(context.condition)
@@ -296,7 +296,7 @@ def _counted(cast: Cast, decision: Decision | None, end: End | None) -> dict[str
 def _record(
     context: DebateContext,
     place: Mapping[str, Any],
-    reached: _Reached,
+    reached: _Progress,
     calls: CallLog,
     failure: Failure | None,
 ) -> DebateRecord:

@@ -49,7 +49,7 @@ def _words() -> dict[str, list[Any]]:
 
 
 @dataclass(frozen=True)
-class _Heard:
+class _Prompt:
     """A prompt as the scripted agent takes it in."""
 
     asking: Asking
@@ -105,14 +105,14 @@ class _Heard:
 
 def debate_reply(asking: Asking, chance: Chance, steady: Chance | None) -> str | None:
     """The reply to a debate's prompt; `None` to any other prompt."""
-    heard = _Heard(asking, chance, steady)
+    heard = _Prompt(asking, chance, steady)
     for mark, reply in _SYSTEMS:
         if mark in asking.system:
             return reply(heard)
     return None
 
 
-def _persona(heard: _Heard) -> str:
+def _persona(heard: _Prompt) -> str:
     if heard.chance.happens("unreadable", 0.02):
         return "I would ask somebody who knows the field."
     taken = {role.casefold() for role in _CHOSEN.findall(heard.asking.user)}
@@ -121,7 +121,7 @@ def _persona(heard: _Heard) -> str:
     return json.dumps({"role": role, "description": description})
 
 
-def _extracted(heard: _Heard) -> str:
+def _extracted(heard: _Prompt) -> str:
     """The solution that a text settles on, copied."""
     found = _WROTE.search(heard.asking.user)
     text = _flat(found[1]) if found else ""
@@ -129,7 +129,7 @@ def _extracted(heard: _Heard) -> str:
     return str(said[-1]).strip() if said else text.splitlines()[-1] if text else "none"
 
 
-def _alone(heard: _Heard) -> str:
+def _alone(heard: _Prompt) -> str:
     user = heard.asking.user
     if "Write one wrong answer" in user:
         wrong = [option for option in heard.options if not heard.is_right(option)]
@@ -137,7 +137,7 @@ def _alone(heard: _Heard) -> str:
     return f"{heard.line('drafts')}\nFinal solution: {heard.solution('alone')}"
 
 
-def _agent(heard: _Heard) -> str:
+def _agent(heard: _Prompt) -> str:
     user = heard.asking.user
     if "Your whole reply is that one line" in user:
         return _ballot(heard)
@@ -150,7 +150,7 @@ def _agent(heard: _Heard) -> str:
     return _message(heard)
 
 
-_SYSTEMS: Final[Sequence[tuple[str, Callable[[_Heard], str]]]] = (
+_SYSTEMS: Final[Sequence[tuple[str, Callable[[_Prompt], str]]]] = (
     ("You put together a group that is to discuss a task.", _persona),
     ("You copy the solution out of a text", _extracted),
     ("You work on one task on your own.", _alone),
@@ -162,7 +162,7 @@ _SYSTEMS: Final[Sequence[tuple[str, Callable[[_Heard], str]]]] = (
 # --- Messages -------------------------------------------------------------------------------
 
 
-def _message(heard: _Heard) -> str:
+def _message(heard: _Prompt) -> str:
     user, chance = heard.asking.user, heard.chance
     hidden = "Do not give a final solution" in user
     if "begin with [AGREE]" not in user:
@@ -178,7 +178,7 @@ def _message(heard: _Heard) -> str:
     return _proposal(heard, "disagrees", "[DISAGREE] ")
 
 
-def _willing(heard: _Heard, current: str | None) -> float:
+def _willing(heard: _Prompt, current: str | None) -> float:
     """The chance to agree: larger if the current solution is right, smaller for critics."""
     base = _AGREEABLE
     if current is not None:
@@ -186,11 +186,11 @@ def _willing(heard: _Heard, current: str | None) -> float:
     return base - (0.25 if "flawless" in heard.asking.user else 0.0)
 
 
-def _proposal(heard: _Heard, kind: str, tag: str) -> str:
+def _proposal(heard: _Prompt, kind: str, tag: str) -> str:
     return f"{tag}{heard.line(kind)}\nMy solution: {heard.solution(kind)}"
 
 
-def _answer(heard: _Heard) -> str:
+def _answer(heard: _Prompt) -> str:
     """What it agreed to, what it proposed, or what it finds now."""
     user = heard.asking.user
     agreed, own = _AGREED.search(user), _OWN.search(user)
@@ -204,7 +204,7 @@ def _answer(heard: _Heard) -> str:
     return f"{text}\nCONFIDENCE: {min(100, max(0, sure))}"
 
 
-def _judgement(heard: _Heard) -> str:
+def _judgement(heard: _Prompt) -> str:
     found = _PROPOSED.search(heard.asking.user)
     shown = _flat(found[1]) if found else ""
     if heard.is_right(shown):
@@ -221,7 +221,7 @@ def _judgement(heard: _Heard) -> str:
 # --- Ballots --------------------------------------------------------------------------------
 
 
-def _ballot(heard: _Heard) -> str:
+def _ballot(heard: _Prompt) -> str:
     user, chance = heard.asking.user, heard.chance
     liking = _liking(heard)
     order = sorted(liking, key=lambda label: (-liking[label], label))
@@ -242,7 +242,7 @@ def _ballot(heard: _Heard) -> str:
     return ",".join(approved) or "none"
 
 
-def _liking(heard: _Heard) -> dict[str, float]:
+def _liking(heard: _Prompt) -> dict[str, float]:
     """Label → liking: whether it is held right, the moment, and the place on the ballot."""
     believed = heard.chance.happens("sees it", 0.4 + heard.ease / 2)
     found = _LABELLED.findall(heard.asking.user.rpartition("Final solutions of")[2])

@@ -14,7 +14,7 @@ from tutorsim.kernel.system import Asking, Chance
 # --- Standin prompt ------------------------------------------------------------------------------
 
 
-class _Said(NamedTuple):
+class _ShownMessage(NamedTuple):
     number: int
     who: str
     text: str
@@ -87,12 +87,14 @@ class Prompt:
         return _words().about(self.user)
 
     @cached_property
-    def said(self) -> list[_Said]:
-        return [_Said(int(n), who, _flat(text)) for n, who, text in _SAID.findall(self.user)]
+    def said(self) -> list[_ShownMessage]:
+        return [
+            _ShownMessage(int(n), who, _flat(text)) for n, who, text in _SAID.findall(self.user)
+        ]
 
     @property
-    def last(self) -> _Said:
-        return self.said[-1] if self.said else _Said(0, "", "")
+    def last(self) -> _ShownMessage:
+        return self.said[-1] if self.said else _ShownMessage(0, "", "")
 
     @cached_property
     def tasks(self) -> list[tuple[str, str, bool]]:

@@ -38,7 +38,7 @@ _CONCRETE: Final = re.compile(
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Prompt:
     """What one agent sees, and how it is disposed."""
 
     asking: Asking
@@ -92,14 +92,14 @@ def recognise(asking: Asking, chance: Chance, steady: Chance | None) -> str | No
     """A reply to a prompt of this system; `None` for any other prompt."""
     if "The tutor's reply under assessment:" not in asking.user:
         return None
-    seen = _Seen(asking, chance)
+    seen = _Prompt(asking, chance)
     return next(write(seen) for mark, write in _WRITERS.items() if mark.search(asking.user))
 
 
 # --- Briefing ----------------------------------------------------------------------------------
 
 
-def _conceptual(seen: _Seen) -> str:
+def _conceptual(seen: _Prompt) -> str:
     numbers = len(re.findall(r"[0-9]+", seen.message))
     concept = seen.chance.pick(
         "concept", ("the operation that fits the story", "units", "parts of a whole")
@@ -109,14 +109,14 @@ def _conceptual(seen: _Seen) -> str:
     return f"CONCEPT: {concept}\nERROR: {error}\nKIND: {kind}"
 
 
-def _behavioural(seen: _Seen) -> str:
+def _behavioural(seen: _Prompt) -> str:
     unsure = re.search(r"\b(not sure|maybe|guess|don't)\b", seen.message, re.I)
     tone = "warm" if _PRAISE.search(seen.reply) else "matter-of-fact"
     engagement = "guessing" if unsure else seen.chance.pick("mood", ("over-confident", "engaged"))
     return f"ENGAGEMENT: {engagement}, as in {_quote(seen.message)}\nTONE: {tone}"
 
 
-def _trajectory(seen: _Seen) -> str:
+def _trajectory(seen: _Prompt) -> str:
     before = seen.user.partition("oldest first:\n")[2].partition("\n\nThe student's last")[0]
     corrected = before.count("Tutor:") > 1
     where = seen.chance.pick("where", ("stuck", "unclear")) if corrected else "unclear"
@@ -129,7 +129,7 @@ def _trajectory(seen: _Seen) -> str:
 # --- The debate --------------------------------------------------------------------------------
 
 
-def _thesis(seen: _Seen) -> str:
+def _thesis(seen: _Prompt) -> str:
     shift = (
         0.5
         if "permissive critic" in seen.system
@@ -159,7 +159,7 @@ def _thesis(seen: _Seen) -> str:
     )
 
 
-def _challenges(seen: _Seen) -> str:
+def _challenges(seen: _Prompt) -> str:
     claims = (
         "You say what the student thinks; which words of the student support it?",
         f"You rest the case on {_quote(seen.reply)}, which can be read the other way.",
@@ -173,7 +173,7 @@ def _challenges(seen: _Seen) -> str:
     return "\n".join(parts)
 
 
-def _press(seen: _Seen) -> str:
+def _press(seen: _Prompt) -> str:
     unmet = [c for c in ("PERMISSIVE", "STRICT") if seen.chance.happens(f"unmet {c}", _UNMET)]
     lines = [f"{c}: {'unmet' if c in unmet else 'met'}" for c in ("PERMISSIVE", "STRICT")]
     lines += [f"PRESS {c}: Name the words of the student that your case rests on." for c in unmet]
@@ -183,7 +183,7 @@ def _press(seen: _Seen) -> str:
 # --- Judgment ----------------------------------------------------------------------------------
 
 
-def _judge(seen: _Seen) -> str:
+def _judge(seen: _Prompt) -> str:
     labels = seen.view(shift=0, noise=0.2)
     if seen.fails("form", _NO_FORM):
         return "Both sides have a point."
@@ -201,7 +201,7 @@ def _judge(seen: _Seen) -> str:
     )
 
 
-def _stress(seen: _Seen) -> str:
+def _stress(seen: _Prompt) -> str:
     labels = seen.view(shift=-0.3, noise=0.3)
     severity = min(3, int(4 * seen.chance.unit("severity") ** 2))
     if seen.fails("form", _NO_FORM):
@@ -212,7 +212,7 @@ def _stress(seen: _Seen) -> str:
     )
 
 
-def _answer(seen: _Seen) -> str:
+def _answer(seen: _Prompt) -> str:
     debated = "The judge's verdict:" in seen.user
     labels = seen.view(shift=0, noise=0.2 if debated else 0.45)
     sure = round(0.5 + 0.5 * seen.chance.unit("sure") ** (0.6 if debated else 1), 2)
@@ -258,7 +258,7 @@ def _quote(text: str) -> str:
     return '"' + " ".join(words[:9]) + '"'
 
 
-_WRITERS: Final[Mapping[re.Pattern[str], Callable[[_Seen], str]]] = {
+_WRITERS: Final[Mapping[re.Pattern[str], Callable[[_Prompt], str]]] = {
     re.compile(mark, re.MULTILINE): write
     for mark, write in (
         (r"^CONCEPT: <", _conceptual),

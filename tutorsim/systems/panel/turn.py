@@ -155,7 +155,7 @@ Proposals = dict[str, Proposal]
 Ballots = Mapping[BallotFormat, tuple[BallotRecord, ...]]
 
 
-class _Heard(NamedTuple):
+class _Deliberation(NamedTuple):
     """What a turn comes to before it is decided."""
 
     drafts: Proposals
@@ -337,7 +337,7 @@ class _Panel:
 # --- How a turn goes ------------------------------------------------------------------------
 
 
-def _deliberate(panel: _Panel) -> Flow[_Heard]:
+def _deliberate(panel: _Panel) -> Flow[_Deliberation]:
     """Propose, review, vote, revise and vote again; then the diagnostic ballots."""
     roles, form = panel.roles, panel.form
     drafts = yield from _proposals(roles, [panel.proposal(role) for role in roles])
@@ -354,10 +354,10 @@ def _deliberate(panel: _Panel) -> Flow[_Heard]:
     others = {}
     if further:
         others = yield from _vote(panel, texts, {one: VOTE_AS[one] for one in further})
-    return _Heard(drafts, reviews, initial[form], revised, final[form], others)
+    return _Deliberation(drafts, reviews, initial[form], revised, final[form], others)
 
 
-def _ballots_under(panel: _Panel, heard: _Heard) -> Flow[tuple[BallotRecord, ...]]:
+def _ballots_under(panel: _Panel, heard: _Deliberation) -> Flow[tuple[BallotRecord, ...]]:
     """Another format's ballots on the proposals: at hand if determined, else asked for."""
     form = panel.form
     if form in heard.others:
@@ -371,7 +371,7 @@ def _ballots_under(panel: _Panel, heard: _Heard) -> Flow[tuple[BallotRecord, ...
 
 
 def _decided(
-    panel: _Panel, heard: _Heard, ballots: tuple[BallotRecord, ...], others: Ballots
+    panel: _Panel, heard: _Deliberation, ballots: tuple[BallotRecord, ...], others: Ballots
 ) -> Flow[Turn]:
     """Count, hold a tie round in the panel's format where one is due, and deliver."""
     texts, study = _texts(heard.revised), panel.scene.study

@@ -38,7 +38,6 @@ from tutorsim.analysis.ballots.table_to_arrays import in_name_order, read_votes,
 from tutorsim.analysis.ballots.vote_arrays import BALLOT, RICH, Place, Votes, statuses_of
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import (
     branch_words,
-    deciding_order,
     without_shared_turns,
 )
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA, ballots_table
@@ -48,9 +47,7 @@ from tutorsim.records import (
     EpisodeRecord,
     Retest,
     RunRecord,
-    StudySettings,
     VotingSettings,
-    read_episodes,
     read_lines,
     read_retest,
     read_run,
@@ -94,7 +91,8 @@ class Source:
     run: RunRecord | None = field(default=None, repr=False)
     """`None` for ballots from elsewhere."""
     episodes: tuple[EpisodeRecord, ...] = field(default=(), repr=False)
-    """Empty for ballots from elsewhere."""
+    """Those of a student taught up to a score; empty for all others, and for ballots from
+    elsewhere."""
     told: tuple[str, ...] | None = ()
     """See `notes`; `None`: not known until the votes are read."""
     retest: Retest | None = field(default=None, repr=False)
@@ -392,12 +390,9 @@ def _places(episodes: pl.DataFrame) -> pl.DataFrame:
 def _open_run(folder: Path, ballots: pl.DataFrame | None) -> Source:
     run, retest = read_run(folder), read_retest(folder)
     name = folder.resolve().name
-    if isinstance(run.study, StudySettings):
-        ratings, episodes = read_ratings(folder, run), tuple(read_episodes(folder))
-        return source_of(name, run, episodes, retest=retest, ratings=ratings)
     check_votes(name, run)
-    lines = read_lines(folder, load(run.system, "record"))
-    return source_of(name, run, lines, ballots=ballots, retest=retest)
+    ratings, lines = read_ratings(folder, run), read_lines(folder, load(run.system, "record"))
+    return source_of(name, run, lines, ballots=ballots, retest=retest, ratings=ratings)
 
 
 def source_of(
@@ -414,16 +409,13 @@ def source_of(
     `ballots`: its ballots table, if there is one already. Raises `UsageError` if nobody votes in
     it.
     """
-    shown: tuple[EpisodeRecord, ...] = ()
-    if isinstance(run.study, StudySettings):
-        shown, budget = tuple(episodes), run.panel.cumulative_budget
-        order: tuple[str, ...] | None = deciding_order(run.panel)
-        episodes = without_shared_turns(shown)
-    else:
-        voting = check_votes(name, run)
-        order, budget = voting.fallback_order or None, voting.cumulative_budget or CUMULATIVE_BUDGET
-    rows = ballots_table(episodes, run=run) if ballots is None else ballots
-    return Source(name, rows, order, budget, run, shown, retest=retest, ratings=ratings)
+    voting = check_votes(name, run)
+    order, budget = voting.fallback_order or None, voting.cumulative_budget or CUMULATIVE_BUDGET
+    held = () if run.success is None else tuple(episodes)
+    if ballots is None:
+        own = held or episodes if run.branch is None else without_shared_turns(held)
+        ballots = ballots_table(own, run=run)
+    return Source(name, ballots, order, budget, run, held, retest=retest, ratings=ratings)
 
 
 def check_votes(name: str, run: RunRecord) -> VotingSettings:
@@ -476,7 +468,7 @@ def of_panel(source: Source, name: str) -> Source:
         source,
         name=f"{source.name}, panel {name}",
         rows=source.ballots.filter(pl.col("episode_id").is_in(ids)),
-        fallback_order=deciding_order(run.panel),
+        fallback_order=run.panel.deciding_order,
         run=run,
         episodes=episodes,
         retest=retest,

@@ -53,7 +53,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     share_over_tasks,
 )
 from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
-from tutorsim.records import EpisodeRecord, StudySettings
+from tutorsim.records import EpisodeRecord
 from tutorsim.records.ratings import RatedBy
 
 # --- Outcomes by people's scores ------------------------------------------------------------------
@@ -230,11 +230,12 @@ def ratings_of(run: SystemRun) -> Ratings:
     judged = (beside_judge(one) for one in every)
     success: list[Row] = []
     rules: list[Row] = []
-    if isinstance(run.head.study, StudySettings):
-        source, most = run.source, run.head.panel.max_turns
+    taught = run.head.success
+    if taught is not None:
+        source = run.source
         for one in every:
             if one.kind == "answers":
-                success += peoples_success(one, source.episodes, max_turns=most)
+                success += peoples_success(one, source.episodes, max_turns=taught.max_turns)
             else:
                 rules += other_rules(one, _possible(source, whole_turns(one)))
     return Ratings(

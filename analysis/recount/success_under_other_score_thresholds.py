@@ -60,13 +60,13 @@ def at_threshold(source: Source, threshold: float) -> list[AtThreshold]:
     """
     if not 0 <= threshold <= 1:
         raise UsageError(f"The threshold {threshold} is not between 0 and 1.")
-    if source.run is None:
+    success = None if source.run is None else source.run.success
+    if success is None:
         raise UsageError(
             f"{source.name} has no scores.",
             why="A success threshold is about a run's episodes, not about ballots.",
             hint="Point at a run folder.",
         )
-    most = source.run.panel.max_turns
     complete = [e for e in source.episodes if e.status == "complete"]
     rows = []
     for (benchmark, condition), es in by_key(
@@ -74,7 +74,7 @@ def at_threshold(source: Source, threshold: float) -> list[AtThreshold]:
     ).items():
         # continuations of one episode in a branch count together, by their mean
         units = [
-            _mean([episode_at_threshold(e, threshold, max_turns=most) for e in draws])
+            _mean([episode_at_threshold(e, threshold, max_turns=success.max_turns) for e in draws])
             for draws in by_origin(es)
         ]
         mean = _mean(units)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tutorsim.analysis.statistics import by_key
-from tutorsim.records import Branch, EpisodeRecord, StudySettings
+from tutorsim.records import Branch, EpisodeRecord
 
 
 @dataclass(frozen=True)
@@ -72,19 +72,6 @@ def without_shared_turns(episodes: Iterable[EpisodeRecord]) -> tuple[EpisodeReco
         return episode.model_copy(update={"turns": turns})
 
     return tuple(own(one) if one.episode_id in with_shared else one for one in whole)
-
-
-def deciding_order(study: StudySettings) -> tuple[str, ...]:
-    """The fallback order that decides: a branch's own where it changes the order.
-
-    What a branch keeps as logged has the same winners under both.
-    """
-    branch = study.branch
-    if branch is None:
-        return study.fallback_order
-    order = branch.fallback_order or study.fallback_order
-    rest = (*(branch.roles or ()), *study.roles)
-    return tuple(dict.fromkeys((*order, *rest)))
 
 
 def branch_counts(branch: Branch, episodes: Sequence[EpisodeRecord]) -> BranchCounts:

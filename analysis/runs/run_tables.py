@@ -13,7 +13,6 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from tutorsim.analysis.ballots.properties_of_ballot_formats import MAY_LEAVE_OUT
-from tutorsim.analysis.runs.branch_origins_and_shared_turns import deciding_order
 from tutorsim.ballot_reading_and_decisions import RichBallot
 from tutorsim.errors import UsageError
 from tutorsim.records import (
@@ -21,7 +20,6 @@ from tutorsim.records import (
     EpisodeLine,
     EpisodeRecord,
     RunRecord,
-    StudySettings,
     Turn,
     VotingTurn,
 )
@@ -191,8 +189,7 @@ class Gathered:
         """Add the rows of the next episodes."""
         self._rows += self._table.rows(episodes, self._run)
         if self._run.panels:
-            tutored = (one for one in episodes if isinstance(one, EpisodeRecord))
-            self._panel_of |= {one.episode_id: one.panel for one in tutored}
+            self._panel_of |= {one.episode_id: one.panel for one in episodes}
 
     def frame(self) -> pl.DataFrame:
         """The table over the episodes taken."""
@@ -241,7 +238,7 @@ def _turns(episode: EpisodeRecord) -> tuple[Turn, ...]:
 def _ballot_rows(
     episodes: Iterable[EpisodeLine], run: RunRecord, rounds: Callable[[VotingTurn], Iterator[Round]]
 ) -> Iterator[Row]:
-    order = _order(run)
+    order = run.voting.fallback_order if run.voting is not None else ()
     place_in = {role: place for place, role in enumerate(order)}
     for episode in episodes:
         place = place_of(episode, run)
@@ -251,13 +248,6 @@ def _ballot_rows(
                 for ballot in ballots:
                     for cells in _candidate_cells(ballot, standing):
                         yield (*place, turn.turn, stage, *cells)
-
-
-def _order(run: RunRecord) -> tuple[str, ...]:
-    """The order that decides among the tied; empty for a run without votes."""
-    if isinstance(run.study, StudySettings):
-        return deciding_order(run.study)
-    return run.voting.fallback_order if run.voting is not None else ()
 
 
 def _rounds(turn: VotingTurn) -> Iterator[Round]:

@@ -478,7 +478,7 @@ def _refuse_published(name: str, answered: Answered, asked: Asked) -> None:
 
 def _one_panel(run: SystemRun, panel: str) -> SystemRun:
     """The run as far as one of its panels, and the single tutor beside them, go."""
-    if not hasattr(run.head.study, "panels"):
+    if run.head.success is None:
         raise UsageError(
             f"{run.name} has no panel {panel!r}.",
             why=f"It is a run of the system {run.head.system!r}, which compares no panels.",

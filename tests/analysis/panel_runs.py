@@ -142,17 +142,14 @@ def run_record(**settings):
 def panel_source(*episodes, **settings):
     """A run's `Source` without a folder."""
     from tutorsim.analysis.ballots.recount_source import Source
-    from tutorsim.analysis.runs.branch_origins_and_shared_turns import (
-        deciding_order,
-        without_shared_turns,
-    )
+    from tutorsim.analysis.runs.branch_origins_and_shared_turns import without_shared_turns
     from tutorsim.analysis.runs.run_tables import ballots_table
 
     run = run_record(**settings)
     return Source(
         name="made-up",
         rows=ballots_table(without_shared_turns(episodes), run=run),
-        fallback_order=deciding_order(run.study),
+        fallback_order=run.study.deciding_order,
         budget=run.study.cumulative_budget,
         run=run,
         episodes=episodes,

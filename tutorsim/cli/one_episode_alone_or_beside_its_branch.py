@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tutorsim.analysis.pages.words_and_safe_text import step_sentence
-from tutorsim.analysis.runs.branch_origins_and_shared_turns import branch_changes, deciding_order
+from tutorsim.analysis.runs.branch_origins_and_shared_turns import branch_changes
 from tutorsim.ballot_reading_and_decisions import Decision, RichBallot, leaders, tally
 from tutorsim.cli.console_progress_and_safe_text import listing, safe
 from tutorsim.cli.open_run_or_recording_and_head_of_page import draw_name, from_here
@@ -160,7 +160,7 @@ def _turn(turn: Turn, run: RunRecord, record: EpisodeRecord) -> Shown:
         yield from _reviews(f"Tie round: reviews of {tied}", turn.tie_round.reviews)
         yield from _ballots("Tie round: ballots", turn.tie_round.ballots, "these count")
     study = (run if record.panel is None else of_one_panel(run, record.panel)).panel
-    order = study.fallback_order if point is None else deciding_order(study)
+    order = study.fallback_order if point is None else study.deciding_order
     yield from _decision(turn, turn.decision, order)
 
 

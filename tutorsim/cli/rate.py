@@ -13,7 +13,7 @@ from tutorsim.cli.console_progress_and_safe_text import emit_json, listing, out,
 from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath, check_logs
 from tutorsim.cli.options import FILE, PLACE, ending_in, json_option, recording_option
 from tutorsim.errors import FolderError, UsageError
-from tutorsim.records import RUN_FILE, StudySettings, to_line
+from tutorsim.records import RUN_FILE, to_line
 from tutorsim.records.ratings import RATINGS_FILE, Survey
 from tutorsim.regular_files_and_digests import read_named
 
@@ -204,17 +204,15 @@ def _rubric(
 
     if rubric_file is not None:
         return read_rubric(rubric_file)
-    view, study = view_of(run.head.system), run.head.study
+    view, success = view_of(run.head.system), run.head.success
     if subject != "answers":
         return reply_rubric(labelled="replies" in view.judged)
     name = view.rubric
     found = None
-    if name and isinstance(study, StudySettings):
+    if name and success is not None:
         recording = find_recording(source, cassette_dir=cassette_dir)
         prompt = load_recorded_study(recording).catalog.prompts[name]
-        found = judge_rubric(
-            prompt, threshold=study.success_threshold, programs="humaneval" in study.benchmarks
-        )
+        found = judge_rubric(prompt, threshold=success.threshold, programs=success.programs)
     if found is None:
         raise UsageError(
             f"The wordings of {source} have no anchors that people could rate by.",

@@ -491,7 +491,7 @@ def _shown(
         along = [approvals_table(found)] if "approval" in told_rules(found) else []
         yield from parts_shown([protocols_table(found, told_rules(found)), *along])
         yield caption(f"More: --full, or --section {', '.join(SECTIONS)}.")
-    own = source.run.panel.success_threshold if at and source.run else None
+    own = source.run.success.threshold if at and source.run and source.run.success else None
     yield from parts_shown(threshold_table(at, own, name) for name in ("success", "turns", "gain"))
     yield from _odd_replies(source.episodes)
 

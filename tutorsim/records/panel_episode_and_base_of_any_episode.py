@@ -251,6 +251,10 @@ class EpisodeLine(Protocol):
     @property
     def condition(self) -> str: ...
     @property
+    def panel(self) -> str | None:
+        """Which of the study's panels it is of; `None` where the study compares none."""
+
+    @property
     def repeat(self) -> int: ...
     @property
     def status(self) -> EpisodeStatus: ...
@@ -333,3 +337,8 @@ class BaseRecord(GrownRecord):
     without_text: tuple[str, ...] | None = None
     """Keys of the calls whose replies had no text though they ended as usual; `None` for none."""
     turns: tuple[VotedTurn, ...] = ()
+
+    @property
+    def panel(self) -> str | None:
+        """Which of the study's panels it is of; `None` where the study compares none."""
+        return None

@@ -15,7 +15,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache, reduce
 from operator import or_
 from pathlib import Path
-from types import GenericAlias, new_class
+from types import GenericAlias, MappingProxyType, new_class
 from typing import (
     Any,
     ClassVar,
@@ -139,6 +139,53 @@ class Branch(LastingRecord):
     """Parent's episode id → where it is taken up again."""
 
 
+class VotingSettings(Record):
+    """What a recount needs to know of the votes of a system's runs."""
+
+    fallback_order: tuple[str, ...]
+    """Who is preferred among tied candidates, first to last."""
+    cumulative_budget: int | None = CUMULATIVE_BUDGET
+    """`None` if the log of another program does not say it."""
+    label_order: LabelOrder | None = "per_reader"
+    """`None` likewise."""
+
+
+class PanelMakeup(Record):
+    """One panel of a study that compares several."""
+
+    roles: tuple[str, ...]
+    """Who sits on it, by the names that ballots have."""
+    fallback_order: tuple[str, ...]
+    placebo: Placebo | None = None
+    """`None` for a panel of chosen roles."""
+    copied: str | None = None
+    """The role that all members of a `copied` panel have; `None` for any other."""
+
+
+class SuccessSettings(NamedTuple):
+    """What decides whether a student succeeds."""
+
+    threshold: float
+    """The least score of the judge that is a success."""
+    max_turns: int
+    """Tutoring turns after which an episode ends without one."""
+    programs: bool
+    """Whether some answers are programs, whose tests have to pass too."""
+
+
+class StudyFacts(NamedTuple):
+    """What later readers ask of a study of any system."""
+
+    voting: VotingSettings | None = None
+    """`None` where nobody votes."""
+    success: SuccessSettings | None = None
+    """`None` where no student is taught up to a score."""
+    branch: Branch | None = None
+    """What a branch of another recording changes; `None` for a study of its own."""
+    panels: Mapping[str, PanelMakeup] = MappingProxyType({})
+    """The panels that the study compares by name; empty for a study of one panel or none."""
+
+
 class StudyHead(Record):
     """What a run says of its study, whatever the system."""
 
@@ -150,16 +197,15 @@ class StudyHead(Record):
         """The system that the study is of."""
         return DEFAULT_SYSTEM
 
+    @property
+    def inputs(self) -> Inputs | None:
+        """The run whose texts the study is of; `None` for a study of its own tasks."""
+        return None
 
-class VotingSettings(Record):
-    """What a recount needs to know of the votes of a system's runs."""
-
-    fallback_order: tuple[str, ...]
-    """Who is preferred among tied candidates, first to last."""
-    cumulative_budget: int | None = CUMULATIVE_BUDGET
-    """`None` if the log of another program does not say it."""
-    label_order: LabelOrder | None = "per_reader"
-    """`None` likewise."""
+    @property
+    def facts(self) -> StudyFacts:
+        """What of its settings the readers of any run ask for."""
+        return StudyFacts()
 
 
 class SystemSettings(StudyHead):
@@ -176,7 +222,6 @@ class SystemSettings(StudyHead):
 
     @property
     def inputs(self) -> Inputs | None:
-        """The run whose texts the study is of; `None` for a study of its own tasks."""
         told = self.settings.get("inputs")
         return None if told is None else Inputs.model_validate(told)
 
@@ -184,17 +229,9 @@ class SystemSettings(StudyHead):
     def system_name(self) -> str:
         return self.system
 
-
-class PanelMakeup(Record):
-    """One panel of a study that compares several."""
-
-    roles: tuple[str, ...]
-    """Who sits on it, by the names that ballots have."""
-    fallback_order: tuple[str, ...]
-    placebo: Placebo | None = None
-    """`None` for a panel of chosen roles."""
-    copied: str | None = None
-    """The role that all members of a `copied` panel have; `None` for any other."""
+    @property
+    def facts(self) -> StudyFacts:
+        return StudyFacts(self.voting)
 
 
 class StudySettings(StudyHead, LastingRecord):
@@ -236,6 +273,30 @@ class StudySettings(StudyHead, LastingRecord):
     """The panels that the study compares; empty for a study of one. `roles` and `fallback_order`
     are then those of all panels together."""
 
+    @property
+    def deciding_order(self) -> tuple[str, ...]:
+        """The fallback order that decides: a branch's own where it changes the order.
+
+        What a branch keeps as logged has the same winners under both.
+        """
+        branch = self.branch
+        if branch is None:
+            return self.fallback_order
+        order = branch.fallback_order or self.fallback_order
+        rest = (*(branch.roles or ()), *self.roles)
+        return tuple(dict.fromkeys((*order, *rest)))
+
+    @property
+    def facts(self) -> StudyFacts:
+        voting = VotingSettings(
+            fallback_order=self.deciding_order,
+            cumulative_budget=self.cumulative_budget,
+            label_order=self.blinding,
+        )
+        programs = "humaneval" in self.benchmarks
+        success = SuccessSettings(self.success_threshold, self.max_turns, programs)
+        return StudyFacts(voting, success, self.branch, self.panels)
+
 
 class RunRecord(LastingRecord):
     """The head of a run folder."""
@@ -263,7 +324,7 @@ class RunRecord(LastingRecord):
     @property
     def inputs(self) -> Inputs | None:
         """The run whose texts the study is of; `None` for a study of its own tasks."""
-        return self.study.inputs if isinstance(self.study, SystemSettings) else None
+        return self.study.inputs
 
     @property
     def kinds(self) -> tuple[ProvenanceKind, ...]:
@@ -274,24 +335,22 @@ class RunRecord(LastingRecord):
     @property
     def branch(self) -> Branch | None:
         """What a branch of another recording changes; `None` for a study of its own."""
-        return self.study.branch if isinstance(self.study, StudySettings) else None
+        return self.study.facts.branch
 
     @property
-    def panels(self) -> dict[str, PanelMakeup]:
+    def panels(self) -> Mapping[str, PanelMakeup]:
         """The panels that the study compares by name; empty for a study of one panel or none."""
-        return self.study.panels if isinstance(self.study, StudySettings) else {}
+        return self.study.facts.panels
 
     @property
     def voting(self) -> VotingSettings | None:
         """What a recount needs to know of the votes; `None` where nobody votes."""
-        study = self.study
-        if isinstance(study, StudySettings):
-            return VotingSettings(
-                fallback_order=study.fallback_order,
-                cumulative_budget=study.cumulative_budget,
-                label_order=study.blinding,
-            )
-        return study.voting if isinstance(study, SystemSettings) else None
+        return self.study.facts.voting
+
+    @property
+    def success(self) -> SuccessSettings | None:
+        """What decides whether a student succeeds; `None` where no student is taught."""
+        return self.study.facts.success
 
     @property
     def panel(self) -> StudySettings:
@@ -539,8 +598,7 @@ def taught_by(episode: EpisodeRecord, run: RunRecord) -> str:
 
 def of_one_panel(run: RunRecord, name: str) -> RunRecord:
     """The head of a run as if its study had one of its panels alone, and were named so."""
-    study, makeup = run.study, run.panels[name]
-    assert isinstance(study, StudySettings)
+    study, makeup = run.panel, run.panels[name]
     branch = study.branch
     if branch is not None and branch.fallback_order is not None:
         seated = {*makeup.roles, *(branch.roles or ())}

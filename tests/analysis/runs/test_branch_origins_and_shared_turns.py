@@ -262,9 +262,9 @@ def test_every_change_is_named():
 
 
 def test_an_order_that_leaves_roles_out_is_completed():
-    assert branches.deciding_order(run_record().study) == ROLES
+    assert run_record().study.deciding_order == ROLES
     study = run_record(branch=branch_of(fallback_order=(MO, S))).study
-    assert branches.deciding_order(study) == (MO, S, MI, ME)
+    assert study.deciding_order == (MO, S, MI, ME)
 
 
 def test_a_branch_is_counted(child):

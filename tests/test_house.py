@@ -258,15 +258,53 @@ def _system_of(name):
 
 
 def test_no_module_outside_a_system_imports_one():
-    """Neither its own half nor its view; what systems share stands beside them."""
+    """Neither its own half nor its view, nor in a text but the registry's, which is loaded later;
+    what systems share stands beside them."""
 
     def wrong(module):
-        if module.name.startswith("tutorsim.systems."):
+        if module.name.startswith(("tutorsim.systems.", "tutorsim.system_registry")):
             return set()
         own = _system_of(module.name)
-        return {name for name in imported(module) if _system_of(name) not in (None, own)}
+        named = {*imported(module), *_places_named(module)}
+        return {name for name in named if _system_of(name) not in (None, own)}
 
     assert broken(wrong) == {}
+
+
+def _places_named(module):
+    """Modules of the texts `module:name` that a module holds: what they name is loaded later."""
+    for node in module.nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found = re.fullmatch(r"(tutorsim(?:\.\w+)+):\w+", node.value)
+            if found:
+                yield found[1]
+
+
+PANEL_ASKED_FOR = {
+    "tutorsim.records.run_head_and_reading_run_folders_and_retests": "`RunRecord.panel`, refused",
+    "tutorsim.cli.list_or_show_episodes": "the panel's screen of an episode is drawn by itself",
+    "tutorsim.standin.messages_api_routes_and_replies": "the panel's mind is asked last",
+}
+"""Modules that ask whether something is the panel's, and why; the list may only shrink."""
+
+
+def test_nobody_asks_whether_a_run_is_a_panels_but_those_listed():
+    """What a system's runs hold is asked of `StudyFacts` and `View`, whichever system it is."""
+
+    def asked(node):
+        if isinstance(node, ast.Compare):
+            return [node.left, *node.comparators]
+        of_class = isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance"
+        return node.args[1:] if of_class else []
+
+    def names(module):
+        for node in module.nodes:
+            for side in asked(node):
+                yield from (n.id for n in ast.walk(side) if isinstance(n, ast.Name))
+
+    settings = {"DEFAULT_SYSTEM", "StudySettings", "SystemSettings"}
+    found = {m.name for m in MODULES if not _system_of(m.name) and settings & {*names(m)}}
+    assert found == {*PANEL_ASKED_FOR}
 
 
 def _modules_imported(module):

@@ -23,8 +23,8 @@ RULES: Final = "tutorsim.rules"
 DEFAULT_SYSTEM: Final = "panel"
 """The system of a study file that names none."""
 
-AUDITOR: Final = "oversight"
-"""The system in whose studies `tutorsim audit` labels the replies of a run."""
+BALLOTS_VIEW: Final = "tutorsim.analysis.systems.panel:BALLOTS"
+"""Where the view of ballots from elsewhere is."""
 
 
 class Shipped(NamedTuple):

@@ -91,8 +91,8 @@ class Source:
     run: RunRecord | None = field(default=None, repr=False)
     """`None` for ballots from elsewhere."""
     episodes: tuple[EpisodeRecord, ...] = field(default=(), repr=False)
-    """Those of a student taught up to a score; empty for all others, and for ballots from
-    elsewhere."""
+    """Records of a run in which a student is taught up to a score; empty for all others, and for
+    ballots from elsewhere."""
     told: tuple[str, ...] | None = ()
     """See `notes`; `None`: not known until the votes are read."""
     retest: Retest | None = field(default=None, repr=False)

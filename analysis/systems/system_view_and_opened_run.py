@@ -37,7 +37,7 @@ from tutorsim.records import (
     uncollected,
 )
 from tutorsim.records.ratings import RatedSheet, Subject, read_ratings
-from tutorsim.system_registry import load, named
+from tutorsim.system_registry import BALLOTS_VIEW, load, named
 
 if TYPE_CHECKING:
     from tutorsim.analysis.statistics.text_similarity import Embedding
@@ -337,14 +337,10 @@ def framed(
     )
 
 
-BALLOTS: Final = "tutorsim.analysis.systems.panel:BALLOTS"
-"""Where the view of ballots from elsewhere is."""
-
-
 def view_for(opened: Opened) -> View:
     """The view of what was opened."""
     if isinstance(opened, Ballots):
-        view: View = named(BALLOTS)
+        view: View = named(BALLOTS_VIEW)
         return view
     return view_of(opened.head.system)
 

@@ -21,7 +21,6 @@ from tutorsim.cli.console_progress_and_safe_text import safe
 from tutorsim.cli.options import check_sections
 from tutorsim.cli.output_elements import Prose, caption, heading, styled, table
 from tutorsim.records import RUN_FILE, read_run
-from tutorsim.system_registry import DEFAULT_SYSTEM
 
 # --- Terminal tables -----------------------------------------------------------------------------
 
@@ -147,14 +146,14 @@ SCREEN = (80, 40)
 
 
 def system_run(path: Path, *, use: Use | None = None) -> SystemRun | None:
-    """A run of a system other than the panel, opened; `None` for anything else.
+    """A run in which no student is taught up to a score, opened; `None` for anything else.
 
     Raises `LogError` if it is a damaged run folder.
     """
     if not (path / RUN_FILE).is_file():
         return None
     head = read_run(path)
-    if head.system == DEFAULT_SYSTEM:
+    if head.success is not None:
         return None
     run = open_run(path, head, use=use)
     gc.freeze()  # its records stay to the end of the command: no search for cycles among them

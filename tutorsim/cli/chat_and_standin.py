@@ -145,13 +145,29 @@ def serve_command(host: str, port: int, seed: int, faults: tuple[str, ...], stea
     """
     from tutorsim.standin import STANDIN_VERSION, Endpoint, parse_fault
 
-    endpoint = Endpoint(seed=seed, faults=[parse_fault(spec) for spec in faults], steady=steady)
+    endpoint = Endpoint(
+        seed=seed,
+        faults=[parse_fault(spec) for spec in faults],
+        steady=steady,
+        on_unknown=_warn_of_unknown,
+    )
     err = console_progress_and_safe_text.err()
     if host not in _LOOPBACK:
         err.print(f"Listening on {host}: anyone who reaches this machine can use it.")
     err.print(f"Stand-in version {STANDIN_VERSION}, seed {seed}. Ctrl-C ends it.")
     asyncio.run(_until_signal(endpoint, host, port))
-    err.print(f"Answered {endpoint.requests:,} requests.")
+    unknown = endpoint.unknown.total()
+    known_by_none = (
+        f", {unknown:,} of them with prompts of no system that it knows" if unknown else ""
+    )
+    err.print(f"Answered {endpoint.requests:,} requests{known_by_none}.")
+
+
+def _warn_of_unknown(begins: str) -> None:
+    tell(
+        f"Warning: this stand-in knows no system with the prompt “{begins}”; its reply means "
+        "nothing. If the system was installed after the start, start the stand-in again."
+    )
 
 
 async def _until_signal(endpoint: "Endpoint", host: str, port: int) -> None:

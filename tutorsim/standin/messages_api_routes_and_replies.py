@@ -224,6 +224,8 @@ class Thought(NamedTuple):
     input_tokens: int
     output_tokens: int
     stop_reason: str
+    recognised: bool = True
+    """Whether a system knows the prompt; else the text is `NOBODY`."""
 
 
 def think(body: Mapping[str, Any], chance: Chance, *, steady: Chance | None = None) -> Thought:
@@ -233,11 +235,13 @@ def think(body: Mapping[str, Any], chance: Chance, *, steady: Chance | None = No
     """
     asked = read_request(body)
     replies = (recognise(asked, chance, steady) for recognise in _recognisers())
-    text = next((text for text in replies if text is not None), NOBODY)
+    found = next((text for text in replies if text is not None), None)
+    text = NOBODY if found is None else found
     limit = 4 * int(body["max_tokens"])
     stop = "end_turn" if len(text) <= limit else "max_tokens"
     text = text[:limit]
-    return Thought(text, tokens(asked.system + asked.user), tokens(text), stop)
+    asked_tokens = tokens(asked.system + asked.user)
+    return Thought(text, asked_tokens, tokens(text), stop, found is not None)
 
 
 NOBODY = "I play tutors, students and judges, and this asks for none of them."
@@ -283,6 +287,8 @@ _COUNT_PATH: Final = "/v1/messages/count_tokens"
 _CHAT_PATH: Final = "/v1/chat/completions"
 _CHAT_LIMIT: Final = 4096
 """Tokens of a chat completion that asks for no limit."""
+_SHOWN: Final = 60
+"""Characters of a prompt that no system knows by which it is named."""
 
 
 _Form = tuple[str, Callable[[dict[str, Any]], bytes]]
@@ -308,10 +314,18 @@ class Endpoint:
     body has come before.
 
     `seed`: another seed is another model. `steady`: voters prefer the same under every ballot
-    format, and write every ballot well; without it they have moods and slips.
+    format, and write every ballot well; without it they have moods and slips. `on_unknown`: called
+    with how a prompt begins that no system knows, once for each such beginning.
     """
 
-    def __init__(self, *, seed: int, faults: Sequence[Fault] = (), steady: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        seed: int,
+        faults: Sequence[Fault] = (),
+        steady: bool = False,
+        on_unknown: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._seed = seed
         self._steady = Chance(seed, "steady") if steady else None
         self._faults = Faults(faults, seed=seed, kinds=REQUEST_FAULTS + REPLY_FAULTS)
@@ -320,6 +334,9 @@ class Endpoint:
         self._seen: Counter[bytes] = Counter()
         self.requests = 0
         """Requests answered so far, refused and failed ones among them."""
+        self.unknown: Counter[str] = Counter()
+        """Beginning of a prompt that no system knows → how often such a prompt was answered."""
+        self._on_unknown = on_unknown
 
     def answer(
         self, method: str, target: str, headers: Mapping[str, str], content: bytes
@@ -370,7 +387,17 @@ class Endpoint:
         return _delivered(whole, fault)
 
     def _think(self, body: dict[str, Any], chance: Chance) -> Thought:
-        return think(body, chance, steady=self._steady)
+        thought = think(body, chance, steady=self._steady)
+        if not thought.recognised:
+            self._note_unknown(read_request(body))
+        return thought
+
+    def _note_unknown(self, asked: Asking) -> None:
+        words = " ".join((asked.system or asked.user).split())
+        begins = words if len(words) <= _SHOWN else f"{words[: _SHOWN - 1]}…"
+        self.unknown[begins] += 1
+        if self.unknown[begins] == 1:
+            self._on_unknown(begins)
 
     def _entry(self, params: object, occurrence: str) -> dict[str, Any]:
         """The result of an entry of a batch."""

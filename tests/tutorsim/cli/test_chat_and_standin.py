@@ -32,6 +32,27 @@ def test_the_server_prints_its_url_and_ends_tidily_on_a_signal(number):
     assert "Traceback" not in errors
 
 
+@pytest.mark.loopback
+def test_the_server_warns_of_a_prompt_that_none_of_its_systems_has():
+    """So does a server that was started before the prompt's system was installed."""
+    command = [sys.executable, "-c", "from tutorsim.cli import main; main()", "standin", "serve"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        url = process.stdout.readline().strip()
+        with anthropic.Anthropic(base_url=url, api_key="none") as client:
+            client.messages.create(
+                model="some-model",
+                max_tokens=100,
+                system="You greet guests.",
+                messages=[{"role": "user", "content": "Greet Otto."}],
+            )
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=90)
+    assert "knows no system with the prompt “You greet guests.”; its reply means nothing" in errors
+    assert "Answered 1 requests, 1 of them with prompts of no system that it knows." in errors
+
+
 @pytest.mark.parametrize(
     ("named", "missed"), [("--log-dir", "--cassette-dir"), ("--cassette-dir", "--log-dir")]
 )

@@ -45,6 +45,16 @@ def post(endpoint, body, headers=CALL):
     return endpoint.answer("POST", "/v1/messages", headers, json.dumps(body).encode())
 
 
+def test_each_prompt_that_no_system_knows_is_told_once_and_every_reply_to_it_counted():
+    told = []
+    endpoint = Endpoint(seed=1, on_unknown=told.append)
+    for system in ("You greet guests\nin English.", "", "You greet guests\nin English."):
+        post(endpoint, body(system=system, messages=[{"role": "user", "content": "Greet Otto."}]))
+    post(endpoint, body())
+    assert told == ["You greet guests in English.", "Greet Otto."]
+    assert endpoint.unknown == {"You greet guests in English.": 2, "Greet Otto.": 1}
+
+
 def error(response):
     value = json.loads(response.body)
     assert value["type"] == "error"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from tutorsim.ballot_reading_and_decisions import Step
-from tutorsim.records import EpisodeLine, Provenance, RunRecord, odd_stops, stop_counts
+from tutorsim.records import Provenance, RunRecord, StopCount, odd_stops
 from tutorsim.vocabularies import ProvenanceKind
 
 # --- Number words --------------------------------------------------------------------------------
@@ -30,10 +30,10 @@ def counted(n: int, noun: str, *, plural: str | None = None) -> str:
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
-def odd_replies(episodes: Iterable[EpisodeLine]) -> Iterator[str]:
+def odd_replies(counts: Iterable[StopCount]) -> Iterator[str]:
     """`3 replies without text`, `1 reply cut off at max_tokens`: each odd end of the replies."""
     ends = Counter[str]()
-    for count in odd_stops(stop_counts(episodes)):
+    for count in odd_stops(counts):
         ends[count.words] += count.calls
     for words, replies in ends.items():
         yield f"{counted(replies, 'reply', plural='replies')} {words}"

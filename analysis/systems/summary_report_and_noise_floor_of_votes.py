@@ -28,7 +28,7 @@ from tutorsim.analysis.systems.system_view_and_opened_run import (
     SystemRun,
     view_for,
 )
-from tutorsim.records import Retest, StopCount, odd_stops, stop_counts
+from tutorsim.records import Retest, StopCount, odd_stops
 
 
 def document_of(opened: Opened, *, brief: bool) -> Document | None:
@@ -62,7 +62,7 @@ def stops_table(of: Sequence[StopCount]) -> Iterator[Row]:
 
 def with_reply_endings(document: Document, run: SystemRun) -> Document:
     """The document, and how many replies were empty, refused or cut off; unchanged if none was."""
-    counts = stop_counts(run.episodes)
+    counts = run.stops
     odd = odd_stops(counts)
     stops = stops_table(odd)
     if stops is None:

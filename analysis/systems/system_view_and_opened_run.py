@@ -31,9 +31,12 @@ from tutorsim.records import (
     CallRecord,
     Retest,
     RunRecord,
+    StopCount,
+    StopCounter,
     read_lines,
     read_retest,
     read_run,
+    stop_counts,
     uncollected,
 )
 from tutorsim.records.ratings import RatedSheet, Subject, read_ratings
@@ -165,6 +168,13 @@ class SystemRun:
             return self.episodes.ballots
         return ballots_table(self.episodes, run=self.head)
 
+    @property
+    def stops(self) -> list[StopCount]:
+        """How many replies of each stage ended in which way."""
+        if isinstance(self.episodes, _OnDisk):
+            return self.episodes.stops
+        return stop_counts(self.episodes)
+
 
 @dataclass(frozen=True)
 class Ballots:
@@ -215,7 +225,7 @@ def _listing(run: SystemRun) -> list[dict[str, Any]]:
     rows = []
     for record in run.episodes:
         failed = [] if record.failure is None else [f"failed at {record.failure.key}"]
-        special = (*failed, *odd_replies([record]))
+        special = (*failed, *odd_replies(stop_counts([record])))
         rows.append({"episode_id": record.episode_id, "special": special})
     return rows
 
@@ -365,8 +375,8 @@ def view_of(system: str) -> View:
 class _OnDisk(Sequence[Any]):
     """The records of a run folder, read again by whoever goes through them, and never held.
 
-    Whoever goes through all of them leaves their ballots behind, so that votes can be counted
-    without a second reading.
+    Whoever goes through all of them leaves their ballots behind, and how their replies ended, so
+    that both can be counted without a second reading.
 
     `without`: fields of the records that are not read.
     """
@@ -374,14 +384,16 @@ class _OnDisk(Sequence[Any]):
     def __init__(self, folder: Path, head: RunRecord, without: frozenset[str]) -> None:
         self._folder, self._head, self._without = folder, head, without
         self._ballots: pl.DataFrame | None = None
+        self._stops: list[StopCount] | None = None
 
     def __iter__(self) -> Iterator[Any]:
         record = load(self._head.system, "record")
-        gathered = Gathered(SHARED_TABLES["ballots"], self._head)
+        gathered, stops = Gathered(SHARED_TABLES["ballots"], self._head), StopCounter()
         for one in read_lines(self._folder, record, without=self._without):
             gathered.take(one)
+            stops.take(one)
             yield one
-        self._ballots = gathered.frame()
+        self._ballots, self._stops = gathered.frame(), stops.counts()
 
     @property
     def ballots(self) -> pl.DataFrame:
@@ -390,6 +402,14 @@ class _OnDisk(Sequence[Any]):
             deque(self, maxlen=0)
         assert self._ballots is not None
         return self._ballots
+
+    @property
+    def stops(self) -> list[StopCount]:
+        """How the replies of every episode ended."""
+        if self._stops is None:
+            deque(self, maxlen=0)
+        assert self._stops is not None
+        return self._stops
 
     def __len__(self) -> int:
         return self._head.episodes

@@ -63,7 +63,7 @@ from tutorsim.cli.output_elements import Prose, caption, styled
 from tutorsim.cli.terminal_documents import document_shown, parts_shown, system_run
 from tutorsim.dask_cluster import Engine, connect, parse_engine, scattered
 from tutorsim.errors import UsageError
-from tutorsim.records import RUN_FILE, EpisodeLine
+from tutorsim.records import RUN_FILE, StopCount, stop_counts
 from tutorsim.vocabularies import PROTOCOLS
 
 
@@ -276,7 +276,7 @@ def recount(
     if system is not None and outcomes is not None:
         _write_outcomes(system, changes, outcomes)
     if system is not None and whole is not None and system.head.voting is None:
-        shown = document_shown(whole, sections, full=full)
+        shown = chain(document_shown(whole, sections, full=full), _odd_replies(system.stops))
         publish_claimed(source, shown, lambda: _value_of_whole(whole, system, changes))
         return
     of_whole, of_votes = _sections_of(whole, sections)
@@ -300,7 +300,10 @@ def recount(
     opened, found = _counted(source, system, hints, panel, engine, turns, count)
     at = {threshold: at_threshold(opened, threshold) for threshold in thresholds}
     formats = format_invariance(opened)
-    shown = _shown(opened, found, of_votes or every, full, at, formats)
+    shown = chain(
+        _shown(opened, found, of_votes or every, full, at, formats),
+        _odd_replies(stop_counts(opened.episodes) if system is None else system.stops),
+    )
     if whole is None or system is None:
         publish_claimed(source, shown, lambda: _value(found, at, formats))
         return
@@ -493,12 +496,11 @@ def _shown(
         yield caption(f"More: --full, or --section {', '.join(SECTIONS)}.")
     own = source.run.success.threshold if at and source.run and source.run.success else None
     yield from parts_shown(threshold_table(at, own, name) for name in ("success", "turns", "gain"))
-    yield from _odd_replies(source.episodes)
 
 
-def _odd_replies(episodes: Sequence[EpisodeLine]) -> Iterator[RenderableType]:
+def _odd_replies(stops: Sequence[StopCount]) -> Iterator[RenderableType]:
     """How many replies were empty, refused or cut off; nothing where none was."""
-    odd = [*odd_replies(episodes)]
+    odd = [*odd_replies(stops)]
     if odd:
         yield Prose(styled(f"The run has {listed(odd)}: `tutorsim summary` counts them.", "yellow"))
 

@@ -53,7 +53,12 @@ from tutorsim.records.run_head_and_reading_run_folders_and_retests import (
     read_retest,
     read_run,
 )
-from tutorsim.records.stop_reasons_of_replies import StopCount, odd_stops, stop_counts
+from tutorsim.records.stop_reasons_of_replies import (
+    StopCount,
+    StopCounter,
+    odd_stops,
+    stop_counts,
+)
 
 __all__ = [
     "EPISODES_FILE",
@@ -85,6 +90,7 @@ __all__ = [
     "ReviewRecord",
     "RunRecord",
     "StopCount",
+    "StopCounter",
     "StudyHead",
     "StudySettings",
     "SystemSettings",

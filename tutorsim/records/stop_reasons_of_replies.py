@@ -41,21 +41,36 @@ def stop_words(reason: str | None) -> str:
     return _WORDS.get(reason or "", reason or "not stated")
 
 
-def stop_counts(episodes: Iterable[EpisodeLine]) -> list[StopCount]:
-    """Count stop reasons by stage, stages in the order in which they first come."""
-    calls: Counter[tuple[str, str | None]] = Counter()
-    retried: Counter[tuple[str, str | None]] = Counter()
-    for episode in episodes:
+class StopCounter:
+    """A count of how the replies of episodes ended, taken one episode after another."""
+
+    def __init__(self) -> None:
+        self._calls: Counter[tuple[str, str | None]] = Counter()
+        self._retried: Counter[tuple[str, str | None]] = Counter()
+
+    def take(self, episode: EpisodeLine) -> None:
+        """Count the replies of an episode; of its calls key, stage and end are looked at."""
         silent, again = episode.without_text or (), _asked_again(episode.calls)
         ends = [
             (call.stage, WITHOUT_TEXT if call.key in silent else call.stop_reason)
             for call in episode.calls
         ]
-        calls.update(ends)
+        self._calls.update(ends)
         if again:
             pairs = zip(episode.calls, ends, strict=True)
-            retried.update(end for call, end in pairs if call.key in again)
-    return [StopCount(*end, number, number - retried[end]) for end, number in calls.items()]
+            self._retried.update(end for call, end in pairs if call.key in again)
+
+    def counts(self) -> list[StopCount]:
+        """Count stop reasons by stage, stages in the order in which they first came."""
+        return [StopCount(*end, n, n - self._retried[end]) for end, n in self._calls.items()]
+
+
+def stop_counts(episodes: Iterable[EpisodeLine]) -> list[StopCount]:
+    """Count stop reasons by stage, stages in the order in which they first come."""
+    counter = StopCounter()
+    for episode in episodes:
+        counter.take(episode)
+    return counter.counts()
 
 
 def odd_stops(counts: Iterable[StopCount]) -> list[StopCount]:

@@ -97,9 +97,9 @@ _UNREAD_OF_BALLOTS: Final = ("labels", "raw", "parsed", "attempts", "raw_first")
 
 
 def _unread(head: RunRecord, use: Use) -> frozenset[str]:
-    """A recount does not look at calls, and a document only at what ballots count as."""
+    """Of calls a recount looks at their ends, and a document only at what ballots count as."""
     if use == "recount":
-        return frozenset({"calls"})
+        return frozenset({"calls.model", "calls.input_tokens", "calls.output_tokens"})
     if head.provenance.kind == "imported":  # as councils are, whose labels are looked at
         return frozenset()
     return frozenset(f"turns.{vote}.{name}" for vote in _VOTES for name in _UNREAD_OF_BALLOTS)

@@ -24,6 +24,7 @@ from tutorsim.records import (
     Proposal,
     ReviewRecord,
     Turn,
+    stop_counts,
 )
 
 # --- Episode of a page ---------------------------------------------------------------------------
@@ -231,7 +232,7 @@ def _special(episode: EpisodeRecord, turns: list[dict[str, Any]]) -> Iterator[st
     silent = sum(turn["abstained"] for turn in turns)
     if silent:
         yield f"{silent} abstained"
-    yield from odd_replies([episode])
+    yield from odd_replies(stop_counts([episode]))
 
 
 _SPECIAL: Final[dict[str, Callable[[dict[str, Any]], bool]]] = {

@@ -151,6 +151,7 @@ def test_empty_replies_are_recorded_told_and_played(system, shell, tmp_path, mon
             assert f"{call[:-1]}2" in replies
     assert f"Warning: {len(empty)} replies were without text" in said.err
     assert f"not {len(empty)} of {len(replies)} replies" in shell("summary", log).out
+    assert f"The run has {len(empty)} replies without text" in shell("recount", log).out
     listed = shell("show", log, "--json").json()["episodes"]
     assert sum(
         int(words.split()[0])

@@ -206,6 +206,21 @@ def test_a_missing_file_is_an_error(folder, name):
     assert caught.value.exit_code == 4
 
 
+@pytest.mark.parametrize("text", ["[]", "{}", '"x"', "3"])
+def test_json_that_is_no_record_says_what_it_lacks(folder, text):
+    (folder / records.RUN_FILE).write_text(text)
+    with pytest.raises(LogError, match="not a complete record") as caught:
+        records.read_run(folder)
+    assert caught.value.why == "It has no schema_version."
+
+
+def test_a_file_in_a_run_s_place_is_called_a_file(tmp_path):
+    (tmp_path / "ballots.csv").write_text("voter,choice\n")
+    with pytest.raises(LogError, match="cannot be read") as caught:
+        records.read_run(tmp_path / "ballots.csv")
+    assert caught.value.why == "It is a file, and a run is a folder."
+
+
 def test_bytes_that_are_no_text_are_an_error(folder):
     (folder / records.EPISODES_FILE).write_bytes(b"\xff\xfe")
     with pytest.raises(LogError, match="cannot be read"):

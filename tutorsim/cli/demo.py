@@ -86,7 +86,7 @@ def _bundled(name: str) -> Path:
     if folder is None:
         raise RecordingError(
             f"The bundled recording {name!r} is not here.",
-            why=f"Bundled are {', '.join(bundled_recordings()) or 'none'}.",
+            why=f"Bundled are {', '.join(sorted(bundled_recordings())) or 'none'}.",
             hint="Name one of these; without any, install tutorsim from its repository.",
         )
     return folder

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
-from tutorsim.analysis.ballots.recount_source import open_source
+from tutorsim.analysis.ballots.recount_source import open_source, refuse_hints
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import branch_words
 from tutorsim.analysis.runs.write_tables import EXPORT_FORMATS, ExportFormat, export_run
 from tutorsim.analysis.runs.write_tables import export as write_tables
@@ -46,8 +46,9 @@ def export(run: Path, output: Path, format_: ExportFormat, hints: Hints, as_json
     --json gives:
       format, written: [path]
     """
+    check_logs(run)
     if (run / RUN_FILE).is_file():
-        check_logs(run)
+        refuse_hints(run, hints)
         branch = read_run(run).branch
         if branch is not None:
             tell(f"A {branch_words(branch)}.")

@@ -74,8 +74,11 @@ def show(
     if beside is not None:
         if turn is not None:
             raise UsageError("--turn and --beside do not go together.", hint="Leave one out.")
+        _check_named(episode, "--beside")
         _show_beside(run, beside, " ".join(episode), as_json=as_json, output=output)
         return
+    if turn is not None:
+        _check_named(episode, "--turn")
     check_logs(run)
     head = read_run(run)
     if not episode or head.system != DEFAULT_SYSTEM:
@@ -91,6 +94,16 @@ def show(
     part = record if turn is None else _only(record, turn)
     shown = trace(head, record, part)
     publish(shown, lambda: part.model_dump(mode="json"), as_json=as_json, output=output)
+
+
+def _check_named(episode: tuple[str, ...], option: str) -> None:
+    """Refuse an option that is for one episode where none is named."""
+    if not episode:
+        raise UsageError(
+            f"{option} is for one EPISODE, and none is named.",
+            why="Without one all episodes are listed.",
+            hint=f"Add an episode id, or parts of one, or leave {option} out.",
+        )
 
 
 def _list(run: "SystemRun", *, as_json: bool, output: Path | None) -> None:

@@ -63,6 +63,12 @@ def replay(
 
     from tutorsim.runner.replay import replay as play
 
+    if level != "auto" and not reexecute:
+        raise UsageError(
+            "--sandbox is for --reexecute.",
+            why="No other replay runs a program.",
+            hint="Add --reexecute, or leave --sandbox out.",
+        )
     judge: AbstractContextManager[Sandbox | None] = nullcontext()
     if reexecute:
         from tutorsim.sandbox import Sandbox

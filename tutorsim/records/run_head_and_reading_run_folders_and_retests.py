@@ -496,9 +496,10 @@ def _as_written(line: bytes, model: type[R]) -> R | None:
 
 
 def _unreadable(path: Path, error: Exception) -> LogError:
+    is_file = isinstance(error, NotADirectoryError)
     return LogError(
         f"{path} cannot be read.",
-        why=str(error),
+        why="It is a file, and a run is a folder." if is_file else str(error),
         hint="Point at a folder that `tutorsim run` or `tutorsim replay` wrote.",
     )
 
@@ -510,9 +511,10 @@ def _checked(text: str, path: Path, model: type[R], line: int) -> R:
             json.dumps(data, ensure_ascii=False).encode()  # refuses lone surrogates
         version = data["schema_version"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
+        lacks = "It has no schema_version." if isinstance(error, KeyError | TypeError) else None
         raise LogError(
             f"{path}, line {line}: this is not a complete record.",
-            why=str(error),
+            why=lacks or str(error),
             hint="The file was cut or edited; write it again with `tutorsim replay`.",
         ) from error
     if version != SCHEMA_VERSION:

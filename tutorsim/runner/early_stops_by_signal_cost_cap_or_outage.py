@@ -261,8 +261,9 @@ class Budget:
         tokens = len((request.system + request.user).encode()) + 64
         most = self.prices.cost(request.model, tokens, request.max_tokens) or 0.0
         if self._committed + self._reserved + most > self.max_usd:
+            cap = f"{self.max_usd:.2f}" if self.max_usd >= 0.1 else f"{self.max_usd:g}"
             raise BudgetReached(
-                f"The next call could pass the cap of {self.max_usd:.2f} US dollars.",
+                f"The next call could pass the cap of {cap} US dollars.",
                 why=f"{self._committed:.4f} are spent, {self._reserved:.4f} are set aside for "
                 f"calls under way, and the next one takes at most {most:.4f}.",
                 hint="Everything paid for is kept. Give the same command with a higher --max-usd.",

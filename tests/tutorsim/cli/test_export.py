@@ -74,5 +74,12 @@ def test_a_folder_that_is_a_file_is_a_usage_error(shell, built, tmp_path):
     assert shell("export", built.folder, "-o", tmp_path / "x").code == 2
 
 
+def test_what_a_run_says_itself_is_not_taken_from_options(shell, built, tmp_path):
+    said = shell("export", built.folder, "-o", tmp_path / "x", "--protocol", "simple")
+    assert said.code == 2
+    assert "its study says what its ballots are" in said.err
+    assert not (tmp_path / "x").exists()
+
+
 def test_an_unknown_format_is_a_usage_error(shell, built, tmp_path):
     assert shell("export", built.folder, "-o", tmp_path, "--format", "xls").code == 2

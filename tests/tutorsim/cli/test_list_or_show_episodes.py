@@ -178,3 +178,8 @@ def test_an_episode_goes_to_a_file_by_its_ending(shell, built, tmp_path):
         assert (done.code, done.out) == (0, "")
     assert (tmp_path / "a.txt").read_text().startswith(record.episode_id)
     assert json.loads((tmp_path / "a.json").read_text())["episode_id"] == record.episode_id
+
+
+def test_a_turn_and_futures_are_of_one_episode(shell, built):
+    for option in (("--turn", "1"), ("--beside", built.folder)):
+        shell("show", built.folder, *option).fails(2, f"{option[0]} is for one EPISODE")

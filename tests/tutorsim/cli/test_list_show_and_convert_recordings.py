@@ -96,6 +96,7 @@ def test_a_recording_an_episode_and_a_call_are_shown(recorded, shell):
         ((EPISODE, "--call", "9/judge/judge/1"), 3, "has no call '9/judge/judge/1'"),
         (("sciq.none.help_avoidant.simple",), 3, "no cassette for this episode"),
         (("../../secret",), 2, "is not an episode id"),
+        (("--call", "0/judge/judge/1"), 2, "--call is for the calls of one EPISODE"),
     ],
 )
 def test_what_is_not_there_is_named(more, code, named, recorded, shell):
@@ -158,10 +159,14 @@ def test_a_damaged_manifest_is_called_damaged(recorded, shell):
     assert "(unfinished)" not in text
 
 
-def test_a_log_without_its_head_is_refused_alike_everywhere(recorded, shell):
+def test_a_log_without_its_head_is_refused_alike_everywhere(recorded, shell, tmp_path):
     (recorded.log / "run.json").unlink()
-    for command in (("summary",), ("show", EPISODE), ("recount",)):
-        assert shell(command[0], recorded.log, *command[1:]).code == 4
+    export = ("export", "-o", tmp_path / "tables")
+    for command in (("summary",), ("show", EPISODE), ("recount",), export):
+        said = shell(command[0], recorded.log, *command[1:])
+        assert said.code == 4
+        if command[0] != "show":
+            assert "holds episodes.jsonl without run.json" in said.err
 
 
 @pytest.fixture

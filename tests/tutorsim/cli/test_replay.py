@@ -45,6 +45,12 @@ def test_a_sandbox_level_that_is_none_is_a_usage_error(recorded, shell):
     assert said.code == 2
 
 
+def test_a_sandbox_level_is_for_running_programs_again(recorded, shell):
+    for level in ("strong", "bubblewrap"):
+        said = shell("replay", recorded.cassettes, "--log-dir", recorded.log, "--sandbox", level)
+        said.fails(2, "--sandbox is for --reexecute")
+
+
 def test_what_is_no_folder_is_refused(shell, tmp_path):
     shell("replay", tmp_path / "none", "--log-dir", tmp_path / "log").fails(4, "is not a recording")
     (tmp_path / "file").write_text("")

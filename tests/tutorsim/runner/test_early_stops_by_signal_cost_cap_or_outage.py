@@ -295,6 +295,11 @@ def test_reservations_and_payments_together_stay_below_the_cap():
     assert budget.spent == 23
 
 
+def test_a_cap_below_a_cent_is_named_as_it_was_given():
+    with pytest.raises(BudgetReached, match=r"the cap of 0\.001 US dollars"):
+        stops.Budget(PRICES, 0.001).reserve(call())
+
+
 def test_what_earlier_sessions_paid_counts_towards_the_cap_once():
     budget = stops.Budget(PRICES, 100)
     budget.count_earlier("m", reply(20, 0))

@@ -69,11 +69,12 @@ def audit_study(
 def _head(source: Path) -> RunRecord:
     """The head of a run whose replies can be audited."""
     if not (source / RUN_FILE).is_file():
-        missing = (
-            "Ballots say who was voted for; what was said to whom, an audit's items, is missing."
-            if source.exists()
-            else "There is no such folder."
-        )
+        if source.is_dir():
+            missing = f"It has no {RUN_FILE}."
+        elif source.exists():
+            missing = "It is a file: ballots, for example, do not say what was said to whom."
+        else:
+            missing = "There is no such folder."
         raise UsageError(f"{source} is no run folder.", why=missing, hint=_NEXT)
     head = read_run(source)
     if head.system not in ("panel", "group"):

@@ -1,6 +1,6 @@
 """The documented form of a recount: frozen models with one schema version.
 
-Every table says in its caption that it holds the logged dialogue fixed. Numbers of turns are
+Every table says in its caption that it holds fixed what came before a vote. Numbers of turns are
 integers; shares and expectations are exact fractions with their value beside them.
 """
 
@@ -17,8 +17,8 @@ from tutorsim.analysis.identify.possible_winners import TieReading
 SCHEMA_VERSION: Final = 1
 
 HELD_FIXED: Final = (
-    "Each turn is recounted alone and holds the logged dialogue fixed: another winner would have "
-    "changed what the student read next, and every turn after it."
+    "Each turn is recounted alone, and all that came before its vote is held fixed: another winner "
+    "could have changed all that came after it."
 )
 
 

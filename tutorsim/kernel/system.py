@@ -602,10 +602,10 @@ class System:
 
     def refusal(self, command: str) -> UsageError:
         """Why a command, or one with an option, does not apply to the system's runs."""
-        applies = ", ".join(sorted(self.commands)) or "none of diverge, compare, retest, branch"
+        has = ", ".join(sorted(self.commands)) or "none of diverge, compare, retest, branch"
         return UsageError(
             f"`tutorsim {command}` does not apply to runs of the system {self.name!r}.",
-            why=f"What it asks has no meaning there; of such commands {applies} applies.",
+            why=f"What it asks has no meaning there; of such commands the system has {has}.",
             hint=f"See `tutorsim summary`, `report` and `export` for a run of {self.name!r}.",
         )
 

@@ -532,7 +532,8 @@ def _answers(of: Evidence) -> Iterator[Answer]:
             spoke = int((of.cycles.chosen >= 0).sum())
             yield Answer(
                 "How often does somebody speak?",
-                f"In {100 * spoke / len(of.cycles.event):.0f} % of {len(of.cycles.event)} cycles",
+                f"In {100 * spoke / len(of.cycles.event):.0f} % of {len(of.cycles.event)} cycles "
+                "of self-selection",
                 "The rest are silences: nobody wanted to speak, or nobody was above the threshold.",
                 "lessons",
             )
@@ -601,16 +602,7 @@ def recount(run: SystemRun, changes: Mapping[str, tuple[str, ...]]) -> Document:
             for label, (_, lessons) in found.items()
         ),
     )
-    answers = (
-        Answer(
-            f"With {label}?",
-            f"{lessons['event'].is_not_null().sum()} of {counted(lessons.height, 'lesson')} would "
-            "have gone another way",
-            "The table says at which event, and who would have spoken there.",
-            "divergences",
-        )
-        for label, (_, lessons) in islice(found.items(), 5)
-    )
+    answers = (_how_many_differ(label, lessons) for label, (_, lessons) in islice(found.items(), 5))
     return framed(
         run,
         summary=f"{counted(len(cycles.event), 'cycle')} of "
@@ -626,4 +618,17 @@ def recount(run: SystemRun, changes: Mapping[str, tuple[str, ...]]) -> Document:
                 tables=(divergences,),
             ),
         ),
+    )
+
+
+def _how_many_differ(setting: str, lessons: pl.DataFrame) -> Answer:
+    """How many lessons would have gone another way under a setting."""
+    differ = lessons["event"].is_not_null().sum()
+    return Answer(
+        f"With {setting}?",
+        f"{differ} of {counted(lessons.height, 'lesson')} would have gone another way",
+        "Section divergences says at which event, and who would have spoken there."
+        if differ
+        else "At every logged event the same agent would have spoken, or nobody as logged.",
+        "divergences",
     )

@@ -107,6 +107,15 @@ def test_ballots_from_elsewhere_are_recounted(shell, foreign):
     assert value["readings"] == []
 
 
+def test_of_ballots_from_elsewhere_nothing_is_said_of_a_student(shell, foreign):
+    """No dialogue came before these votes, and nobody read what won."""
+    for more in ("--full", "--json"):
+        said = shell("recount", foreign, more).out
+        assert "came before its vote is held fixed" in said
+        assert "student" not in said
+        assert "dialogue" not in said
+
+
 def test_what_is_single_names_the_convention_under_which_it_is(shell, foreign, built):
     asked = ("--targets", "simple,instant_runoff", "--exempt", "0")
     value = value_of(shell, "recount", foreign, *asked)

@@ -270,7 +270,10 @@ def test_the_first_five_settings_of_a_recount_are_answered(logged):
     values = ("3", "3.5", "4", "4.5", "4.75", "5")
     made = VIEW.recount(run, {"threshold": values})
     assert [one.question for one in made.answers] == [f"With threshold={x}?" for x in values[:5]]
+    assert made.answers[0].headline == "1 of 2 lessons would have gone another way"
+    assert "says at which event" in made.answers[0].detail
     assert made.answers[1].headline == "0 of 2 lessons would have gone another way"
+    assert "says at which event" not in made.answers[1].detail
     [table] = made.sections[0].tables
     assert set(table.data["setting"]) == {f"threshold={x}" for x in values}
 

@@ -46,8 +46,8 @@ def export(run: Path, output: Path, format_: ExportFormat, hints: Hints, as_json
     --json gives:
       format, written: [path]
     """
-    check_logs(run)
     if (run / RUN_FILE).is_file():
+        check_logs(run)
         refuse_hints(run, hints)
         branch = read_run(run).branch
         if branch is not None:

@@ -97,7 +97,7 @@ _UNREAD_OF_BALLOTS: Final = ("labels", "raw", "parsed", "attempts", "raw_first")
 
 
 def _unread(head: RunRecord, use: Use) -> frozenset[str]:
-    """Of calls a recount looks at their ends, and a document only at what ballots count as."""
+    """A recount looks at the ends of calls alone, a document at what ballots count as."""
     if use == "recount":
         return frozenset({"calls.model", "calls.input_tokens", "calls.output_tokens"})
     if head.provenance.kind == "imported":  # as councils are, whose labels are looked at

@@ -18,7 +18,10 @@ from tutorsim.analysis.identify.possible_winners import (
     breakdown_point,
     query_of,
 )
-from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WorkBudget
+from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import (
+    WorkBudget,
+    linear_condition,
+)
 from tutorsim.analysis.identify.win_conditions import (
     NOBODY,
     PAIRWISE_CONDITIONS,
@@ -246,3 +249,10 @@ def test_large_margins_decide_as_small_ones_do(condition):
     assert (condition.open(100_000 * low, 100_000 * high) == opened).all()
     nearest = condition.distance(low).argsort(kind="stable")
     assert (condition.distance(100_000 * low).argsort(kind="stable") == nearest).all()
+
+
+def test_sums_are_as_far_from_passing_as_what_they_lack():
+    sums = np.array([[1, 0], [2, -1], [5, -2], [3, 0], [4, 1]])
+    condition = linear_condition((3, 0))
+    assert condition.distance(2 * sums).tolist() == [4, 4, 4, 0, 0]
+    assert condition.open(sums, sums).tolist() == [False, False, False, True, True]

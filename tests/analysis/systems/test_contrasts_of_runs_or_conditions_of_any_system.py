@@ -8,6 +8,7 @@ import pytest
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
     compared_on_outcomes,
     contrasts_between,
+    named_differences,
 )
 from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, View
 from tutorsim.errors import UsageError
@@ -141,3 +142,10 @@ def test_without_a_baseline_every_two_conditions_are_compared():
         "One task under each of the conditions compared: nothing here speaks of other tasks, and "
         "there is no interval and no test."
     )
+
+
+def test_the_three_surest_differences_are_named_and_the_others_counted():
+    rows = [(0.04, "d"), (0.001, "a"), (0.05, "e"), (0.02, "b"), (0.03, "c")]
+    said = named_differences(rows, itemgetter(0), itemgetter(1))
+    assert [said.find(f"{name}, p = ") >= 0 for name in "abcde"] == [True] * 3 + [False] * 2
+    assert said.endswith(" And 2 more.")

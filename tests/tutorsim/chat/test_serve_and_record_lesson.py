@@ -11,6 +11,7 @@ import pytest
 from tests.tutorsim.chat.browser import PATIENCE
 from tutorsim.chat.serve_and_record_lesson import ADDRESS_FILE, _earlier_port, chat_app
 from tutorsim.errors import TutorsimError
+from tutorsim.kernel.flow_and_drivers import Listen, PersonInput
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.records.group import CycleRecord, ThoughtRecord
 from tutorsim.systems.group import GROUP
@@ -196,6 +197,13 @@ def board(page, *texts, cycles=None, ended=False):
 def heard(page, *texts):
     """The person hears these messages."""
     page.session._show(board(page, *texts))
+
+
+def test_a_message_is_shown_with_the_id_under_which_the_page_sent_it(page):
+    said = PersonInput("hello", 0, message_id="message-1")
+    page.session.kept(Listen(1, "next", 0, board(page)), said)
+    heard(page, "hello", "hi", "so?")
+    assert [one["message_id"] for one in page.session.entries] == ["", "message-1", "", ""]
 
 
 def test_the_stream_goes_on_after_the_last_event_that_the_page_has(page):

@@ -622,7 +622,8 @@ def test_a_plan_says_what_to_expect_beside_the_range(parent, shell, new):
     way = value["least_cost"] + value["share"] * (value["cost"] - value["least_cost"])
     assert value["expected_cost"] == pytest.approx(way)
     said = shell("branch", made.log, *ORDER, "--plan", *prices)
-    assert "Expected: " in said.out
+    told = f"{value['expected_cost']:,.3f} US dollars, {100 * value['share']:.0f} % of the way"
+    assert f"\n  Expected: {told} from the shortest" in said.out
 
 
 # --- `tutorsim retest`: its plan, what it refuses, and the retest where recordings are shown ------

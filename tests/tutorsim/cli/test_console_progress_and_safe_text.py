@@ -99,13 +99,28 @@ def test_without_a_terminal_nothing_is_drawn(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_every_command_can_be_told_to_be_silent():
+def _commands():
+    """Every command, those of groups among them."""
     context = click.Context(cli)
     waiting = [cli.get_command(context, name) for name in COMMANDS]
     while waiting:
         command = waiting.pop()
-        assert {"--quiet", "--no-progress"} <= {o for p in command.params for o in p.opts}
+        yield command
         waiting += command.commands.values() if isinstance(command, click.Group) else []
+
+
+def test_every_command_can_be_told_to_be_silent():
+    for command in _commands():
+        assert {"--quiet", "--no-progress"} <= {o for p in command.params for o in p.opts}
+
+
+def test_help_says_what_an_option_is_where_it_is_left_out():
+    for command in _commands():
+        for option in command.params:
+            default = option.to_info_dict()["default"]
+            if isinstance(option, click.Option) and not option.is_flag and default:
+                said = option.show_default or str(default) in option.help
+                assert said or "`tutorsim guide" in option.help, (command.name, option.opts)
 
 
 @pytest.mark.parametrize("quiet_first", [True, False])

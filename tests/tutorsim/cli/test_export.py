@@ -42,7 +42,8 @@ def test_what_answered_travels_with_every_file_and_back(shell, built, tmp_path, 
     assert value["provenance"].startswith(run.provenance)
     told = shell("report", preflib, "-o", tmp_path / "page.md")
     assert told.code == 0
-    said = f"The ballots were exported from a recording: {run.provenance}."
+    said = "What answered the calls?** A scripted stand-in, no language model. "
+    said += f"The ballots were exported from a recording: {run.provenance}."
     assert said in (tmp_path / "page.md").read_text()
 
 

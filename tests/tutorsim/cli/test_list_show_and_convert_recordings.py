@@ -84,6 +84,9 @@ def test_a_recording_an_episode_and_a_call_are_shown(recorded, shell):
     calls = shell("cassette", "show", recorded.cassettes, EPISODE)
     assert "1/vote_final/motivation/1" in calls.out
     assert "tutor-model" in calls.out
+    head, _, *lines = calls.out.splitlines()
+    end = head.index("tokens in") + len("tokens in")
+    assert all(line[:end][-1].isdigit() for line in lines)  # figures end where their head does
     one = shell("cassette", "show", recorded.cassettes, EPISODE, "--call", "0/judge/judge/1")
     assert "SCORE: 0.1\nbecause of turn 0" in one.out
     for more in ((), (EPISODE,), (EPISODE, "--call", "0/judge/judge/1")):

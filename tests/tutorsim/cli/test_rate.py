@@ -261,7 +261,10 @@ def test_nothing_but_the_ratings_file_changes_and_runs_without_have_no_such_sect
     assert all(after[path] == data for path, data in before.items())
 
 
-def test_files_join_one_by_one_as_they_would_together_and_half_filled_ones_grow(folder):
+def test_files_join_one_by_one_as_they_would_together_and_half_filled_ones_grow(
+    folder, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "30")  # no line is cut
     first, second = hand_made(folder)
     folder.join(first, second)
     together = (folder.run / RATINGS_FILE).read_bytes()
@@ -271,6 +274,7 @@ def test_files_join_one_by_one_as_they_would_together_and_half_filled_ones_grow(
     folder.join(write_rows(folder.path / "half.csv", half))
     said = folder.join(first, second)
     assert "6 ratings added" in said.err
+    assert [line[:8] for line in said.out.splitlines()] == ["Rater 1:", "Rater 2:"]
     assert (folder.run / RATINGS_FILE).read_bytes() == together
     assert folder.join(write_rows(folder.path / "half.csv", half)).code == 0
     assert (folder.run / RATINGS_FILE).read_bytes() == together

@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import anthropic
 import httpx2
@@ -247,6 +248,20 @@ def test_a_block_that_fails_keeps_no_part_of_a_stream(tmp_path, server):
 
 
 @pytest.mark.loopback
+def test_a_block_that_fails_leaves_no_file_open(tmp_path, server):
+    server.respond = chat
+
+    def left(http):
+        http.post(server.url + CHAT, json=ASKED)
+        raise KeyError
+
+    with pytest.raises(KeyError), tutorsim.recorded_http(tmp_path / "c.json", mode="once") as http:
+        left(http)
+    [journal] = tmp_path.iterdir()
+    assert journal.resolve() not in [one.resolve() for one in Path("/proc/self/fd").iterdir()]
+
+
+@pytest.mark.loopback
 @pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
 def test_calls_side_by_side_find_their_replies_whatever_their_order(
     tmp_path, server, offline, named
@@ -417,6 +432,7 @@ def by_httpx1(tape, url):
     openai = pytest.importorskip("openai")
     client = tape.httpx1_client
     assert isinstance(client, httpx.Client)
+    assert (client.timeout.read, client.timeout.connect) == (600.0, 10.0)
     whole = client.post(url + CHAT, json=ASKED).json()["choices"][0]["message"]["content"]
     ask = openai.OpenAI(http_client=client, base_url=f"{url}/v1", api_key=KEY).chat.completions
     streamed = ask.create(**ASKED, stream=True)
@@ -426,6 +442,7 @@ def by_httpx1(tape, url):
 async def by_httpx1_async(tape, url):
     openai = pytest.importorskip("openai")
     client = tape.httpx1_async_client
+    assert (client.timeout.read, client.timeout.connect) == (600.0, 10.0)
     whole = (await client.post(url + CHAT, json=ASKED)).json()["choices"][0]["message"]["content"]
     sdk = openai.AsyncOpenAI(http_client=client, base_url=f"{url}/v1", api_key=KEY)
     streamed = await sdk.chat.completions.create(**ASKED, stream=True)

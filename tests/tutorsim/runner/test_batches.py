@@ -1,5 +1,6 @@
 """Recording through batches gives the bytes of direct calls, whatever happens on the way."""
 
+import os
 import random
 import shlex
 import signal
@@ -123,6 +124,30 @@ def test_a_batch_is_split_where_the_endpoint_has_its_limits(
     assert "sent 4 calls" in said.err
     assert "sent 5 calls" not in said.err
     assert hook.sent > 20
+
+
+def test_a_batch_is_noted_on_disk_before_it_is_sent(
+    serve, write_grid, record, hook, monkeypatch, tmp_path
+):
+    study = write_grid(conditions=["baseline"], benchmarks=SCIENCE, max_turns=1)
+    serve()
+    noted, sync = folders(tmp_path, "batch")[0] / BATCHES_FILE, os.fsync
+    synced, sent = set(), []
+
+    def synced_to(handle):
+        sync(handle)
+        at = os.fstat(handle)
+        synced.add((at.st_ino, at.st_size))
+
+    def asked(number, method, target):
+        if method == "POST":
+            sent.append((noted.stat().st_ino, noted.stat().st_size))
+
+    monkeypatch.setattr(os, "fsync", synced_to)
+    hook.before = asked
+    assert record(study, "--batch", name="batch").code == 0
+    assert sent
+    assert synced.issuperset(sent)
 
 
 def test_a_group_of_calls_is_so_many_whole_episodes(monkeypatch):

@@ -186,6 +186,16 @@ def test_an_edited_seed_of_a_sample_is_named(recorded, endpoint, shell):
     assert all(": seed" in said.err for said in found if said.code)
 
 
+@pytest.mark.loopback
+def test_stages_that_were_not_asked_again_are_known(recorded, endpoint, shell):
+    assert shell("retest", recorded.log, "--repeats", 1, "--stages", "vote_final").code == 0
+    assert shell("verify", recorded.cassettes).code == 0
+    path = recorded.cassettes / "retest" / "retest.manifest.json"
+    head = json.loads(path.read_text())
+    path.write_text(json.dumps({**head, "stages": ["vote_initial", "vote_final"]}))
+    shell("verify", recorded.cassettes).fails(4, ": stages")
+
+
 @pytest.mark.parametrize(("field", "value"), [("calls", 1), ("failures", [])])
 def test_an_edited_entry_is_named(field, value, retested, shell):
     path = retested / "retest" / "retest.manifest.json"

@@ -117,3 +117,9 @@ def test_no_program_is_found_and_the_reason_is_given(name):
 def test_a_message_of_more_fences_than_anybody_writes_says_so():
     message = "```python\n(\n" * 10_000 + fenced(GOOD)
     assert extract(message, "solve") == Extraction(None, "more than 500 code fences")
+
+
+def test_a_closing_fence_stands_at_most_three_blanks_deeper():
+    for blanks, closes in ((3, True), (4, False)):
+        found = extract(f"```python\n{GOOD}\n{blanks * ' '}```\n```", "solve")
+        assert (found.code == f"{GOOD}\n") == closes

@@ -244,6 +244,15 @@ def test_a_forged_answer_is_an_error_of_the_student(best, reply):
     assert result.verdict.outcome == "error", result
 
 
+def test_another_word_than_that_it_is_loaded_is_an_error_of_the_student(best):
+    program = 'import os\nos.write(3, b"\\0\\0\\0\\2{}")\ndef solve(n):\n    return n\n'
+    result, _ = best(program, test=_test("pass"))
+    assert (result.verdict.outcome, result.verdict.reason) == (
+        "error",
+        "protocol: unexpected answer",
+    )
+
+
 ITEM = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 2**54), st.floats(), st.text(max_size=3),
     st.lists(st.integers(-1, 9), max_size=2), st.dictionaries(st.text(max_size=1), st.none()),

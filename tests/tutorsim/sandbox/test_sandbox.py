@@ -224,6 +224,13 @@ def test_the_wall_limit_is_one_limit():
     assert (result.verdict.outcome, result.verdict.reason) == ("timeout", "wall limit")
 
 
+def test_a_program_may_write_as_many_bytes_as_its_limit():
+    with Sandbox(limits=Limits(output=1000), workers=1) as sandbox:
+        for size, reason in ((1000, "all tests passed"), (1001, "output limit")):
+            writes = f"import time\nprint({size} * 'x', end='', flush=True)\ntime.sleep(0.2)\n"
+            assert sandbox.judge(fenced_run(writes + RIGHT)).verdict.reason == reason
+
+
 def test_a_mark_before_the_program_is_no_part_of_it(best):
     result, _ = best.sandbox.judge_program(f"\ufeff{RIGHT}", **TERMS)
     assert (result.verdict.outcome, result.code) == ("pass", RIGHT)
@@ -558,6 +565,8 @@ GONE = {"verdict": {"outcome": "gone", "reason": "", "detail": ""}}
         ({"judge": -9, "judge_rss": 300 * MIB, "killed": "tests"},
          ("timeout", "cpu limit in the tests")),
         ({"worker": -9, "killed": "wall"}, ("timeout", "wall limit")),
+        ({"worker": -24}, ("timeout", "cpu limit")),
+        ({"judge": -24}, ("timeout", "cpu limit in the tests")),
         ({"worker": -11}, ("error", "killed by SIGSEGV")),
         ({"worker": 0}, ("error", "early exit")),
     ],

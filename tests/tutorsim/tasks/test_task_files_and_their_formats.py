@@ -190,7 +190,7 @@ def test_a_gz_file_that_is_no_gzip_is_refused(tmp_path, data):
 def test_an_id_that_is_taken_is_refused_whatever_its_case(tmp_path, second):
     path = write_lines(tmp_path / "t.jsonl", PROGRAM, PROGRAM | {"task_id": second})
     said = refusal(read_humaneval, path)
-    assert f"line 2, field task_id: {second!r} is already the id on line 1" in said
+    assert f"line 2, field task_id: {second!r} is already the id on line 1." in said
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,13 @@ from tutorsim.analysis.systems.oversight import VIEW
 from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggregations import RULES
 from tutorsim.analysis.systems.oversight.episode_messages import trace
 from tutorsim.analysis.systems.oversight.label_accuracy import baselines, pair_of
-from tutorsim.analysis.systems.oversight.page import aggregation, below_trivial, document, recount
+from tutorsim.analysis.systems.oversight.page import (
+    _same_text,
+    aggregation,
+    below_trivial,
+    document,
+    recount,
+)
 from tutorsim.analysis.systems.oversight.page_data_and_replies_read_again import Evidence
 from tutorsim.errors import UsageError
 from tutorsim.records import to_line
@@ -97,6 +103,15 @@ def test_exact_scores_of_the_mistake_are_not_printed(report):
     official = tables(report)["official"]
     kinds = set(official.select("label", "setting").iter_rows())
     assert kinds == {("guidance", "exact"), ("guidance", "lenient"), ("mistake", "lenient")}
+
+
+def test_dialogues_of_one_text_under_several_ids_are_counted():
+    def of(*names):
+        return [SimpleNamespace(conversation=name) for name in names]
+
+    found = SimpleNamespace(run=SimpleNamespace(episodes=of("a", "b", "c")), records=of(*"aac"))
+    assert _same_text(found) == " 1 dialogue of these under several ids."
+    assert _same_text(SimpleNamespace(run=found.run, records=found.run.episodes)) == ""
 
 
 def test_the_confusion_matrix_counts_every_item(report):

@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 import tomli_w
 
 from tutorsim.replay import read_manifest
 from tutorsim.runner.find_and_check_recording import bundled_recording
+from tutorsim.systems.debate.scripted_replies import _willing
 
 pytestmark = pytest.mark.loopback
 
@@ -126,3 +128,11 @@ def test_the_demo_of_debates_needs_no_network_and_gives_equal_bytes(shell, tmp_p
         assert shell("demo", "--system", "debate", "--log-dir", tmp_path / name).code == 0
     for file in ("episodes.jsonl", "run.json", "report.html"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+
+
+def test_a_critic_of_the_stand_in_agrees_less_often():
+    critic, other = (
+        SimpleNamespace(asking=SimpleNamespace(user=f"Only if you find it {word}, agree."))
+        for word in ("flawless", "right")
+    )
+    assert 0 < _willing(critic, None) < _willing(other, None) < 1

@@ -338,6 +338,8 @@ def test_unreadable_rich_ballots_contradict_themselves_or_have_another_sum():
     assert any("=" in text and "|" not in text for text in unread)
     assert any(text.endswith("|") for text in unread)
     assert any("=" not in text for text in unread)
+    sums = {sum(map(int, re.findall(r"\d+", text))) for text in unread}
+    assert sums == {0, 25, 50}  # prose, points as they are and doubled
 
 
 def steady_ballot(form, *, role="scaffolding", call=0, seed=7, **shape):

@@ -266,7 +266,6 @@ def open_source(
     path: Path,
     *,
     hints: Hints = NO_HINTS,
-    ballots: pl.DataFrame | None = None,
     run: Runner | None = None,
 ) -> Source:
     """Open a run folder, a file of ballots, or a folder of such files.
@@ -274,8 +273,7 @@ def open_source(
     `path`: a run folder; a Parquet, CSV, TSV, JSONL or JSON file of ballots, in the ballots table's
     shape or another that `ballots.convert_to_long_format` names; a PrefLib `.soc`, `.soi`, `.toc`,
     `.toi` or `.cat` file; or a folder of files of ballots, of which `ballots.*` alone is read where
-    there is one (an export); or a folder of folders of Parquet files. `ballots`: the ballots table
-    of a run of any system but the panel, if its records have been read already. `run`: looks at
+    there is one (an export); or a folder of folders of Parquet files. `run`: looks at
     Parquet files before they are read, where it counts them; by default here.
 
     Raises `LogError` if a run folder, or the retest or the ratings in it, are damaged;
@@ -288,7 +286,7 @@ def open_source(
         refuse_hints(path, hints)
         if run is not None:
             raise _not_by_file(path.resolve().name)
-        return _open_run(path, ballots)
+        return _open_run(path)
     files, name = _ballot_files(path), path.resolve().name
     tables = all(file.suffix.lower() == ".parquet" for file in files)
     batches = batched(files, hints, run or map) if tables else None
@@ -387,12 +385,12 @@ def _places(episodes: pl.DataFrame) -> pl.DataFrame:
     return every.with_columns(pl.when(text.str.strip_chars() != "").then(text))
 
 
-def _open_run(folder: Path, ballots: pl.DataFrame | None) -> Source:
+def _open_run(folder: Path) -> Source:
     run, retest = read_run(folder), read_retest(folder)
     name = folder.resolve().name
     check_votes(name, run)
     ratings, lines = read_ratings(folder, run), read_lines(folder, load(run.system, "record"))
-    return source_of(name, run, lines, ballots=ballots, retest=retest, ratings=ratings)
+    return source_of(name, run, lines, retest=retest, ratings=ratings)
 
 
 def source_of(

@@ -181,7 +181,7 @@ def of_panel_asked(source: Source, panel: str | None) -> Source:
 
 def refuse_panel(run: SystemRun | None, panel: str | None) -> None:
     """Refuse `--panel` for a run of a system without panels; `UsageError` naming the system."""
-    if run is not None and panel is not None:
+    if run is not None and panel is not None and run.head.success is None:
         raise UsageError(
             f"{run.name} has no panel {panel!r}.",
             why=f"It is a run of the system {run.head.system!r}, which compares no panels.",

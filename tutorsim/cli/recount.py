@@ -14,7 +14,12 @@ from rich.text import Text
 
 from tutorsim.analysis.ballots.parquet_batches import Runner
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
-from tutorsim.analysis.ballots.recount_source import Source, open_source, provenance_words
+from tutorsim.analysis.ballots.recount_source import (
+    Source,
+    open_source,
+    provenance_words,
+    refuse_hints,
+)
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores
 from tutorsim.analysis.pages.document import Document, section_ids
 from tutorsim.analysis.pages.document_as_json_and_as_claims import to_value
@@ -63,7 +68,7 @@ from tutorsim.cli.output_elements import Prose, caption, styled
 from tutorsim.cli.terminal_documents import document_shown, parts_shown, system_run
 from tutorsim.dask_cluster import Engine, connect, parse_engine, scattered
 from tutorsim.errors import UsageError
-from tutorsim.records import RUN_FILE, StopCount, stop_counts
+from tutorsim.records import StopCount, stop_counts
 from tutorsim.vocabularies import PROTOCOLS
 
 
@@ -261,23 +266,26 @@ def recount(
                   mistake_correct guidance_correct
     --json has the same rows as `outcomes`, beside the sections of whole episodes.
     """
-    system = system_run(source, use="recount")
-    refuse_panel(system, panel)
-    if system is not None:
-        _refuse_what_does_not_apply(system)
-    whole = None if system is None else _whole_episodes(system, changes)
-    if system is None and (changes or outcomes):
+    check_logs(source)
+    run = system_run(source, use="recount")
+    refuse_panel(run, panel)
+    whole = None
+    if run is not None:
+        refuse_hints(source, hints)
+        _refuse_what_does_not_apply(run)
+        whole = _whole_episodes(run, changes)
+        if outcomes is not None:
+            _write_outcomes(run, changes, outcomes)
+    elif changes or outcomes:
         raise UsageError(
             f"--{'set' if changes else 'outcomes'} is for runs of systems whose episodes can be "
             "recounted whole.",
-            why=f"{source} is a panel's run, or ballots.",
-            hint="Use --targets, --fallback-order, --threshold or --turns.",
+            why=f"{source} holds ballots.",
+            hint="Use --targets, --fallback-order or --turns.",
         )
-    if system is not None and outcomes is not None:
-        _write_outcomes(system, changes, outcomes)
-    if system is not None and whole is not None and system.head.voting is None:
-        shown = chain(document_shown(whole, sections, full=full), _odd_replies(system.stops))
-        publish_claimed(source, shown, lambda: _value_of_whole(whole, system, changes))
+    if run is not None and whole is not None and run.head.voting is None:
+        shown = chain(document_shown(whole, sections, full=full), _odd_replies(run.stops))
+        publish_claimed(source, shown, lambda: _value_of_whole(whole, run, changes))
         return
     of_whole, of_votes = _sections_of(whole, sections)
     every = tuple(SECTIONS) if full else ()
@@ -293,25 +301,23 @@ def recount(
         order=fallback_order,
         tables=tables,
     )
-    if not (
-        source / RUN_FILE
-    ).is_file():  # an order that is given is the ballots' own; a run has one
+    if run is None:  # an order that is given is the ballots' own; a run has one
         hints = replace(hints, fallback_order=fallback_order)
-    opened, found = _counted(source, system, hints, panel, engine, turns, count)
+    opened, found = _counted(source, run, hints, panel, engine, turns, count)
     at = {threshold: at_threshold(opened, threshold) for threshold in thresholds}
     formats = format_invariance(opened)
     shown = chain(
         _shown(opened, found, of_votes or every, full, at, formats),
-        _odd_replies(stop_counts(opened.episodes) if system is None else system.stops),
+        _odd_replies(run.stops if run and not opened.episodes else stop_counts(opened.episodes)),
     )
-    if whole is None or system is None:
+    if whole is None or run is None:
         publish_claimed(source, shown, lambda: _value(found, at, formats))
         return
     shown = chain(document_shown(whole, of_whole, full=full), shown)
     publish_claimed(
         source,
         shown,
-        lambda: {"episodes": _value_of_whole(whole, system, changes), **_value(found, at, formats)},
+        lambda: {"episodes": _value_of_whole(whole, run, changes), **_value(found, at, formats)},
     )
 
 
@@ -351,9 +357,9 @@ _OF_VOTES: Final = (
 
 
 def _refuse_what_does_not_apply(run: SystemRun) -> None:
-    """Refuse options that would change nothing of the recount of a system's run, by name."""
+    """Refuse options that would change nothing of the recount of a run, by name."""
     given = _options_given()
-    if "thresholds" in given:
+    if "thresholds" in given and run.head.success is None:
         raise _refusal(run, "recount --threshold")
     options = [given[name] for name in _OF_VOTES if name in given]
     if run.head.voting is None and options:
@@ -393,7 +399,7 @@ def _sections_of(
 
 def _counted(
     source: Path,
-    system: SystemRun | None,
+    run: SystemRun | None,
     hints: Hints,
     panel: str | None,
     engine: str | None,
@@ -407,26 +413,19 @@ def _counted(
             why="Its workers send back counts that add up, which name no turn.",
             hint="Leave --engine out: the parts are then recounted here, one after the other.",
         )
-    check_logs(source)
     with ExitStack() as stack:
-        run: Runner | None = None
+        cluster: Runner | None = None
         if engine is not None:
-            run = _on_cluster(parse_engine(engine), stack)
-        opened = of_panel_asked(
-            open_source(
-                source,
-                hints=hints,
-                ballots=None if system is None else system.ballots,
-                run=run,
-            ),
-            panel,
-        )
+            cluster = _on_cluster(parse_engine(engine), stack)
+        own = run if cluster is None else None  # a cluster reads files alone, and refuses a run
+        found = open_source(source, hints=hints, run=cluster) if own is None else own.source
+        opened = of_panel_asked(found, panel)
         progress = stack.enter_context(counted("turns under each rule"))
-        found = count(opened, progress=progress, run=run)
+        result = count(opened, progress=progress, run=cluster)
     if turns is not None:
-        rows = write_turns(found.per_turn_frames(), turns, "; ".join(opened.answered_by))
+        rows = write_turns(result.per_turn_frames(), turns, "; ".join(opened.answered_by))
         tell_rows(rows, turns)
-    return replace(opened, told=tuple(n for n in found.notes if n != NO_ORDER)), found
+    return replace(opened, told=tuple(n for n in result.notes if n != NO_ORDER)), result
 
 
 def _on_cluster(engine: Engine, stack: ExitStack) -> Runner:

@@ -146,16 +146,13 @@ SCREEN = (80, 40)
 
 
 def system_run(path: Path, *, use: Use | None = None) -> SystemRun | None:
-    """A run in which no student is taught up to a score, opened; `None` for anything else.
+    """A run of any system, opened; `None` for ballots from elsewhere.
 
     Raises `LogError` if it is a damaged run folder.
     """
     if not (path / RUN_FILE).is_file():
         return None
-    head = read_run(path)
-    if head.success is not None:
-        return None
-    run = open_run(path, head, use=use)
+    run = open_run(path, use=use)
     gc.freeze()  # its records stay to the end of the command: no search for cycles among them
     return run
 

@@ -409,7 +409,7 @@ def _ordered(of: Evidence) -> list[str]:
     draw=lambda data, of: _pivotal(data, _ordered(of)),
     first=_left_out,
     ties=lambda data, of: (
-        ", of those with a winner, and no tie is left"
+        ", of those with a winner; a tie that this leaves has none"
         if of.unordered
         else "; a tie that this leaves goes to the fallback order"
     ),
@@ -426,7 +426,7 @@ def pivotal_figure(of: Evidence) -> Iterator[Row]:
                 "voter": row["voter"],
                 "turns": row["turns"],
                 "certain": row["pivotal_set"] / row["turns"],
-                "ordered": row["pivotal_set" if of.unordered else "pivotal"] / row["turns"],
+                "ordered": row["pivotal"] / row["turns"],
                 "low": row["low"],
                 "high": row["high"],
             }

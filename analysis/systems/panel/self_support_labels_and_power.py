@@ -9,11 +9,11 @@ power there are three measures:
   both voted.
 * *pivotality* of a voter: share of turns whose winner changes when its ballot is dropped, from
   the tie round too. Where the other ballots leave a tied set that no tie round was held on,
-  `pivotal` takes the fallback order's pick; `pivotal_set` counts only turns whose winner
-  is not among the tied.
+  `pivotal` takes the fallback order's pick, and without an order nobody wins a tie; `pivotal_set`
+  counts only turns whose winner is not among the tied.
 * *margin*: the fewest final ballots that must change, each to any other ballot of its protocol,
-  so that the winner changes, ties going to the fallback order; without one, so that somebody
-  else stands before the winner. Where the final vote was tied,
+  so that the winner changes, ties going to the fallback order, or to nobody without one. Where
+  the final vote was tied,
   changing one ballot in favour of another tied candidate is enough.
 """
 
@@ -430,7 +430,8 @@ def pivotality(source: Source) -> pl.DataFrame:
         for seat in range(panel.final.voters.shape[1]):
             outcomes = panel.without(seat)  # by the order's pick, and for certain
             still = np.take_along_axis(outcomes.standing, panel.winner[:, None], axis=1)[:, 0]
-            hits = outcomes.winner != panel.winner, ~still
+            alone = source.ordered | (outcomes.standing.sum(axis=1) == 1)
+            hits = (outcomes.winner != panel.winner) | ~alone, ~still
             for protocol, own in table.protocols():
                 voted = panel.final.cast[:, seat] & own[panel.final.turn] & won
                 who, task = panel.final.voters[voted, seat], table.task[panel.final.turn[voted]]
@@ -439,7 +440,7 @@ def pivotality(source: Source) -> pl.DataFrame:
     for protocol, seats in found.items():
         votes = np.concatenate([np.empty((4, 0), dtype=np.int8), *seats], axis=1)
         for voter, cast in _by_voter(votes, table.votes.voters):
-            share = share_of_numbered(cast[1], cast[2 if source.ordered else 3])
+            share = share_of_numbered(cast[1], cast[2])
             counts = cast.shape[1], int(cast[2].sum()), int(cast[3].sum())
             rows.append((protocol, voter, *counts, share.low, share.high))
     return pl.DataFrame(rows, schema=PIVOTALITY_SCHEMA, orient="row")
@@ -492,8 +493,7 @@ def _fewest(panel: DecidedTurns, rows: Ints, *, most: Ints, ordered: bool) -> In
         leads = np.where(final.cast, held - final.masses[:, :, rival], 0)
         gains = np.where(final.cast, most[:, None] + leads, 0)
         gained = np.cumsum(sorted_rows(gains)[:, ::-1], axis=1)
-        kept = (rival > winner) | (not ordered)  # with an order, a tie goes to its first
-        needed = summed(leads, 1) + kept
+        needed = summed(leads, 1) + ((rival > winner) & ordered)  # who stands first wins a tie
         reached = gained >= np.maximum(1, needed)[:, None]
         enough = fold(np.logical_or, reached, 1) & (rival != winner)
         np.minimum(fewest, np.where(enough, 1 + first_of(reached), n + 1), out=fewest)

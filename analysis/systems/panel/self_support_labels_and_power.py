@@ -379,8 +379,8 @@ PIVOTALITY_SCHEMA: Final = pl.Schema(
         "turns": pl.Int64(),  # with a ballot of this voter that has mass
         "pivotal": pl.Int64(),
         "pivotal_set": pl.Int64(),
-        "low": pl.Float64(),  # 95 % interval over tasks of the share of `pivotal`, or, where no
-        "high": pl.Float64(),  # order is logged, of `pivotal_set`; null with too few tasks
+        "low": pl.Float64(),  # 95 % interval over tasks of the share of `pivotal`; null with
+        "high": pl.Float64(),  # too few tasks
     }
 )
 """One row per protocol and voter."""

@@ -1,6 +1,7 @@
 from itertools import combinations, permutations, product
 from random import Random
 
+import polars as pl
 import pytest
 
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
@@ -107,15 +108,15 @@ def test_a_share_of_pivotal_turns_has_its_interval_over_tasks():
 
 @pytest.mark.parametrize(("leader", "other"), [("x", "y"), ("y", "x")])
 def test_without_an_order_no_power_hangs_on_how_candidates_are_sorted(tmp_path, leader, other):
-    """A tie has no winner to change, and a winner is lost when somebody else stands before it."""
-    votes = {1: (leader, other), 2: (leader, leader, leader, other)}
+    """A tie has no winner to change, and takes the win from who had it."""
+    votes = {1: (leader, other), 2: (leader, leader, other), 3: (leader, leader, leader, other)}
     rows = [f"{turn},{v},{c}" for turn, cast in votes.items() for v, c in enumerate(cast)]
     path = tmp_path / "votes.csv"
     path.write_text("\n".join(["turn,voter,choice", *rows]), encoding="utf-8")
     source = open_source(path)
     counted = [row[1:5] for row in pivotality(source).rows()]
-    assert counted == [(name, 1, 0, 0) for name in "0123"]
-    assert margins(source).filter(turn=2)["margin"].to_list() == [2]
+    assert counted == [("0", 2, 1, 0), ("1", 2, 1, 0), ("2", 2, 0, 0), ("3", 1, 0, 0)]
+    assert margins(source).filter(pl.col("turn") > 1)["margin"].to_list() == [1, 1]
 
 
 def test_a_turn_with_a_tied_final_vote_hangs_on_one_ballot(one_turn):

@@ -1,7 +1,7 @@
 """Audits of recorded runs: which replies guide, what other rules delivered, what to rate."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from tutorsim.analysis.ratings.what_a_rater_sees import Block, Passage, Place
@@ -35,9 +35,12 @@ GROUPINGS: Final[Mapping[str, Callable[[AuditedReply], str]]] = {
 }
 
 
-class AuditedTurn(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class AuditedTurn:
     """One turn of the audited run: what each role proposed, and who could have won."""
 
+    episode: str
+    turn: int
     condition: str
     winner: str
     labels: Mapping[str, Labels | None]
@@ -119,13 +122,13 @@ def audited_turns(records: Sequence[OversightRecord]) -> list[AuditedTurn]:
         if audited.possible
     )
     found = []
-    for pairs in turns.values():
+    for key, pairs in turns.items():
         winner = next((a.role for _, a in pairs if a.delivered), None)
         labels = {a.role: record.label for record, a in pairs}
         possible = pairs[0][1].possible
         whole = all(set(roles) <= set(labels) for roles in possible.values())
         if winner is not None and whole:
-            found.append(AuditedTurn(pairs[0][1].condition, winner, labels, possible))
+            found.append(AuditedTurn(*key, pairs[0][1].condition, winner, labels, possible))
     return found
 
 

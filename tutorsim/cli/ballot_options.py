@@ -14,7 +14,6 @@ from tutorsim.errors import UsageError
 
 if TYPE_CHECKING:
     from tutorsim.analysis.ballots.recount_source import Source
-    from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
 from tutorsim.cli.options import names
 
 # --- Ballot options ------------------------------------------------------------------------------
@@ -177,13 +176,3 @@ def of_panel_asked(source: Source, panel: str | None) -> Source:
     from tutorsim.analysis.ballots.recount_source import of_panel
 
     return source if panel is None else of_panel(source, panel)
-
-
-def refuse_panel(run: SystemRun | None, panel: str | None) -> None:
-    """Refuse `--panel` for a run of a system without panels; `UsageError` naming the system."""
-    if run is not None and panel is not None and run.head.success is None:
-        raise UsageError(
-            f"{run.name} has no panel {panel!r}.",
-            why=f"It is a run of the system {run.head.system!r}, which compares no panels.",
-            hint="Leave --panel out.",
-        )

@@ -48,8 +48,8 @@ from tutorsim.analysis.recount.tables import SECTIONS, approvals_table, protocol
 from tutorsim.analysis.runs.run_tables import Table
 from tutorsim.analysis.runs.write_tables import with_provenance, write_frame, write_turns
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, view_of
-from tutorsim.cli.ballot_options import ballot_options, of_panel_asked, panel_option, refuse_panel
+from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, refuse_panel, view_of
+from tutorsim.cli.ballot_options import ballot_options, of_panel_asked, panel_option
 from tutorsim.cli.check_and_write_claims import publish_claimed
 from tutorsim.cli.console_progress_and_safe_text import counted
 from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath, check_logs, source_shown
@@ -268,9 +268,9 @@ def recount(
     """
     check_logs(source)
     run = system_run(source, use="recount")
-    refuse_panel(run, panel)
     whole = None
     if run is not None:
+        refuse_panel(run, panel)
         refuse_hints(source, hints)
         _refuse_what_does_not_apply(run)
         whole = _whole_episodes(run, changes)

@@ -83,7 +83,7 @@ class ParquetBatches:
     order: tuple[str, ...]
     """Every candidate: those of the fallback order first, then by name."""
     voters: tuple[str, ...]
-    """By name."""
+    """Voters by name."""
     points: int
     """What a cumulative or rich ballot sums to; the study's default without any."""
     turns: tuple[int, ...]

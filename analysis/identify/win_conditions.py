@@ -200,7 +200,7 @@ Domains = tuple[Domain | None, ...]
 Sets = frozenset[frozenset[int]]
 """Different sets of tied winners."""
 Scores = tuple[int, ...]
-"""By rank, best first."""
+"""Scores by rank, best first."""
 
 
 class Query(NamedTuple):

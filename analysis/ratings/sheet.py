@@ -37,9 +37,9 @@ class Sheet:
 
     survey: Survey
     rater: int
-    """From 1."""
+    """Number of the rater, from 1."""
     items: tuple[Item, ...]
-    """In the order shown."""
+    """Items in the order shown."""
 
     @property
     def digest(self) -> str:
@@ -295,7 +295,7 @@ class Filled(NamedTuple):
     rater: int
     sheet: str
     rows: tuple[Row, ...]
-    """In the order of the sheet."""
+    """Rows in the order of the sheet."""
 
 
 def sheet_csv(sheet: Sheet) -> str:

@@ -45,7 +45,7 @@ class Item:
     id: str
     blocks: tuple[Block, ...]
     places: tuple[Place, ...]
-    """In the order of the log, each once."""
+    """Places in the order of the log, each once."""
 
     @property
     def text(self) -> str:

@@ -50,7 +50,7 @@ class AtThreshold:
     turns: Bounds
     final: Bounds | NotEstimable
     gain: Bounds | NotEstimable
-    """Over the tutor-fired episodes under this threshold."""
+    """Gain over the tutor-fired episodes under this threshold."""
 
 
 def at_threshold(source: Source, threshold: float) -> list[AtThreshold]:

@@ -291,7 +291,7 @@ class AnswerCount(NamedTuple):
     candidates: tuple[str, ...]
     logged: str | None
     answer: Answer
-    """Without the tie before it was broken, which no row counts."""
+    """Answer without the tie before it was broken, which no row counts."""
 
     @property
     def keeps(self) -> bool:

@@ -79,7 +79,7 @@ class Contrast:
     benchmark: str = ""
     """Empty where those of every benchmark are compared together."""
     condition: str = ""
-    """Under which both sides stand; empty where conditions are the sides."""
+    """Condition of both sides; empty where conditions are the sides."""
     outcome: str = ""
     title: str | None = None
     """What it is called where that is not `second − first`."""
@@ -106,12 +106,12 @@ class Contrast:
 
     @property
     def p(self) -> float | None:
-        """Before the correction."""
+        """p before the correction."""
         return self.test.p_value if isinstance(self.test, PermutationTest) else None
 
     @property
     def first_mean(self) -> float | NotEstimable:
-        """Over the units that both have."""
+        """Mean of the first side over the units that both have."""
         return mean_of([mean(unit) for unit in self.repeats[0]], _NO_PAIR)
 
     @property

@@ -206,9 +206,9 @@ class Leaving(NamedTuple):
     policy: str | None = None
     """`no_tie_round` or `random`."""
     ties: str = "set"
-    """With a rule: what a tie is, `set` or `fallback`."""
+    """Reading of a tie under a rule: `set` or `fallback`."""
     exempt: int = 0
-    """With a rule: voters that may have cast any ballot at all."""
+    """Voters that may have cast any ballot at all, under a rule."""
     progress: Callable[[int, int], None] | None = None
 
 

@@ -57,7 +57,7 @@ class AskedTogether(NamedTuple, Generic[T]):
     stage: str
     """What `--stages` names."""
     prompts: tuple[Prompt[T], ...]
-    """At least one."""
+    """One prompt or more."""
     records: Callable[
         [Sequence[Sequence[Answer[T]]], tuple[Failure, ...]], tuple[RetestVote | RetestReply, ...]
     ]
@@ -168,7 +168,7 @@ class Design:
     repeats: int
     """Further askings of every prompt."""
     stages: tuple[str, ...]
-    """In the order of a turn."""
+    """Stages in the order of a turn."""
     sample: int | None = None
     """Number of turns drawn; `None` for all."""
     seed: int = 0

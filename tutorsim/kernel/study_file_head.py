@@ -123,14 +123,14 @@ class EpisodeSpec:
     """What stands between task and condition in the id: a kind of student, or settings' name."""
     condition: str
     repeat: int
-    """From 1."""
+    """Number of the repeat, from 1."""
     episode_id: str
     """`benchmark.task.variant.condition`, `.factor` where the system has a further factor, `.rNN`
     where the study repeats episodes, and `.cNN` for a continuation in a branch."""
     parent_id: str
     """The episode that a continuation continues; otherwise its own id. Labels are drawn by it."""
     continuation: int = 0
-    """From 1 in a branch; 0 for an episode of its own."""
+    """Number of the draw, from 1 in a branch; 0 for an episode of its own."""
     factor: str | None = None
     """Value of a further factor of the system's grid; `None` where it has none."""
 

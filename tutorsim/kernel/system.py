@@ -112,9 +112,9 @@ class CallRange:
     """How many calls a thing takes."""
 
     least: int
-    """On the shortest path, every reply readable."""
+    """Calls on the shortest path, every reply readable."""
     most: int
-    """On the longest path, every reply readable."""
+    """Calls on the longest path, every reply readable."""
     ceiling: int
     """Calls on the longest path, with every reply asked for twice."""
 

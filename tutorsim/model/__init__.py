@@ -48,7 +48,7 @@ class CallKey(NamedTuple):
     """
 
     turn: int
-    """From 0; what a turn is, the system says."""
+    """Number of the turn, from 0; what a turn is, the system says."""
     stage: str
     """What the call is for: a lower-case word of its system."""
     agent: str

@@ -63,10 +63,10 @@ class Message:
     """What an agent said."""
 
     number: int
-    """From 1, in order, across turns."""
+    """Number of the message, from 1, in order, across turns."""
     agent: str
     round: int = 0
-    """From 1 in the rounds of paradigm `debate`; 0 otherwise."""
+    """Number of the round, from 1 in paradigm `debate`; 0 otherwise."""
     kind: MessageKind = "message"
     shown: tuple[int, ...]
     """Numbers of the messages that its prompt showed."""
@@ -189,7 +189,7 @@ class DebateRecord(BaseRecord):
     letter: str | None = None
     """The option that the answer chooses."""
     score: float | None = None
-    """In [0, 1], F1 for open questions; `None` for `full`, which delivers nothing."""
+    """Score in [0, 1], F1 for open questions; `None` for `full`, which delivers nothing."""
     exact: float | None = None
     """Exact match of an open question; `None` elsewhere."""
     readable: bool | None = None

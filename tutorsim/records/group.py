@@ -11,7 +11,7 @@ from tutorsim.vocabularies import ReadStatus
 EventKind = Literal["stage", "message", "silence", "end"]
 LessonEnd = Literal["tasks_done", "max_events", "silences", "person"]
 DuelResult = Literal["win", "draw", "loss"]
-"""From the view of self-selection."""
+"""Result from the view of self-selection."""
 
 
 class HeardRecord(Record):
@@ -39,7 +39,7 @@ class ManagerRecord(Record):
     unknown: tuple[str, ...]
     """Ids among them that no task has; ignored."""
     stage_after: int
-    """From 1."""
+    """Number of the stage, from 1."""
     done_after: tuple[str, ...]
     attempts: int = 1
 
@@ -72,7 +72,7 @@ class ThoughtRecord(Record):
     total: float | None = None
     """Weighted mean before silence, to four decimals."""
     adjusted: float | None = None
-    """After silence: what the selection compared."""
+    """Score after silence, which the selection compared."""
 
 
 class StepRecord(Record):
@@ -133,7 +133,7 @@ class EventRecord(Record):
     """One entry of the shared list that everybody sees."""
 
     number: int
-    """From 1."""
+    """Number of the event, from 1."""
     kind: EventKind
     at_s: int
     """Simulated seconds since the start: 8 a message, 10 a silence."""
@@ -183,7 +183,7 @@ class LessonRecord(GroupRecord):
     stage_reached: int
     tasks_done: tuple[str, ...]
     progress: float
-    """From 0 to 1."""
+    """Share from 0 to 1."""
     codes: tuple[CodeRecord, ...] = ()
 
 

@@ -122,7 +122,7 @@ class Turn(Record):
     """One tutoring turn. The single tutor proposes only: no reviews, ballots or decision."""
 
     turn: int
-    """From 1."""
+    """Number of the turn, from 1."""
     proposals_initial: dict[str, Proposal] = {}
     reviews: tuple[ReviewRecord, ...] = ()
     ballots_initial: tuple[BallotRecord, ...] = ()
@@ -176,7 +176,7 @@ class BranchPoint(Record):
     turn: int
     """The first turn that the alternative decides; everything before it is the parent's."""
     continuation: int
-    """From 1: one draw of several of what might have followed."""
+    """Number of the draw, from 1, of several of what might have followed."""
     left: int | None
     """The turn whose winner differs from the parent's; `None` when none came to differ."""
 
@@ -197,7 +197,7 @@ class EpisodeRecord(GrownRecord):
     """Which of the study's panels taught; `None` where it has one panel, and for the single
     tutor."""
     repeat: int = 1
-    """From 1."""
+    """Number of the repeat, from 1."""
     question: str = ""
     """What the student was asked."""
     reference: str = ""
@@ -329,7 +329,7 @@ class BaseRecord(GrownRecord):
     variant: str
     condition: str
     repeat: int = 1
-    """From 1."""
+    """Number of the repeat, from 1."""
     status: EpisodeStatus = "complete"
     failure: Failure | None = None
     """`None` unless the status is `failed`."""

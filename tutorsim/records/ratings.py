@@ -78,7 +78,7 @@ class RatedSheet(Record):
     schema_version: int = SCHEMA_VERSION
     survey: Survey
     rater: int
-    """From 1."""
+    """Number of the rater, from 1."""
     by: RatedBy
     """`script`: a program filled the sheet in, for a trial."""
     sheet: str
@@ -86,7 +86,7 @@ class RatedSheet(Record):
     items: int
     """Items on the sheet, rated or not."""
     ratings: tuple[Rating, ...]
-    """In the order of the sheet; items without a value are left out."""
+    """Ratings in the order of the sheet; items without a value are left out."""
 
 
 def read_ratings(folder: Path, run: RunRecord) -> tuple[RatedSheet, ...]:

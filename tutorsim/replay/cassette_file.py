@@ -245,7 +245,7 @@ class Cassette:
     kind: ProvenanceKind
     packages: Mapping[str, str]
     interactions: Mapping[str, Interaction]
-    """By call key, in the order of the file."""
+    """Interactions by call key, in the order of the file."""
     recorded: RecordedBy | None = None
     """`None` in cassettes from before they said it."""
     unasked: tuple[str, ...] = ()

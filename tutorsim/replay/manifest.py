@@ -113,7 +113,7 @@ class Manifest(Head):
     log_sha256: str = Field(pattern=SHA256)
     """Digest of the `episodes.jsonl` that the recording gives."""
     episodes: tuple[EpisodeEntry, ...]
-    """In grid order."""
+    """Episodes in grid order."""
 
     def recording_digest(self) -> str:
         """SHA-256 over everything that a replay plays: cassettes, failures, verdicts, inputs."""

@@ -51,7 +51,7 @@ class Submission:
     """A batch of this recording."""
 
     mark: str
-    """In the name of each of its entries."""
+    """Mark in the name of each of its entries."""
     entries: int
     after: str | None
     """The newest batch before it; `None` where there was none."""

@@ -68,7 +68,7 @@ class Job(Generic[R, E, F]):
     study_digest: str
     """Digest of the study that the job is of."""
     pieces: Sequence[Piece[R, E]]
-    """In the order of the log."""
+    """Pieces in the order of the log."""
     kept_from: str | None = None
     """Study digest of cassettes that stand in the folder as another recording wrote them."""
     stands_until_done: bool = False

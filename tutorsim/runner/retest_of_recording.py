@@ -229,14 +229,14 @@ class RetestPlan:
     calls: int
     """Exactly, if every reply can be read."""
     most_calls: int
-    """If every prompt had to be asked twice."""
+    """Calls if every prompt had to be asked twice."""
     tokens: dict[str, tuple[int, int]]
     """Model → input and output tokens of `calls`, as the recorded askings took."""
     prices_as_of: str
     cost: float | None
     """US dollars of `calls` at list prices; `None` when a price is unknown."""
     expected_cost: float | None
-    """If those prompts have to be asked twice that were when they were recorded."""
+    """Cost if those prompts are asked twice that were when they were recorded."""
     most_cost: float | None
     """US dollars of `most_calls`."""
     unknown_prices: tuple[str, ...]

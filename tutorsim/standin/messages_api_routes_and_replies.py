@@ -65,7 +65,7 @@ class _Batch:
     """`custom_id` → parameters of the message."""
     created: datetime
     ends_at: float
-    """On the server's own clock."""
+    """Time on the server's own clock."""
     cancelled: datetime | None = None
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
     """`custom_id` → result; empty until the batch has ended."""

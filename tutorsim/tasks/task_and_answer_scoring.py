@@ -174,7 +174,7 @@ class AnswerScore(NamedTuple):
     """What an answer is worth."""
 
     value: float
-    """In [0, 1]; token F1 for open questions."""
+    """Score in [0, 1]; token F1 for open questions."""
     exact: float | None = None
     """Exact match of an open question; `None` elsewhere."""
     letter: str | None = None

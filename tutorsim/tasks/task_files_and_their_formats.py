@@ -40,7 +40,7 @@ class Row(NamedTuple):
     file: str
     line: int
     place: int
-    """From 1, counting records and not lines."""
+    """Place from 1, counting records and not lines."""
     fields: dict[str, Any]
 
 

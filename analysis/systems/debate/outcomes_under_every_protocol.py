@@ -366,7 +366,7 @@ class ProtocolRow:
     """Mean score in percent if every unknown answer is worth least; `None` without debates."""
     high: float | None
     score: Estimate | NotEstimable
-    """With an interval over tasks; only where every outcome is exact."""
+    """Score with an interval over tasks; only where every outcome is exact."""
     decided: float | None
     """Share of exact outcomes that the protocol decided, and not the limit."""
     turns: float | None

@@ -233,7 +233,7 @@ class AdaptiveCurve(NamedTuple):
     """The adaptive debate at every threshold that changes anything."""
 
     items: int
-    """With logged quick labels, whose debate was held. Repeats of an item count as items."""
+    """Items with logged quick labels, whose debate was held. Repeats of an item count as items."""
     calls: int
     tokens: int
     points: tuple[AdaptivePoint, ...]

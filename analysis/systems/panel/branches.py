@@ -168,11 +168,11 @@ class BranchCell:
     benchmark: str
     condition: str
     episodes: int
-    """With a panel and complete in the parent."""
+    """Episodes with a panel, complete in the parent."""
     covered: int
     """The alternative cannot change them."""
     continued: int
-    """With at least one complete draw."""
+    """Episodes with at least one complete draw."""
     left_out: int
     """Neither covered nor continued: left out of the branch, or every draw failed."""
     draws: int

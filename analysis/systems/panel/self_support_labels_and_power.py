@@ -72,7 +72,7 @@ class Labelled:
     own: Ints
     """Shape (B,): which label stood for the voter's own proposal; -1 where it made none."""
     labels: tuple[str, ...]
-    """In order; empty where the voters were shown different ones."""
+    """Labels in order; empty where the voters were shown different ones."""
 
 
 def labelled_ballots(

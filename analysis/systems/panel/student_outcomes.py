@@ -83,7 +83,8 @@ class Success:
     persona: str
     condition: str
     successes: float
-    """In a branch not always whole: an episode counts by the share of its draws."""
+    """Number of successes, in a branch not always whole: an episode counts by the share of its
+    draws."""
     unscored: int
     """Complete episodes whose success is not known; not in the rate."""
     rate: Estimate | NotEstimable
@@ -99,7 +100,7 @@ class SuccessRate:
     unscored: int
     """Complete episodes whose success is not known; not in the rate."""
     rate: Estimate | NotEstimable
-    """Over episodes, with an interval over tasks."""
+    """Rate over episodes, with an interval over tasks."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class Rounds:
     fired: int
     """Episodes with at least one turn."""
     mean: Estimate | NotEstimable
-    """Over all episodes; those solved at once have 0."""
+    """Mean over all episodes; those solved at once have 0."""
     mean_fired: Estimate | NotEstimable
 
 

@@ -33,7 +33,7 @@ class Extraction(NamedTuple):
     """The program, or why there is none."""
 
     code: str | None
-    """With `\\n` line ends; `None` where none was found."""
+    """Code with `\\n` line ends; `None` where none was found."""
     reason: str
     """Why none was found; empty where one was."""
 
@@ -127,7 +127,7 @@ def _text(lines: list[str], block: _Block, end: int) -> str:
 
 
 def _unindented(line: str, indent: int) -> str:
-    """Without the indentation that the fence itself had, and no more."""
+    """A line without the indentation that the fence itself had, and no more."""
     kept = line.lstrip(" \t")
     return line[min(indent, len(line) - len(kept)) :]
 

@@ -84,7 +84,7 @@ def _pattern(agents: tuple[str, ...], learner: str) -> re.Pattern[str]:
 
 
 _NOBODY: Final = Moment(None)
-"""Before the first message."""
+"""The moment before the first message."""
 
 
 @dataclass
@@ -169,7 +169,7 @@ class Progress(NamedTuple):
 
     stages: Checklist
     stage: int = 1
-    """From 1."""
+    """Number of the stage, from 1."""
     done: frozenset[str] = frozenset()
     """Ids of completed tasks."""
 

@@ -150,7 +150,7 @@ class OversightSettings(Settings):
     adaptive: Literal["off", "log", "skip"] = "off"
     """Ask the lead before the debate of `hpo`: only for the log, or to skip the debate."""
     skip_above: float = Field(default=0.95, ge=0, le=1, strict=True)
-    """With `skip`, the confidence above which the debate is skipped."""
+    """Confidence above which the debate is skipped, with `skip`."""
     mistake_map: MistakeMap = "lenient"
     guidance_map: GuidanceMap = "plain"
     show_reference: bool = False

@@ -99,7 +99,7 @@ class Recipe:
     alpha: int = 32
     dropout: float = 0.05
     learning_rate: float = 2e-4
-    """At the start; it falls along a cosine."""
+    """Learning rate at the start; it falls along a cosine."""
     batch: int = 16
     """Examples of one forward pass."""
     accumulation: int = 2

@@ -63,7 +63,7 @@ class _Progress:
     """What an episode has reached; grows as the generator runs."""
 
     left: int | None = None
-    """In a branch, the turn whose winner was another than the parent's."""
+    """Turn of a branch whose winner was another than the parent's."""
 
     attempts: list[Attempt] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)

@@ -45,8 +45,8 @@ from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system imp
 from tutorsim.analysis.systems.debate.episode_messages import TELLING
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import Outcome
 from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, episodes_of, framed
-from tutorsim.records import BallotRecord, RunRecord
-from tutorsim.records.debate import CouncilVote, DebateRecord
+from tutorsim.records import RunRecord
+from tutorsim.records.debate import DebateRecord
 from tutorsim.vocabularies import CUMULATIVE_BUDGET
 
 if TYPE_CHECKING:
@@ -57,14 +57,6 @@ if TYPE_CHECKING:
 
 _EXEMPT: Final = (0, 1, 2)
 _NOBODY: Final = frozenset({NOBODY_NAME})
-
-
-class Asked(NamedTuple):
-    """A vote with what its log says besides."""
-
-    record: DebateRecord
-    council: CouncilVote
-    ballots: tuple[BallotRecord, ...]
 
 
 class Possible(NamedTuple):
@@ -90,13 +82,13 @@ class VotesOver:
     `named`: what a row's votes are over, where there are votes of both kinds.
     """
 
-    def __init__(self, over: str, votes: list[Asked], run: SystemRun, named: Row) -> None:
+    def __init__(self, over: str, votes: list[DebateRecord], run: SystemRun, named: Row) -> None:
         self.over, self.votes, self.named, self._run = over, votes, named, run
         self.rule, self.form, self.words = _CANDIDATES[over]
 
     @cached_property
     def _source(self) -> Source:
-        ids = [vote.record.episode_id for vote in self.votes]
+        ids = [vote.episode_id for vote in self.votes]
         return Source(
             name=self._run.name,
             rows=self._run.ballots.filter(pl.col("episode_id").is_in(ids)),
@@ -167,16 +159,18 @@ class VotesOver:
         }
 
     @cached_property
+    def judged(self) -> dict[str, Mapping[str, bool]]:
+        """Vote with a known right answer → candidate → whether it is right."""
+        votes = ((vote.episode_id, vote.council) for vote in self.votes)
+        return {name: of.right for name, of in votes if of is not None and of.right is not None}
+
+    @cached_property
     def right(self) -> dict[str, tuple[Written, int]]:
         """Rule → in how many votes its winner is right, and of how many that is known."""
-        judged = {
-            vote.record.episode_id: vote.council.right
-            for vote in self.votes
-            if vote.council.right is not None
-        }
+        judged = self.judged.items()
         found = {}
         for rule, votes in self.winners.items() if judged else ():
-            ends = [_ends(votes[vote], right) for vote, right in judged.items() if vote in votes]
+            ends = [_ends(votes[vote], right) for vote, right in judged if vote in votes]
             least, most = (sum(end[i] for end in ends) for i in (0, 1))
             found[rule] = (bounds_of(least, most), len(ends))
         return found
@@ -213,7 +207,7 @@ class Councils:
         self.run = run
         self.records: list[DebateRecord] = list(run.episodes)
         votes = by_key(
-            (record.council.over, Asked(record, record.council, record.turns[0].ballots_final))
+            (record.council.over, record)
             for record in self.records
             if record.council is not None and record.turns and record.turns[0].ballots_final
         )
@@ -231,8 +225,8 @@ class Councils:
         """A row for each answer that a ranking names, with its place, 1 the best."""
         rows = [
             (record.episode_id, _task(record), ballot.voter, name, labels.get(name), place)
-            for record, _, ballots in self.rankings
-            for ballot in ballots
+            for record in self.rankings
+            for ballot in record.turns[0].ballots_final
             for labels in [{member: label for label, member in ballot.labels.items()}]
             if isinstance(ballot.parsed, tuple)
             for place, name in enumerate(ballot.parsed, start=1)
@@ -508,12 +502,12 @@ def council_recount(run: SystemRun) -> Document:
 def council_outcomes(records: Sequence[DebateRecord], run: RunRecord) -> Iterator[Parts]:
     """Each vote under each rule: record, no setting, rule, whether the winner is right, outcome."""
     for one in Councils(SystemRun("", run, records)).kinds:
-        votes = {vote.record.episode_id: vote for vote in one.votes}
+        votes = {vote.episode_id: vote for vote in one.votes}
         for rule, found in one.winners.items():
             for name, possible in found.items():
-                record, council, ballots = votes[name]
-                right = () if council.right is None else map(float, _ends(possible, council.right))
-                names = sorted(possible.winners or {n for ballot in ballots for n in ballot.mass})
+                cast, right = votes[name].turns[0].ballots_final, one.judged.get(name)
+                ends = (None, None) if right is None else [*map(float, _ends(possible, right))]
+                names = sorted(possible.winners or {n for ballot in cast for n in ballot.mass})
                 sole = len(names) == 1
                 came = Outcome(
                     "exact" if sole else "open",
@@ -522,7 +516,7 @@ def council_outcomes(records: Sequence[DebateRecord], run: RunRecord) -> Iterato
                     author=names[0] if one.over == "members" and sole else None,
                     ties=None,
                 )
-                yield record, "", rule, [*right] or (None, None), came
+                yield votes[name], "", rule, ends, came
 
 
 def _members(of: Councils) -> list[str]:
@@ -546,22 +540,12 @@ def _summary(of: Councils) -> str:
     )
 
 
-def _answers(of: Councils) -> Iterator[Answer]:
-    """The questions of a council's owner."""
-    if not of.kinds:
-        return
-    first = of.kinds[0]
-    yield _other_rule(first)
-    if of.rankings:
-        yield _own(of)
-    yield _one_member(first)
-    yield _sure(first)
-    yield _was_right(of)
-    if of.rankings:
-        yield _position(of)
+Told = tuple[str, str]
+"""The headline and the detail of an answer."""
 
 
-def _other_rule(of: VotesOver) -> Answer:
+def _other_rule(council: Councils) -> Told:
+    of = council.kinds[0]
     kept = [{**one, "rule": spoken(one["rule"])} for one in of.kept]
     votes = max((one["votes"] for one in kept), default=0)
     safe = [one["rule"] for one in kept if one["keeps"] == one["votes"]]
@@ -583,88 +567,76 @@ def _other_rule(of: VotesOver) -> Answer:
         told += f" If each member approves of {number.words}, approval keeps {keeps}."
     ties = len(of.votes) - votes
     tied = f" Ties under it are left out: {ties}." if ties else ""
-    return Answer(
-        "Would another rule have chosen another answer?",
+    return (
         f"Yes, under {len(turned)} of {len(kept)} rules" if turned else "Under no rule for certain",
         f"Beside {spoken(of.rule)}, over {counted(votes, 'vote')}: {told}{tied}",
-        "rules",
     )
 
 
-def _own(of: Councils) -> Answer:
-    question = "What did votes for oneself do?"
+def _own(of: Councils) -> Told:
     found = next(iter(own_answers.rows(of)), None)
     changed = next((row for row in of.kinds[0].electorates if row.voter is None), None)
     if found is None or changed is None:
-        return Answer(question, "Not known", "No ranking names the voter's own answer.", "own")
+        return "Not known", "No ranking names the voter's own answer."
     winners = bounds_of(changed.changed.lower, changed.changed.upper)
-    return Answer(
-        question,
+    return (
         f"Without them {winners} of {changed.compared or changed.turns} winners change",
         f"Members place their own answer at {found['own_place']} on average, others place the same "
         f"answers at {found['others_place']}. The difference is {found['difference']}, below zero "
         "if members favour their own.",
-        "own",
     )
 
 
-def _one_member(of: VotesOver) -> Answer:
-    rows = [row for row in of.electorates if row.voter is not None]
+def _one_member(of: Councils) -> Told:
+    rows = [row for row in of.kinds[0].electorates if row.voter is not None]
     most = max(rows, key=lambda row: row.changed.upper, default=None)
-    told = (
-        "Leaving out one member changes no winner" if rows else "Not known",
-        "Counted by Borda points of rankings.",
-    )
     if most is not None and most.changed.upper:
         changed = bounds_of(most.changed.lower, most.changed.upper)
-        told = (
+        return (
             f"{most.voter}: {changed} of {most.compared or most.turns}",
             "So many winners change without that member's vote, the most of all members; a range "
             "where a tie would follow.",
         )
-    return Answer("Does one member decide?", *told, "own")
+    unchanged = "Leaving out one member changes no winner" if rows else "Not known"
+    return unchanged, "Counted by Borda points of rankings."
 
 
-def _sure(of: VotesOver) -> Answer:
-    by, one = of.exempt, of.exempt[1]
+def _sure(of: Councils) -> Told:
+    by = of.kinds[0].exempt
     rest = "; ".join(f"with {k} such voters: {by[k].identified}" for k in _EXEMPT[2:] if k in by)
-    return Answer(
-        "How sure is the winner?",
-        f"Sure against one wrong ballot: {part_of(one.identified, one.turns)}",
+    return (
+        f"Sure against one wrong ballot: {part_of(by[1].identified, by[1].turns)}",
         f"So many votes keep a single winner if any one voter may have cast any ballot; {rest}. "
         "A tie counts as no single winner.",
-        "sure",
     )
 
 
-def _was_right(of: Councils) -> Answer:
-    question = "Was the winner right?"
+def _was_right(of: Councils) -> Told:
     known = [(one, *one.right[one.rule]) for one in of.kinds if one.right]
     told = [
         f"{one.words.capitalize()}: {right} of {votes} under {spoken(one.rule)}"
         for one, right, votes in known
     ]
     if not told:
-        return Answer(question, "Not known", "The files name no right answer.", "right")
+        return "Not known", "The files name no right answer."
     delivered = [r.score for r in of.records if r.score is not None]
     reply = f" Of all replies delivered, {part_of(int(sum(delivered)), len(delivered))} are right."
     _, right, votes = known[0]
-    return Answer(question, f"{right} of {votes}", f"{'. '.join(told)}.{reply}", "right")
+    return f"{right} of {votes}", f"{'. '.join(told)}.{reply}"
 
 
-def _position(of: Councils) -> Answer:
-    question = "Do the rankings depend on the label?"
+def _position(of: Councils) -> Told:
     found = _by_label(of)
     if not found:
-        return Answer(question, "Not known", "No ranking has labels.", "labels")
+        return "Not known", "No ranking has labels."
     beyond = [one.second for one in found if beyond_chance(one)]
     best = min(found, key=lambda one: one.difference.value or 0.0)
     stands = f"{best.second} stands best: {estimate(best.difference, signed=True)} from the middle"
-    shown = {pair for v in of.rankings for b in v.ballots for pair in b.labels.items()}
+    ballots = [ballot for vote in of.rankings for ballot in vote.turns[0].ballots_final]
+    shown = {pair for ballot in ballots for pair in ballot.labels.items()}
     fixed = len(shown) == len(dict(shown))
     why = " Each label is always the same member, so the two cannot be told apart." if fixed else ""
-    return Answer(
-        question,
+    return (
         stands if best.second in beyond else not_shown(found),
         (
             f"Beyond chance over questions: {listed(beyond)}."
@@ -673,5 +645,22 @@ def _position(of: Councils) -> Answer:
         )
         + " Signs of questions are flipped, with Holm's correction over labels."
         + why,
-        "labels",
     )
+
+
+_OF_RANKINGS: Final = (_own, _position)
+_ASKED: Final = {
+    _other_rule: ("Would another rule have chosen another answer?", "rules"),
+    _own: ("What did votes for oneself do?", "own"),
+    _one_member: ("Does one member decide?", "own"),
+    _sure: ("How sure is the winner?", "sure"),
+    _was_right: ("Was the winner right?", "right"),
+    _position: ("Do the rankings depend on the label?", "labels"),
+}
+"""What tells it → the question of a council's owner, and the section that has the evidence."""
+
+
+def _answers(of: Councils) -> Iterator[Answer]:
+    for told, (question, section_id) in _ASKED.items() if of.kinds else ():
+        if of.rankings or told not in _OF_RANKINGS:
+            yield Answer(question, *told(of), section_id)

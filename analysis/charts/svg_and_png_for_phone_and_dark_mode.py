@@ -50,7 +50,7 @@ def drawn(specs: Iterable[dict[str, Any]], *, run: Run = here) -> list[str]:
 
     `specs`: Vega-Lite specifications; each may be drawn before the next one is made.
     """
-    return run(map(_readable, specs))
+    return run(map(readable, specs))
 
 
 def to_svg(spec: dict[str, Any]) -> str:
@@ -61,7 +61,7 @@ def to_svg(spec: dict[str, Any]) -> str:
 def to_png(spec: dict[str, Any]) -> bytes:
     """A picture with two dots per pixel."""
     picture: bytes = vl_convert.vegalite_to_png(
-        _readable(spec), vl_version=VEGA_LITE, scale=_PNG_SCALE
+        readable(spec), vl_version=VEGA_LITE, scale=_PNG_SCALE
     )
     return picture
 
@@ -101,14 +101,14 @@ def _without_idle_groups(drawing: str) -> str:
     return _GROUP.sub(kept, drawing)
 
 
-def _readable(value: Any) -> Any:
+def readable(value: Any) -> Any:
     """The specification with control characters made visible: one of them ends the renderer."""
     if isinstance(value, str):
         return shown(value)
     if isinstance(value, dict):
-        return {key: _readable(item) for key, item in value.items()}
+        return {key: readable(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_readable(item) for item in value]
+        return [readable(item) for item in value]
     return value
 
 

@@ -106,19 +106,18 @@ class DeclaredTable(_Declared[E]):
     secondary: tuple[str, ...] = ()
 
     def __call__(self, of: E) -> Table | None:
-        rows = self._said("rows", lambda: list(self.rows(of)))
-        if not rows:
-            return None
-        why = self._said("rows", lambda: absent(_values(rows)))
-        title = self._said("title", self.title, of)
-        make = partial(of_rows, self.name, title, self._caption(of, absent=why), rows)
-        made: Table | None = self._said("rows", partial(make, secondary=self.secondary))
+        made: Table | None = self._said("rows", self._made, of)
         return made
 
-
-def _values(rows: Iterable[Row]) -> Iterator[Any]:
-    cells = (cell for row in rows for cell in row.values())
-    return (cell.value for cell in cells if isinstance(cell, Written))
+    def _made(self, of: E) -> Table | None:
+        rows = list(self.rows(of))
+        if not rows:
+            return None
+        cells = (cell for row in rows for cell in row.values())
+        why = absent(cell.value for cell in cells if isinstance(cell, Written))
+        caption = self._caption(of, absent=why)
+        title = self._said("title", self.title, of)
+        return of_rows(self.name, title, caption, rows, secondary=self.secondary)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import (
     drawn,
     here,
     narrowed,
+    readable,
     to_page_svg,
 )
 from tutorsim.analysis.charts.svg_worker import Run
@@ -168,7 +169,7 @@ def _packs(episodes: Iterable[list[Any]]) -> Iterator[tuple[int, str]]:
     for episode in episodes:
         text = json.dumps(episode, ensure_ascii=False)
         if not text.isprintable() or _ESCAPED.search(text):
-            text = json.dumps(_plain(episode), ensure_ascii=False)
+            text = json.dumps(readable(episode), ensure_ascii=False)
         waiting.append(text)
         letters += len(text)
         if letters > _PACK:
@@ -185,13 +186,6 @@ def _part(part: EpisodePart) -> list[Any]:
     if isinstance(part, Grid):
         return ["grid", part.title, list(part.columns), list(map(list, part.rows))]
     return ["group", part.title, part.note, part.folded, list(map(_part, part.messages))]
-
-
-def _plain(value: Any) -> Any:
-    """A value with every hidden character made visible."""
-    if isinstance(value, str):
-        return shown(value)
-    return list(map(_plain, value)) if isinstance(value, list) else value
 
 
 def _packed(text: str) -> str:

@@ -320,11 +320,11 @@ def with_ratings(document: Document, run: SystemRun) -> Document:
     found = ratings_of(run)
     said = tuple(ratings_verdict(found))
     answer = Answer(_QUESTION, _WHO.get(found.by, _BOTH).capitalize(), " ".join(said), "ratings")
-
-    def values() -> Mapping[str, object]:
-        return {**document.values(), "ratings": found}
-
-    more = replace(document, answers=(*document.answers, answer), values=values)
+    more = replace(
+        document,
+        answers=(*document.answers, answer),
+        values=lambda: {**document.values(), "ratings": found},
+    )
     return with_section(more, "ratings", partial(_SECTION, found))
 
 

@@ -70,9 +70,10 @@ def _ratings(record: GroupRecord) -> Iterator[Parts]:
         yield from ((record, rating, *one) for one in scores)
 
 
-_BID: Final = {
+_THOUGHT: Final = {
     "event": whole("event.number"),
     "agent": text(),
+    "status": text(),
     "action": text(),
     "corrects": yes(),
     "silent": whole(),
@@ -80,17 +81,18 @@ _BID: Final = {
     "floor": yes("cycle.floor"),
     "addressed": yes(lambda _, __, cycle, thought: thought.agent in cycle.addressed),
     "any_addressed": yes(lambda _, __, cycle, ___: bool(cycle.addressed)),
+    "score_status": text(),
     **{name: _score(name) for name in SCORES},
+    "total": real(),
+    "adjusted": real(),
     "chosen": yes(lambda _, __, cycle, thought: thought.agent == cycle.chosen),
+    "thought": text(),
 }
-_OF_BID: Final = ("record", "event", "cycle", "thought")
-BIDS: Final = table_of(_thoughts, _OF_BID, **_BID)
+_OF_THOUGHT: Final = ("record", "event", "cycle", "thought")
+_NO_BID: Final = ("status", "score_status", "total", "adjusted", "thought")
+_BID: Final = {name: column for name, column in _THOUGHT.items() if name not in _NO_BID}
+BIDS: Final = table_of(_thoughts, _OF_THOUGHT, **_BID)
 """Columns of the table `thoughts` that a recount of the selection needs."""
-
-
-def _bid(*names: str) -> dict[str, Column]:
-    return {name: _BID[name] for name in names}
-
 
 TABLES: Final[dict[str, Table]] = {
     "episodes": table_of(
@@ -124,19 +126,7 @@ TABLES: Final[dict[str, Table]] = {
         withdrawn=yes("cycle.withdrawn"),
         heard=whole(lambda _, cycle, __: sum(one.text is not None for one in cycle.heard)),
     ),
-    "thoughts": table_of(
-        _thoughts,
-        _OF_BID,
-        **_bid("event", "agent"),
-        status=text(),
-        **_bid("action", "corrects", "silent", "speaker", "floor", "addressed", "any_addressed"),
-        score_status=text(),
-        **_bid(*SCORES),
-        total=real(),
-        adjusted=real(),
-        **_bid("chosen"),
-        thought=text(),
-    ),
+    "thoughts": table_of(_thoughts, _OF_THOUGHT, **_THOUGHT),
     "codes": table_of(
         _codes,
         ("record", "who", "code"),

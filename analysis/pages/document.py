@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from tutorsim.analysis.pages.cells_and_tables import Table
 from tutorsim.analysis.pages.shown_episodes import NO_EPISODES, Episodes
@@ -65,11 +65,7 @@ class Sections(Sequence[Section]):
     def __len__(self) -> int:
         return len(self.makers)
 
-    @overload
-    def __getitem__(self, at: int) -> Section: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Section]: ...
-    def __getitem__(self, at: int | slice) -> Section | Sequence[Section]:
+    def __getitem__(self, at: Any) -> Any:
         makers = [*self.makers.values()]
         return [make() for make in makers[at]] if isinstance(at, slice) else makers[at]()
 

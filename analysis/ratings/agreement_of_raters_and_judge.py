@@ -65,10 +65,6 @@ class Gathered:
         return {"kind": self.kind, "rubric": self.rubric.name, "by": self.by}
 
     @property
-    def raters(self) -> tuple[Rater, ...]:
-        return tuple(sorted({rater for said in self.scores.values() for rater in said}))
-
-    @property
     def means(self) -> dict[str, float]:
         """Item → mean over its raters."""
         return {name: fsum(said.values()) / len(said) for name, said in self.scores.items()}
@@ -274,7 +270,7 @@ def agreement(found: Gathered) -> Row:
     )
     return {
         **found.of,
-        "raters": len(found.raters),
+        "raters": len({rater for said in found.scores.values() for rater in said}),
         "items": len(found.scores),  # rated by anybody
         "shared": len(shared),  # rated by two or more; alpha is of these
         "ratings": sum(map(len, found.scores.values())),

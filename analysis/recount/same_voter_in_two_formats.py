@@ -345,9 +345,9 @@ def _askings(source: Source) -> Iterator[tuple[BallotFormat, _Pair]]:
         rule: Protocol = "ranked" if vote.form == "rich" else vote.form
         for one, other in (pair for asked in vote.askings for pair in combinations(asked, 2)):
             cast = one.parsed is not None and other.parsed is not None
-            masses = (_masses(ballot, vote.turn.candidates, rule) for ballot in (one, other))
+            masses = (_masses(ballot, vote.candidates, rule) for ballot in (one, other))
             agree, same = share_a_ranking(*masses), said(one) == said(other)
-            yield vote.form, _Pair(cast, agree, same, vote.turn.cluster)
+            yield vote.form, _Pair(cast, agree, same, vote.cluster)
 
 
 # --- Tables and section --------------------------------------------------------------------------

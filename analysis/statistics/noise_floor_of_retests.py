@@ -36,8 +36,8 @@ from tutorsim.vocabularies import BALLOT_FORMATS, BallotFormat
 # --- Repeated votes ------------------------------------------------------------------------------
 
 
-class AskedTurn(NamedTuple):
-    """A turn of which some vote was asked again, as it was logged."""
+class AskedVote(NamedTuple):
+    """One vote of one turn, with every answer of its voters."""
 
     key: TurnKey
     place: Place
@@ -45,28 +45,21 @@ class AskedTurn(NamedTuple):
     """Everybody who stands, in the fallback order that the turn was decided under."""
     logged: "Mapping[Quantity, float]"
     """Quantities of the turn that are defined; none where no first vote was held."""
-
-    @property
-    def cluster(self) -> Cluster:
-        """The turn's task; its episode where ballots from elsewhere do not name tasks."""
-        return self.place.benchmark, self.place.task or self.key.episode_id
-
-
-class AskedVote(NamedTuple):
-    """One vote of one turn, with every answer of its voters."""
-
-    turn: AskedTurn
     stage: str
     """`vote_initial` or `vote_final`."""
     form: BallotFormat
     askings: tuple[tuple[BallotRecord, ...], ...]
     """Per voter, in the log's order: the logged ballot, then the re-asked ones."""
 
+    @property
+    def cluster(self) -> Cluster:
+        """The turn's task; its episode where ballots from elsewhere do not name tasks."""
+        return self.place.benchmark, self.place.task or self.key.episode_id
+
     def masses(self) -> list[list[tuple[int, ...]]]:
         """Per voter, the masses of each answer by candidate; zeros for an abstention."""
-        candidates = self.turn.candidates
         return [
-            [tuple(ballot.mass.get(c, 0) for c in candidates) for ballot in asked]
+            [tuple(ballot.mass.get(c, 0) for c in self.candidates) for ballot in asked]
             for asked in self.askings
         ]
 
@@ -79,7 +72,7 @@ def asked_votes(source: Source, episodes: Sequence[EpisodeLine] | None = None) -
     """
     if source.retest is None:
         return []
-    turns = {(t.key.episode_id, t.key.turn): t for t in _turns(source)}
+    turns = {(turn[0].episode_id, turn[0].turn): turn for turn in _turns(source)}
     records: Sequence[EpisodeLine] = source.episodes if episodes is None else episodes
     logged = {e.episode_id: e for e in records}
     found = []
@@ -98,7 +91,11 @@ def asked_votes(source: Source, episodes: Sequence[EpisodeLine] | None = None) -
     return found
 
 
-def _turns(source: Source) -> Iterator[AskedTurn]:
+_Turn = tuple[TurnKey, Place, tuple[str, ...], "Mapping[Quantity, float]"]
+"""The first fields of an `AskedVote`."""
+
+
+def _turns(source: Source) -> Iterator[_Turn]:
     """Every turn as it was logged."""
     table = turn_table(source)
     keys = list(table.votes.turns.select(TURN).iter_rows())
@@ -114,15 +111,12 @@ def _turns(source: Source) -> Iterator[AskedTurn]:
                 "leader": float(own[first] != leader),
                 **({} if isnan(shift) else {"shift": shift}),
             }
-            yield AskedTurn(
-                key=TurnKey(*keys[turn]),
-                place=Place(*places[turn]),
-                candidates=tuple(table.order[c] for c in own),
-                logged=logged if leader >= 0 else {},
-            )
+            key, place = TurnKey(*keys[turn]), Place(*places[turn])
+            candidates = tuple(table.order[c] for c in own)
+            yield key, place, candidates, logged if leader >= 0 else {}
 
 
-def _asked(source: Source, episode: EpisodeLine, vote: RetestVote, turn: AskedTurn) -> AskedVote:
+def _asked(source: Source, episode: EpisodeLine, vote: RetestVote, turn: _Turn) -> AskedVote:
     [record] = [t for t in episode.turns if t.turn == vote.turn]
     first = record.ballots_initial if vote.stage == "vote_initial" else record.ballots_final
     again = [{ballot.voter: ballot for ballot in repeat} for repeat in vote.repeats]
@@ -131,7 +125,7 @@ def _asked(source: Source, episode: EpisodeLine, vote: RetestVote, turn: AskedTu
     ):
         raise _not_logged(source, f"{episode.episode_id}, turn {vote.turn}, {vote.stage}")
     askings = tuple((ballot, *(repeat[ballot.voter] for repeat in again)) for ballot in first)
-    return AskedVote(turn, vote.stage, first[0].protocol, askings)
+    return AskedVote(*turn, vote.stage, first[0].protocol, askings)
 
 
 def _not_logged(source: Source, what: str) -> LogError:
@@ -350,10 +344,10 @@ def answered_by(stated: Provenance) -> str:
 def ballot_agreement(votes: Sequence[AskedVote]) -> Row:
     """The agreement of single ballots over votes in one format, at least one."""
     pairs = [
-        (one, other, vote.turn.cluster)
+        (one, other, vote.cluster)
         for vote in votes
         for asked in vote.askings
-        for one, other in combinations([_answer(b, vote.turn.candidates) for b in asked], 2)
+        for one, other in combinations([_answer(b, vote.candidates) for b in asked], 2)
     ]
     kinds = Counter((one is None) + (other is None) for one, other, _ in pairs)
     cast = [(one, other, cluster) for one, other, cluster in pairs if one and other]
@@ -392,7 +386,7 @@ def _chance(votes: Sequence[AskedVote]) -> float | NotEstimable:
     """
     within = by_key(
         (
-            (vote.stage, asked[0].voter, vote.turn.candidates),
+            (vote.stage, asked[0].voter, vote.candidates),
             Counter(said(ballot) for ballot in asked if ballot.parsed is not None),
         )
         for vote in votes
@@ -415,7 +409,7 @@ def _squares(counts: Counter[Hashable]) -> int:
 def winner_stability(votes: Sequence[AskedVote], *, seed: int) -> Row:
     """How far winners hang on the answers given, over votes in one format, at least one."""
     found = [stability_of(vote.masses(), seed=seed) for vote in votes]
-    clusters = [vote.turn.cluster for vote in votes]
+    clusters = [vote.cluster for vote in votes]
     return {
         "form": votes[0].form,
         "stage": votes[0].stage,
@@ -428,10 +422,10 @@ def winner_stability(votes: Sequence[AskedVote], *, seed: int) -> Row:
 
 def _beside(quantity: Quantity, votes: Sequence[AskedVote], floors: Sequence[Floor]) -> Row:
     rows = [
-        (vote.turn.logged[quantity], expected, vote.turn.cluster, of.exact)
+        (vote.logged[quantity], expected, vote.cluster, of.exact)
         for vote, of in zip(votes, floors, strict=True)
         if (expected := of.flip if quantity == "leader" else getattr(of, quantity)) is not None
-        and quantity in vote.turn.logged
+        and quantity in vote.logged
     ]
     clusters = [cluster for _, _, cluster, _ in rows]
     of_shares = partial(mean_over_tasks, tasks=clusters, ends=(0, 1))

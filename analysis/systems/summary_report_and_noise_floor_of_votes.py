@@ -125,8 +125,7 @@ def noise_section(run: SystemRun, kind: Callable[[AskedVote], str]) -> tuple[Sec
     clusters = {record.episode_id: cluster(record) for record in run.episodes}
 
     def together(vote: AskedVote) -> AskedVote:
-        place = vote.turn.place._replace(task=clusters[vote.turn.key.episode_id])
-        return vote._replace(turn=vote.turn._replace(place=place))
+        return vote._replace(place=vote.place._replace(task=clusters[vote.key.episode_id]))
 
     votes = asked_votes(run.source, run.episodes)
     made = noise(Again(by_key((kind(v), together(v)) for v in votes), run.head.study.seed))

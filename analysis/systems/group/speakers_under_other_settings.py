@@ -204,15 +204,7 @@ def _totals(cycles: Cycles, rule: Rule) -> Floats:
 
 Difference = Literal["another", "nobody", "somebody"]
 """Another agent speaks, nobody does any more, or somebody does at last."""
-_DIVERGENCES: Final[dict[str, pl.DataType]] = {
-    "episode_id": pl.String(),
-    "cycles": pl.Int64(),
-    "event": pl.Int64(),
-    "difference": pl.String(),
-    "logged": pl.String(),
-    "changed": pl.String(),
-    "coverage": pl.Float64(),
-}
+_TEXTS: Final = ("episode_id", "difference", "logged", "changed")
 
 
 Recounted = tuple[Ints, pl.DataFrame]
@@ -322,7 +314,7 @@ def divergences(cycles: Cycles, changed: Ints) -> pl.DataFrame:
             "changed": now,
             "coverage": before / lengths,
         },
-        schema=_DIVERGENCES,
+        schema_overrides=dict.fromkeys(_TEXTS, pl.String),
     )
 
 

@@ -35,6 +35,10 @@ from tutorsim.vocabularies import BALLOT_FORMATS, BallotFormat
 
 # --- Repeated votes ------------------------------------------------------------------------------
 
+Quantity = Literal["flip", "flip_set", "leader", "shift"]
+"""`flip` and `flip_set` as in the diagnostics, of the delivered winner; `leader`: the leaders of
+the first and of the final vote differ, so without tie rounds, as in the floor; `shift`."""
+
 
 class AskedVote(NamedTuple):
     """One vote of one turn, with every answer of its voters."""
@@ -43,7 +47,7 @@ class AskedVote(NamedTuple):
     place: Place
     candidates: tuple[str, ...]
     """Everybody who stands, in the fallback order that the turn was decided under."""
-    logged: "Mapping[Quantity, float]"
+    logged: Mapping[Quantity, float]
     """Quantities of the turn that are defined; none where no first vote was held."""
     stage: str
     """`vote_initial` or `vote_final`."""
@@ -91,7 +95,7 @@ def asked_votes(source: Source, episodes: Sequence[EpisodeLine] | None = None) -
     return found
 
 
-_Turn = tuple[TurnKey, Place, tuple[str, ...], "Mapping[Quantity, float]"]
+_Turn = tuple[TurnKey, Place, tuple[str, ...], Mapping[Quantity, float]]
 """The first fields of an `AskedVote`."""
 
 
@@ -178,50 +182,33 @@ DRAWS: Final = 10_000
 _LARGEST_WEIGHT: Final = 2**62
 
 
-class Stability(NamedTuple):
-    """How far one vote's winner hangs on the answers that voters happened to give."""
-
-    elects_logged: float
-    """Probability that a panel elects the leader of the logged ballots."""
-    agree: float
-    """Probability that two panels, drawn independently, elect the same."""
-    exact: bool
-
-
-class Floor(NamedTuple):
-    """What to expect of two panels that answer one prompt, each voter twice."""
-
-    flip: float
-    """Probability that their leaders differ."""
-    flip_set: float
-    """Probability that the second's leader is outside the set of the first's leaders."""
-    shift: float | None
-    """Expected distance of vote shares, where both panels have mass; `None` if they never do."""
-    exact: bool
-
-
 def leader_of(answers: Sequence[Answer]) -> int:
     """Who leads a panel's ballots, a tie going to the order: the place of the candidate."""
     totals = [sum(column) for column in zip(*answers, strict=True)]
     return totals.index(max(totals))
 
 
-def stability_of(askings: Askings, *, seed: int) -> Stability:
-    """The stability of a vote's winner, each voter's answers being equally likely.
+def stability_of(askings: Askings, *, seed: int) -> tuple[float, float, bool]:
+    """How far one vote's winner hangs on the answers that voters happened to give.
 
-    The logged answer, the first of each voter, is one of them.
+    Each voter's answers are equally likely; the logged one, the first, is among them. Returns the
+    probability that a panel elects the leader of the logged ballots, the probability that two
+    panels, drawn independently, elect the same, and whether all panels were enumerated.
     """
     totals, chances, exact = _panels([Counter(asked) for asked in askings], seed)
     elected = np.bincount(totals.argmax(axis=1), weights=chances)
     first = leader_of([asked[0] for asked in askings])
     logged = float(elected[first]) if first < len(elected) else 0.0
-    return Stability(min(logged, 1.0), min(float((elected**2).sum()), 1.0), exact)
+    return min(logged, 1.0), min(float((elected**2).sum()), 1.0), exact
 
 
-def noise_floor_of(askings: Askings, *, seed: int) -> Floor:
+def noise_floor_of(askings: Askings, *, seed: int) -> tuple[dict[Quantity, float], bool]:
     """What re-asking alone changes: each voter gives two different answers of its own.
 
     Every ordered pair of two askings of a voter is equally likely, and voters are independent.
+    Returns the probability that the leaders of two such panels differ, that the second's leader is
+    outside the set of the first's, and the expected distance of vote shares, if both panels ever
+    have mass; and whether all panels were enumerated.
     """
     pairs = [Counter(a + b for a, b in permutations(asked, 2)) for asked in askings]
     totals, chances, exact = _panels(pairs, seed)
@@ -229,12 +216,14 @@ def noise_floor_of(askings: Askings, *, seed: int) -> Floor:
     won = second.argmax(axis=1)
     led = first == first.max(axis=1, keepdims=True)
     outside = ~led[np.arange(len(won)), won]
-    return Floor(
-        flip=float(chances[first.argmax(axis=1) != won].sum()),
-        flip_set=float(chances[outside].sum()),
-        shift=_shift(first, second, chances),
-        exact=exact,
-    )
+    flip, shift = float(chances[first.argmax(axis=1) != won].sum()), _shift(first, second, chances)
+    found: dict[Quantity, float] = {
+        "flip": flip,
+        "flip_set": float(chances[outside].sum()),
+        "leader": flip,
+        **({} if shift is None else {"shift": shift}),
+    }
+    return found, exact
 
 
 def _panels(options: Sequence[Counter[Answer]], seed: int) -> tuple[Ints, Floats, bool]:
@@ -273,12 +262,10 @@ def _shift(first: Ints, second: Ints, chances: Floats) -> float | None:
 
 # --- Noise floor ---------------------------------------------------------------------------------
 
-Quantity = Literal["flip", "flip_set", "leader", "shift"]
-"""`flip` and `flip_set` as in the diagnostics, of the delivered winner; `leader`: the leaders of
-the first and of the final vote differ, so without tie rounds, as in the floor; `shift`."""
-
 QUANTITIES: Final[tuple[Quantity, ...]] = get_args(Quantity)
 STAGES: Final[tuple[str, ...]] = ("vote_initial", "vote_final")
+Floor = tuple[dict[Quantity, float], bool]
+"""As `noise_floor_of` gives it."""
 Row = Mapping[str, Any]
 """Name → figure of one format: an estimate, a count, or what the figures are of."""
 
@@ -408,24 +395,24 @@ def _squares(counts: Counter[Hashable]) -> int:
 
 def winner_stability(votes: Sequence[AskedVote], *, seed: int) -> Row:
     """How far winners hang on the answers given, over votes in one format, at least one."""
-    found = [stability_of(vote.masses(), seed=seed) for vote in votes]
+    found = (stability_of(vote.masses(), seed=seed) for vote in votes)
+    elects, agree, exact = zip(*found, strict=True)
     clusters = [vote.cluster for vote in votes]
     return {
         "form": votes[0].form,
         "stage": votes[0].stage,
         "turns": len(votes),
-        "elects_logged": share_over_tasks([f.elects_logged for f in found], clusters),
-        "agree": share_over_tasks([f.agree for f in found], clusters),
-        "sampled": sum(not f.exact for f in found),  # turns whose panels were drawn
+        "elects_logged": share_over_tasks(elects, clusters),
+        "agree": share_over_tasks(agree, clusters),
+        "sampled": exact.count(False),  # turns whose panels were drawn
     }
 
 
 def _beside(quantity: Quantity, votes: Sequence[AskedVote], floors: Sequence[Floor]) -> Row:
     rows = [
-        (vote.logged[quantity], expected, vote.cluster, of.exact)
-        for vote, of in zip(votes, floors, strict=True)
-        if (expected := of.flip if quantity == "leader" else getattr(of, quantity)) is not None
-        and quantity in vote.logged
+        (vote.logged[quantity], expected[quantity], vote.cluster, exact)
+        for vote, (expected, exact) in zip(votes, floors, strict=True)
+        if quantity in vote.logged and quantity in expected
     ]
     clusters = [cluster for _, _, cluster, _ in rows]
     of_shares = partial(mean_over_tasks, tasks=clusters, ends=(0, 1))

@@ -275,18 +275,6 @@ _SEPARATORS: Final = (",", ";", "\t")
 _KEPT: Final = "Give the file as the page or `tutorsim rate --export` wrote it, only filled in."
 
 
-class Row(NamedTuple):
-    """One item of a filled-in sheet, as it stands in the file."""
-
-    line: int
-    """The item's row in the file, from 2; the first one has the names of the columns."""
-    number: int
-    shown: str
-    score: str
-    note: str
-    item: str
-
-
 class Filled(NamedTuple):
     """A sheet as a rater gave it back, read and not yet checked against a run."""
 
@@ -294,8 +282,11 @@ class Filled(NamedTuple):
     survey: Survey
     rater: int
     sheet: str
-    rows: tuple[Row, ...]
-    """Rows in the order of the sheet."""
+    rows: tuple[tuple[int, Mapping[str, str]], ...]
+    """Row in the file and cells by column of each item, in the order of the sheet.
+
+    Rows count from 2; the first one has the names of the columns.
+    """
 
 
 def sheet_csv(sheet: Sheet) -> str:
@@ -328,16 +319,9 @@ def read_sheet(path: Path) -> Filled:
             )
     [rater], [sheet], [survey] = one.values()
     try:
-        read = [
-            Row(
-                *(line, int(row["number"]), row["shown"]),
-                *(row["score"].strip(), row["note"].strip(), row["item"]),
-            )
-            for line, row in enumerate(rows, start=2)
-        ]
+        in_order = sorted(enumerate(rows, start=2), key=lambda one: int(one[1]["number"]))
         of = Survey.model_validate(json.loads(survey))
-        rows_in_order = tuple(sorted(read, key=lambda row: row.number))
-        return Filled(str(path), of, int(rater), sheet, rows_in_order)
+        return Filled(str(path), of, int(rater), sheet, tuple(in_order))
     except (ValueError, ValidationError) as error:
         raise _edited(
             f"{path}: `number`, `rater` or `survey` is not as it was written.",
@@ -427,9 +411,9 @@ def joined(
         _check_items(filled, items.get(filled.survey.subject, {}))
         _check_sheet(filled)
         ratings = tuple(
-            Rating(item=row.item, value=_value(filled, row), note=row.note)
-            for row in filled.rows
-            if row.score
+            Rating(item=row["item"], value=_value(filled, line, score), note=row["note"].strip())
+            for line, row in filled.rows
+            if (score := row["score"].strip())
         )
         if not ratings:
             raise RatingFileError(
@@ -465,23 +449,24 @@ def _check_run(filled: Filled, run: RunRecord) -> None:
 
 
 def _check_items(filled: Filled, items: Mapping[str, Item]) -> None:
-    for row in filled.rows:
-        if digest_of(row.shown) != row.item:
+    for line, row in filled.rows:
+        if digest_of(row["shown"]) != row["item"]:
             raise RatingFileError(
-                f"{filled.file}, row {row.line}: item {row.item} was altered.",
+                f"{filled.file}, row {line}: item {row['item']} was altered.",
                 why="What is `shown` there is not the text that the item's digest is of.",
                 hint=_ASK_AGAIN,
             )
-        if row.item not in items:
+        if row["item"] not in items:
             raise RatingFileError(
-                f"{filled.file}, row {row.line}: the run has no item {row.item}.",
+                f"{filled.file}, row {line}: the run has no item {row['item']}.",
                 why=f"No text among its {filled.survey.subject} has this digest.",
                 hint="Point at the run that the sheet was exported from. Nothing joined.",
             )
 
 
 def _check_sheet(filled: Filled) -> None:
-    found = filled.survey.sheet_digest(filled.rater, tuple(row.item for row in filled.rows))
+    items = tuple(row["item"] for _, row in filled.rows)
+    found = filled.survey.sheet_digest(filled.rater, items)
     if found != filled.sheet:
         raise RatingFileError(
             f"{filled.file} is not the sheet that it was.",
@@ -491,18 +476,18 @@ def _check_sheet(filled: Filled) -> None:
         )
 
 
-def _value(filled: Filled, row: Row) -> float:
-    """The value of the scale that a row's score is."""
+def _value(filled: Filled, line: int, score: str) -> float:
+    """The value of the scale that the score of a row is."""
     scale = filled.survey.rubric.scale
     try:
-        given = float(row.score.replace(",", "."))
+        given = float(score.replace(",", "."))
     except ValueError:
         given = float("nan")
     for value in scale:
         if abs(value - given) < 1e-9:
             return value
     raise RatingFileError(
-        f"{filled.file}, row {row.line}: the score {row.score!r} is not on the scale.",
+        f"{filled.file}, row {line}: the score {score!r} is not on the scale.",
         why=f"It takes one of {', '.join(map(value_text, scale))}, or nothing.",
         hint="Correct the score with its rater. Nothing joined.",
     )
@@ -521,25 +506,21 @@ def _grown(before: RatedSheet | None, new: RatedSheet, filled: Filled) -> RatedS
         )
     old = {one.item: one for one in before.ratings}
     said = {one.item: one for one in new.ratings}
-    for row in filled.rows:
-        first, second = old.get(row.item), said.get(row.item)
+    whole = []
+    for line, row in filled.rows:
+        first, second = old.get(row["item"]), said.get(row["item"])
         if first and second and first.value != second.value:
             raise RatingFileError(
-                f"{filled.file}, row {row.line}: rater {new.rater} gives item {row.item} "
+                f"{filled.file}, row {line}: rater {new.rater} gives item {row['item']} "
                 f"{value_text(second.value)}, and gave it {value_text(first.value)} before.",
                 why="A sheet that was joined can grow, and not change.",
                 hint="Find out which value is meant; to take the new one, move the ratings "
                 "beside the run away and join all files again. Nothing joined.",
             )
-    whole = [_later(old.get(row.item), said.get(row.item)) for row in filled.rows]
-    return new.model_copy(update={"ratings": tuple(one for one in whole if one is not None)})
+        # The later rating, with the earlier note where it has none.
+        later = first if first and (second is None or not second.note) else second
+        whole += [] if later is None else [later]
+    return new.model_copy(update={"ratings": tuple(whole)})
 
 
 _WHO: Final[Mapping[RatedBy, str]] = {"people": "a person", "script": "a program"}
-
-
-def _later(first: Rating | None, second: Rating | None) -> Rating | None:
-    """The later rating, with the earlier note where it has none."""
-    if first is None or second is None:
-        return second or first
-    return second if second.note else first

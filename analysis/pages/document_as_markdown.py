@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tutorsim.analysis.pages.cells_and_tables import Table
 from tutorsim.analysis.pages.document import Document, Section, cell, heading
 from tutorsim.analysis.pages.shown_episodes import Episode, Grid, Message
 from tutorsim.analysis.pages.words_and_safe_text import ended, shown
@@ -53,7 +52,9 @@ def _section(section: Section, document: Document) -> Iterator[str]:
     for figure in section.figures:
         yield from _figure(figure)
     for table in section.tables:
-        yield from _table(table)
+        yield f"### {_plain(table.title)}"
+        yield _grid(table.data)
+        yield _plain(table.caption)
 
 
 def _figure(figure: "Figure") -> Iterator[str]:
@@ -67,12 +68,6 @@ def _figure(figure: "Figure") -> Iterator[str]:
     if left > 0:
         yield f"{left:,} more rows: `tutorsim report RUN -o {figure.name}.json`."
     yield f"Method: {_plain(figure.method)}"
-
-
-def _table(table: Table) -> Iterator[str]:
-    yield f"### {_plain(table.title)}"
-    yield _grid(table.data)
-    yield _plain(table.caption)
 
 
 def _grid(data: pl.DataFrame) -> str:
@@ -114,17 +109,13 @@ def _message(message: Message) -> str:
 
 def _quoted(text: str) -> str:
     """A text line for line as it was written; no line of it is a list, a heading or a formula."""
-    lines = [_opened(_plain(line)) for line in shown(text).splitlines() or ["(no text)"]]
+    plain = map(_plain, shown(text).splitlines() or ["(no text)"])
+    lines = [_OPENS.sub(lambda found: found[1] + "\\" + found[2], line) for line in plain]
     broken = [
         f"> {line}\\" if line and after else f"> {line}"
         for line, after in zip(lines, [*lines[1:], ""], strict=True)
     ]
     return "\n".join(broken)
-
-
-def _opened(line: str) -> str:
-    """A line whose beginning Markdown reads as text."""
-    return _OPENS.sub(lambda found: found[1] + "\\" + found[2], line)
 
 
 def _plain(text: str) -> str:

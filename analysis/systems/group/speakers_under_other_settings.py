@@ -334,16 +334,13 @@ def _difference(row: int, logged: str | None, changed: str | None) -> Difference
     return "somebody" if logged is None else "nobody" if changed is None else "another"
 
 
-_SHARES: Final = ("share", "diverged", "coverage")
-
-
 def curve(cycles: Cycles, found: Mapping[str, Recounted]) -> pl.DataFrame:
     """Per named rule: cycles, share with a speaker, share of each agent, first divergence.
 
     Returns `setting`, `agent` (empty for anybody), `share` of cycles that this agent speaks in,
     `diverged` share of lessons that ever differ, `coverage` mean share before.
     """
-    rows = []
+    rows, shares = [], ("share", "diverged", "coverage")
     everybody, inverse = np.unique(cycles.agents.astype(str), return_inverse=True)
     who = inverse.reshape(cycles.agents.shape)
     for label, (places, lessons) in found.items():
@@ -362,7 +359,7 @@ def curve(cycles: Cycles, found: Mapping[str, Recounted]) -> pl.DataFrame:
             }
             for agent, count in counts.items()
         ]
-    return pl.DataFrame(rows, schema_overrides=dict.fromkeys(_SHARES, pl.Float64))
+    return pl.DataFrame(rows, schema_overrides=dict.fromkeys(shares, pl.Float64))
 
 
 def share_of(part: int, whole: int) -> float | None:
@@ -456,8 +453,6 @@ def outcomes_under(changes: Mapping[str, Sequence[str]]) -> Table:
 
 Place = tuple[str, int]
 """Episode and event."""
-Speakers = Mapping[Place, str | None]
-"""Who speaks; `None` for nobody."""
 
 
 class SpeakingFloor(NamedTuple):
@@ -538,7 +533,8 @@ def _asked_again(
     return pl.DataFrame(rows, schema=bids.schema)
 
 
-def _speakers(bids: pl.DataFrame, rule: Rule) -> Speakers:
+def _speakers(bids: pl.DataFrame, rule: Rule) -> dict[Place, str | None]:
+    """Who speaks; `None` for nobody."""
     cycles = cycles_of(bids)
     places = zip(cycles.episode, cycles.event.tolist(), strict=True)
     who = _agents(cycles, np.arange(len(cycles.event)), speakers(cycles, rule))

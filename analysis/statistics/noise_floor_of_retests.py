@@ -265,7 +265,7 @@ def _shift(first: Ints, second: Ints, chances: Floats) -> float | None:
 QUANTITIES: Final[tuple[Quantity, ...]] = get_args(Quantity)
 STAGES: Final[tuple[str, ...]] = ("vote_initial", "vote_final")
 Floor = tuple[dict[Quantity, float], bool]
-"""As `noise_floor_of` gives it."""
+"""What `noise_floor_of` gives."""
 Row = Mapping[str, Any]
 """Name → figure of one format: an estimate, a count, or what the figures are of."""
 

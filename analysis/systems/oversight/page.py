@@ -559,7 +559,7 @@ def document(run: SystemRun, brief: bool) -> Document:
         for made in ((one(of),) if one.id == "scores" else sections_there(of, (one,)))
     ]
     noise = noise_section(
-        run, lambda v: f"{v.turn.place.condition}, {v.turn.candidates[0].rpartition('_')[0]}"
+        run, lambda v: f"{v.place.condition}, {v.candidates[0].rpartition('_')[0]}"
     )
     return framed(
         run,

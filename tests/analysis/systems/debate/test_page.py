@@ -297,7 +297,9 @@ def test_a_run_of_failed_episodes_only_has_a_summary():
     run = make_run(["simple"], debates=1)
     broken = [one.model_copy(update={"status": "failed", "turns": ()}) for one in run.episodes]
     made = document(run.__class__(run.name, run.head, tuple(broken)), False)
-    assert "1 failed episode left out." in tables_of(made)["performance"].caption
+    performance = tables_of(made)["performance"]
+    assert "1 failed episode left out." in performance.caption
+    assert performance.data["n"].to_list() == [0]
 
 
 def test_a_recount_shows_every_condition_under_every_combination():

@@ -218,8 +218,8 @@ def test_the_json_form_reads_back_and_says_what_is_held_fixed():
         for row in data[name]
     ]
     assert len(tables) > 50
-    assert all("holds the logged dialogue fixed" in row["caption"] for row in tables)
-    assert "holds the logged dialogue fixed" in data["caption"]
+    assert all("before its vote is held fixed" in row["caption"] for row in tables)
+    assert "before its vote is held fixed" in data["caption"]
     again = RecountResult.model_validate(data)
     assert again.rules == result.rules
 

@@ -447,15 +447,21 @@ def _ballot_files(path: Path) -> list[Path]:
 # --- One panel of a run --------------------------------------------------------------------------
 
 
-def of_panel(source: Source, name: str) -> Source:
-    """The episodes of one panel, under its own order, and those of the single tutor beside them."""
-    panels = panels_of(source.run)
-    if source.run is None or name not in panels:
+def check_panel(name: str, run: RunRecord | None, panel: str) -> None:
+    """Raise `UsageError` unless a run, called by `name`, compares a panel of that name."""
+    panels = panels_of(run)
+    if panel not in panels:
         raise UsageError(
-            f"{source.name} has no panel {name!r}.",
+            f"{name} has no panel {panel!r}.",
             why=f"Its panels are {', '.join(panels)}." if panels else "It compares no panels.",
             hint="Leave --panel out, or name one of them." if panels else "Leave --panel out.",
         )
+
+
+def of_panel(source: Source, name: str) -> Source:
+    """The episodes of one panel, under its own order, and those of the single tutor beside them."""
+    check_panel(source.name, source.run, name)
+    assert source.run is not None
     run = of_one_panel(source.run, name)
     episodes = tuple(e for e in source.episodes if e.panel in (None, name))
     ids = [e.episode_id for e in episodes]

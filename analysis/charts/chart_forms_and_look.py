@@ -171,8 +171,8 @@ def shades(count: int) -> list[str]:
 Drawing = alt.LayerChart | alt.FacetChart
 
 unchecked = debug_mode(False)
-"""A function that draws in it has no part of its chart checked against Vega-Lite's schema, which
-takes longer than to draw it; tests check the whole."""
+"""Makes a function draw its chart without a check of each part against Vega-Lite's schema, which
+takes longer than the drawing; tests check the whole."""
 
 CASCADE: Final = (
     "Single votes, with all that came before them held fixed: what would have followed another "

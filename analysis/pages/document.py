@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from tutorsim.analysis.pages.cells_and_tables import Table
 from tutorsim.analysis.pages.shown_episodes import NO_EPISODES, Episodes
@@ -65,7 +65,11 @@ class Sections(Sequence[Section]):
     def __len__(self) -> int:
         return len(self.makers)
 
-    def __getitem__(self, at: Any) -> Any:
+    @overload
+    def __getitem__(self, at: int) -> Section: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Section]: ...
+    def __getitem__(self, at: int | slice) -> Section | Sequence[Section]:
         makers = [*self.makers.values()]
         return [make() for make in makers[at]] if isinstance(at, slice) else makers[at]()
 

@@ -12,6 +12,7 @@ import polars as pl
 from tutorsim.analysis.ballots.reading_options_and_column_words import NO_HINTS, Hints
 from tutorsim.analysis.ballots.recount_source import (
     Source,
+    check_panel,
     of_panel,
     open_source,
     refuse_hints,
@@ -480,18 +481,7 @@ def opened(
     refuse_hints(path, hints)
     run = replace(open_run(path, use=use), asked=asked)
     _refuse_published(run.name, run.head, asked)
-    refuse_panel(run, panel)
     return run if panel is None else _one_panel(run, panel)
-
-
-def refuse_panel(run: SystemRun, panel: str | None) -> None:
-    """Refuse one panel of a run of a system without panels; `UsageError` naming the system."""
-    if panel is not None and run.head.success is None:
-        raise UsageError(
-            f"{run.name} has no panel {panel!r}.",
-            why=f"It is a run of the system {run.head.system!r}, which compares no panels.",
-            hint="Leave --panel out.",
-        )
 
 
 def _refuse_published(name: str, answered: Answered, asked: Asked) -> None:
@@ -505,6 +495,7 @@ def _refuse_published(name: str, answered: Answered, asked: Asked) -> None:
 
 def _one_panel(run: SystemRun, panel: str) -> SystemRun:
     """The run as far as one of its panels, and the single tutor beside them, go."""
+    check_panel(run.name, run.head, panel)  # first: the run may hold no votes
     own = of_panel(run.source, panel)
     assert own.run is not None
     return replace(run, name=own.name, head=own.run, episodes=own.episodes, retest=own.retest)

@@ -54,6 +54,11 @@ def test_a_key_of_another_program_is_no_reason_to_fail():
     assert stop_counts([line(call("a/b/c", "end_turn"))])[0].taken == 1
 
 
+@pytest.mark.parametrize("usual", ["end_turn", "stop_sequence", None])
+def test_a_reply_that_came_to_its_own_end_is_no_oddity(usual):
+    assert odd_stops(stop_counts([line(call("0/student/student/1", usual))])) == []
+
+
 def test_no_calls_have_no_counts():
     assert stop_counts([]) == odd_stops([]) == []
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import origin_of
 from tutorsim.cli.one_episode_alone_or_beside_its_branch import odd_ends, trace
 from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath, check_logs
-from tutorsim.cli.options import report_options
+from tutorsim.cli.options import check_episode_named, report_options
 from tutorsim.cli.output_elements import caption, heading, number, provenance, publish, table
 from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeLine, EpisodeRecord, RunRecord, read_episodes, read_run
@@ -74,11 +74,11 @@ def show(
     if beside is not None:
         if turn is not None:
             raise UsageError("--turn and --beside do not go together.", hint="Leave one out.")
-        _check_named(episode, "--beside")
+        check_episode_named(episode, "--beside")
         _show_beside(run, beside, " ".join(episode), as_json=as_json, output=output)
         return
     if turn is not None:
-        _check_named(episode, "--turn")
+        check_episode_named(episode, "--turn")
     check_logs(run)
     head = read_run(run)
     if not episode or head.system != DEFAULT_SYSTEM:
@@ -94,16 +94,6 @@ def show(
     part = record if turn is None else _only(record, turn)
     shown = trace(head, record, part)
     publish(shown, lambda: part.model_dump(mode="json"), as_json=as_json, output=output)
-
-
-def _check_named(episode: tuple[str, ...], option: str) -> None:
-    """Refuse an option that is for one episode where none is named."""
-    if not episode:
-        raise UsageError(
-            f"{option} is for one EPISODE, and none is named.",
-            why="Without one all episodes are listed.",
-            hint=f"Add an episode id, or parts of one, or leave {option} out.",
-        )
 
 
 def _list(run: "SystemRun", *, as_json: bool, output: Path | None) -> None:

@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tutorsim.cli.console_progress_and_safe_text import emit_json, out, safe, tell
-from tutorsim.cli.options import FOLDER, PLACE, folder_option, max_age_option
+from tutorsim.cli.options import (
+    FOLDER,
+    PLACE,
+    check_episode_named,
+    folder_option,
+    max_age_option,
+)
 from tutorsim.cli.output_elements import table
-from tutorsim.errors import CheckFailed, MissingCallError, TutorsimError, UsageError
+from tutorsim.errors import CheckFailed, MissingCallError, TutorsimError
 from tutorsim.replay import MANIFEST_FILE, Cassette, Manifest, read_cassette, read_manifest
 from tutorsim.replay.cassette_file import CASSETTE_FORMS, CassetteForm
 from tutorsim.replay.list_and_check_recordings import (
@@ -232,12 +238,8 @@ def show_command(folder: Path, episode: str | None, key: str | None, as_json: bo
     from tutorsim.replay.recorded_call import check_episode_id
 
     folder, episode = _folder_and_name(folder, episode)
-    if key is not None and episode is None:
-        raise UsageError(
-            "--call is for the calls of one EPISODE, and none is named.",
-            why="Without one all episodes are listed.",
-            hint="Add the episode's id, or leave --call out.",
-        )
+    if key is not None:
+        check_episode_named(episode, "--call")
     loose, findings = loose_cassettes(folder)
     if episode is None and (loose or findings):
         _show_loose(loose, as_json=as_json)

@@ -49,6 +49,16 @@ def whole_numbers(ctx: click.Context, parameter: click.Parameter, given: str) ->
     return tuple(int(part) for part in parts)
 
 
+def check_episode_named(episode: Sequence[str] | None, option: str) -> None:
+    """Refuse an option that is for one episode where none is named."""
+    if not episode:
+        raise UsageError(
+            f"{option} is for one EPISODE, and none is named.",
+            why="Without one all episodes are listed.",
+            hint=f"Add an episode id, or leave {option} out.",
+        )
+
+
 def check_sections(chosen: Sequence[str], known: Iterable[str]) -> tuple[str, ...]:
     """The sections that `--section` names; `UsageError` if there is none of a name."""
     names_known = tuple(known)

@@ -16,6 +16,7 @@ from tutorsim.analysis.ballots.parquet_batches import Runner
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import (
     Source,
+    check_panel,
     open_source,
     provenance_words,
     refuse_hints,
@@ -48,7 +49,7 @@ from tutorsim.analysis.recount.tables import SECTIONS, approvals_table, protocol
 from tutorsim.analysis.runs.run_tables import Table
 from tutorsim.analysis.runs.write_tables import with_provenance, write_frame, write_turns
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, refuse_panel, view_of
+from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, view_of
 from tutorsim.cli.ballot_options import ballot_options, of_panel_asked, panel_option
 from tutorsim.cli.check_and_write_claims import publish_claimed
 from tutorsim.cli.console_progress_and_safe_text import counted
@@ -68,7 +69,7 @@ from tutorsim.cli.output_elements import Prose, caption, styled
 from tutorsim.cli.terminal_documents import document_shown, parts_shown, system_run
 from tutorsim.dask_cluster import Engine, connect, parse_engine, scattered
 from tutorsim.errors import UsageError
-from tutorsim.records import StopCount, stop_counts
+from tutorsim.records import StopCount
 from tutorsim.vocabularies import PROTOCOLS
 
 
@@ -270,7 +271,8 @@ def recount(
     run = system_run(source, use="recount")
     whole = None
     if run is not None:
-        refuse_panel(run, panel)
+        if panel is not None:
+            check_panel(run.name, run.head, panel)
         refuse_hints(source, hints)
         _refuse_what_does_not_apply(run)
         whole = _whole_episodes(run, changes)
@@ -308,7 +310,7 @@ def recount(
     formats = format_invariance(opened)
     shown = chain(
         _shown(opened, found, of_votes or every, full, at, formats),
-        _odd_replies(run.stops if run and not opened.episodes else stop_counts(opened.episodes)),
+        _odd_replies(run.stops if run is not None else ()),
     )
     if whole is None or run is None:
         publish_claimed(source, shown, lambda: _value(found, at, formats))
@@ -417,8 +419,10 @@ def _counted(
         cluster: Runner | None = None
         if engine is not None:
             cluster = _on_cluster(parse_engine(engine), stack)
-        own = run if cluster is None else None  # a cluster reads files alone, and refuses a run
-        found = open_source(source, hints=hints, run=cluster) if own is None else own.source
+        if run is None or cluster is not None:  # a cluster reads files alone, and refuses a run
+            found = open_source(source, hints=hints, run=cluster)
+        else:
+            found = run.source
         opened = of_panel_asked(found, panel)
         progress = stack.enter_context(counted("turns under each rule"))
         result = count(opened, progress=progress, run=cluster)

@@ -12,9 +12,8 @@ power there are three measures:
   `pivotal` takes the fallback order's pick, and without an order nobody wins a tie; `pivotal_set`
   counts only turns whose winner is not among the tied.
 * *margin*: the fewest final ballots that must change, each to any other ballot of its protocol,
-  so that the winner changes, ties going to the fallback order, or to nobody without one. Where
-  the final vote was tied,
-  changing one ballot in favour of another tied candidate is enough.
+  so that the winner changes, ties going to the fallback order, or to nobody without one. Where the
+  final vote was tied, changing one ballot in favour of another tied candidate is enough.
 """
 
 from collections.abc import Callable, Iterator, Sequence

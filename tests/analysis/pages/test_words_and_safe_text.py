@@ -28,6 +28,7 @@ def test_names_are_listed_as_a_person_would():
     assert words.listed([]) == "none"
     assert words.listed(["a"]) == "a"
     assert words.listed(["a", "b", "c"]) == "a, b and c"
+    assert words.listed(["a", "b"], "or") == "a or b"
 
 
 def test_a_tie_has_several_tops_and_zeros_have_none():

@@ -68,6 +68,13 @@ def test_a_command_answers_or_says_why_it_does_not_apply(runs, shell, tmp_path, 
             assert list(tmp_path.iterdir()) != [rubric]
 
 
+@pytest.mark.parametrize("command", ["summary", "recount", "report"])
+@pytest.mark.parametrize("system", system_names())
+def test_a_panel_that_a_run_does_not_compare_is_refused(runs, shell, system, command):
+    said = shell(command, runs[system], "--panel", "nobody")
+    said.fails(2, "run has no panel 'nobody'", "It compares no panels")
+
+
 def on_recording(recording, out):
     """Command → its arguments, of what is done with a recording or its study."""
     return {

@@ -171,17 +171,17 @@ def debate_episode(
     context: DebateContext, episode_id: str, variant: str, repeat: int = 1
 ) -> Flow[DebateRecord]:
     """Run one episode. Returns the record, with `status` `failed` if a call failed for good."""
-    reached, calls = _Progress(), CallLog()
+    progress, calls = _Progress(), CallLog()
     run = _alone if context.condition in BASELINES else _debate
-    failure = yield from run_to_failure(run(context, reached), calls)
+    failure = yield from run_to_failure(run(context, progress), calls)
     place = {"episode_id": episode_id, "variant": variant, "repeat": repeat}
-    return _record(context, place, reached, calls, failure)
+    return _record(context, place, progress, calls, failure)
 
 
 # --- A model alone --------------------------------------------------------------------------
 
 
-def _alone(context: DebateContext, reached: _Progress) -> Flow[None]:
+def _alone(context: DebateContext, progress: _Progress) -> Flow[None]:
     """One model solves the task, perhaps thinks step by step, and perhaps refines its solution."""
     condition, settings = context.condition, context.settings
     refines = condition == "self_refine"
@@ -196,24 +196,24 @@ def _alone(context: DebateContext, reached: _Progress) -> Flow[None]:
             [context.asking(turn, stage, SOLO, read_text, system=system, user=user)]
         )
         own = reply.value or own
-        reached.solo.append(own)
+        progress.solo.append(own)
     if own:
         [solution] = yield from ask([context.extract(turn, "extract", SOLO, own)])
         own = solution.value or own
-    reached.answer, reached.answer_of = own, SOLO
+    progress.answer, progress.answer_of = own, SOLO
 
 
 # --- A debate -------------------------------------------------------------------------------
 
 
-def _debate(context: DebateContext, reached: _Progress) -> Flow[None]:
-    yield from _gather(context, reached.personas)
-    discussion, turn = Discussion(context, reached.personas), 0
-    while reached.ended_by is None:
+def _debate(context: DebateContext, progress: _Progress) -> Flow[None]:
+    yield from _gather(context, progress.personas)
+    discussion, turn = Discussion(context, progress.personas), 0
+    while progress.ended_by is None:
         turn += 1
-        logged = yield from _turn(discussion, turn, reached)
-        reached.turns.append(logged)
-    reached.challenges = yield from challenges(discussion, turn, reached.answer)
+        logged = yield from _turn(discussion, turn, progress)
+        progress.turns.append(logged)
+    progress.challenges = yield from challenges(discussion, turn, progress.answer)
 
 
 def _gather(context: DebateContext, personas: list[PersonaRecord]) -> Flow[None]:
@@ -247,7 +247,7 @@ def _persona_question(
     )
 
 
-def _turn(discussion: Discussion, turn: int, reached: _Progress) -> Flow[DebateTurn]:
+def _turn(discussion: Discussion, turn: int, progress: _Progress) -> Flow[DebateTurn]:
     """One turn of messages, and what its end asks for."""
     context = discussion.context
     condition, protocol = context.condition, vote_protocol(context.condition)
@@ -263,7 +263,7 @@ def _turn(discussion: Discussion, turn: int, reached: _Progress) -> Flow[DebateT
         end = discussion.end(turn, over=True, leading=leading)
         logged = _answered(cast) | _counted(cast, decision, end)
     if end is not None:
-        reached.end(end, discussion, logged.get("answers", {}))
+        progress.end(end, discussion, logged.get("answers", {}))
     return DebateTurn(turn=turn, messages=discussion.of_turn(turn), **logged)
 
 
@@ -296,15 +296,15 @@ def _counted(cast: Cast, decision: Decision | None, end: End | None) -> dict[str
 def _record(
     context: DebateContext,
     place: Mapping[str, Any],
-    reached: _Progress,
+    progress: _Progress,
     calls: CallLog,
     failure: Failure | None,
 ) -> DebateRecord:
-    task, ended = context.task, failure is None and reached.ended_by != "full"
-    score = task.score(reached.answer) if ended else None
+    task, ended = context.task, failure is None and progress.ended_by != "full"
+    score = task.score(progress.answer) if ended else None
     return DebateRecord(
         **place,
-        **vars(reached),
+        **vars(progress),
         benchmark=task.benchmark,
         task_id=task.task_id,
         condition=context.condition,
@@ -315,11 +315,11 @@ def _record(
         status="complete" if failure is None else "failed",
         failure=failure,
         setup=context.setup,
-        turns_taken=len(reached.turns),
+        turns_taken=len(progress.turns),
         letter=score.letter if score else None,
         score=score.value if score else None,
         exact=score.exact if score else None,
-        readable=score.readable if score and reached.answer is not None else None,
+        readable=score.readable if score and progress.answer is not None else None,
         **calls.fields(),
     )
 

@@ -105,49 +105,49 @@ class _Prompt:
 
 def debate_reply(asking: Asking, chance: Chance, steady: Chance | None) -> str | None:
     """The reply to a debate's prompt; `None` to any other prompt."""
-    heard = _Prompt(asking, chance, steady)
+    prompt = _Prompt(asking, chance, steady)
     for mark, reply in _SYSTEMS:
         if mark in asking.system:
-            return reply(heard)
+            return reply(prompt)
     return None
 
 
-def _persona(heard: _Prompt) -> str:
-    if heard.chance.happens("unreadable", 0.02):
+def _persona(prompt: _Prompt) -> str:
+    if prompt.chance.happens("unreadable", 0.02):
         return "I would ask somebody who knows the field."
-    taken = {role.casefold() for role in _CHOSEN.findall(heard.asking.user)}
+    taken = {role.casefold() for role in _CHOSEN.findall(prompt.asking.user)}
     free = [entry for entry in _words()["roles"] if entry[0].casefold() not in taken]
-    role, description = heard.chance.pick("role", free)
+    role, description = prompt.chance.pick("role", free)
     return json.dumps({"role": role, "description": description})
 
 
-def _extracted(heard: _Prompt) -> str:
+def _extracted(prompt: _Prompt) -> str:
     """The solution that a text settles on, copied."""
-    found = _WROTE.search(heard.asking.user)
+    found = _WROTE.search(prompt.asking.user)
     text = _flat(found[1]) if found else ""
     said = _MINE.findall(text)
     return str(said[-1]).strip() if said else text.splitlines()[-1] if text else "none"
 
 
-def _alone(heard: _Prompt) -> str:
-    user = heard.asking.user
+def _alone(prompt: _Prompt) -> str:
+    user = prompt.asking.user
     if "Write one wrong answer" in user:
-        wrong = [option for option in heard.options if not heard.is_right(option)]
-        return heard.chance.pick("wrong", wrong or _guesses(heard.question, heard.right))
-    return f"{heard.line('drafts')}\nFinal solution: {heard.solution('alone')}"
+        wrong = [option for option in prompt.options if not prompt.is_right(option)]
+        return prompt.chance.pick("wrong", wrong or _guesses(prompt.question, prompt.right))
+    return f"{prompt.line('drafts')}\nFinal solution: {prompt.solution('alone')}"
 
 
-def _agent(heard: _Prompt) -> str:
-    user = heard.asking.user
+def _agent(prompt: _Prompt) -> str:
+    user = prompt.asking.user
     if "Your whole reply is that one line" in user:
-        return _ballot(heard)
+        return _ballot(prompt)
     if "Give your final solution of the task." in user:
-        return _answer(heard)
+        return _answer(prompt)
     if "Reply with one word: AGREE or DISAGREE" in user:
-        return _judgement(heard)
+        return _judgement(prompt)
     if "You do not agree with this answer." in user:
-        return heard.solution("counter")
-    return _message(heard)
+        return prompt.solution("counter")
+    return _message(prompt)
 
 
 _SYSTEMS: Final[Sequence[tuple[str, Callable[[_Prompt], str]]]] = (
@@ -162,71 +162,71 @@ _SYSTEMS: Final[Sequence[tuple[str, Callable[[_Prompt], str]]]] = (
 # --- Messages -------------------------------------------------------------------------------
 
 
-def _message(heard: _Prompt) -> str:
-    user, chance = heard.asking.user, heard.chance
+def _message(prompt: _Prompt) -> str:
+    user, chance = prompt.asking.user, prompt.chance
     hidden = "Do not give a final solution" in user
     if "begin with [AGREE]" not in user:
-        return heard.line("thoughts") if hidden else _proposal(heard, "drafts", "")
+        return prompt.line("thoughts") if hidden else _proposal(prompt, "drafts", "")
     current = _CURRENT.search(user)
-    content = chance.happens("content", _willing(heard, _flat(current[1]) if current else None))
+    content = chance.happens("content", _willing(prompt, _flat(current[1]) if current else None))
     if chance.happens("untagged", _UNTAGGED):
-        return heard.line("untagged")
+        return prompt.line("untagged")
     if content:
-        return f"[AGREE] {heard.line('agrees')}"
+        return f"[AGREE] {prompt.line('agrees')}"
     if hidden:
-        return f"[DISAGREE] {heard.line('thoughts')}"
-    return _proposal(heard, "disagrees", "[DISAGREE] ")
+        return f"[DISAGREE] {prompt.line('thoughts')}"
+    return _proposal(prompt, "disagrees", "[DISAGREE] ")
 
 
-def _willing(heard: _Prompt, current: str | None) -> float:
+def _willing(prompt: _Prompt, current: str | None) -> float:
     """The chance to agree: larger if the current solution is right, smaller for critics."""
     base = _AGREEABLE
     if current is not None:
-        base += 0.06 if heard.is_right(current) else -0.1
-    return base - (0.25 if "flawless" in heard.asking.user else 0.0)
+        base += 0.06 if prompt.is_right(current) else -0.1
+    return base - (0.25 if "flawless" in prompt.asking.user else 0.0)
 
 
-def _proposal(heard: _Prompt, kind: str, tag: str) -> str:
-    return f"{tag}{heard.line(kind)}\nMy solution: {heard.solution(kind)}"
+def _proposal(prompt: _Prompt, kind: str, tag: str) -> str:
+    return f"{tag}{prompt.line(kind)}\nMy solution: {prompt.solution(kind)}"
 
 
-def _answer(heard: _Prompt) -> str:
+def _answer(prompt: _Prompt) -> str:
     """What it agreed to, what it proposed, or what it finds now."""
-    user = heard.asking.user
+    user = prompt.asking.user
     agreed, own = _AGREED.search(user), _OWN.search(user)
     said = _MINE.findall(_flat(own[1])) if own else []
     text = _flat(agreed[1]) if agreed else str(said[-1]).strip() if said else ""
-    if "\n" in text or not text or heard.chance.happens("second thoughts", 0.12):
-        text = heard.solution("answer")
+    if "\n" in text or not text or prompt.chance.happens("second thoughts", 0.12):
+        text = prompt.solution("answer")
     if "CONFIDENCE:" not in user:
         return text
-    sure = 55 + 25 * heard.is_right(text) + round(10 * heard.chance.bell("sure"))
+    sure = 55 + 25 * prompt.is_right(text) + round(10 * prompt.chance.bell("sure"))
     return f"{text}\nCONFIDENCE: {min(100, max(0, sure))}"
 
 
-def _judgement(heard: _Prompt) -> str:
-    found = _PROPOSED.search(heard.asking.user)
+def _judgement(prompt: _Prompt) -> str:
+    found = _PROPOSED.search(prompt.asking.user)
     shown = _flat(found[1]) if found else ""
-    if heard.is_right(shown):
+    if prompt.is_right(shown):
         doubt = 0.08
-    elif shown in heard.options or len(shown) < 20:
+    elif shown in prompt.options or len(shown) < 20:
         doubt = 0.7
     else:
         doubt = 0.97
-    if "What you saw of the discussion" in heard.asking.user:
+    if "What you saw of the discussion" in prompt.asking.user:
         doubt *= 0.8
-    return "DISAGREE" if heard.chance.happens("doubt", doubt) else "AGREE"
+    return "DISAGREE" if prompt.chance.happens("doubt", doubt) else "AGREE"
 
 
 # --- Ballots --------------------------------------------------------------------------------
 
 
-def _ballot(heard: _Prompt) -> str:
-    user, chance = heard.asking.user, heard.chance
-    liking = _liking(heard)
+def _ballot(prompt: _Prompt) -> str:
+    user, chance = prompt.asking.user, prompt.chance
+    liking = _liking(prompt)
     order = sorted(liking, key=lambda label: (-liking[label], label))
-    rate = _STUBBORN if heard.asking.again else _UNREADABLE
-    if heard.steady is None and chance.happens("unreadable", rate):
+    rate = _STUBBORN if prompt.asking.again else _UNREADABLE
+    if prompt.steady is None and chance.happens("unreadable", rate):
         return f"I would go with {order[0]}, since it says most with the fewest words."
     if "Vote for the one best" in user:
         return order[0]
@@ -235,23 +235,23 @@ def _ballot(heard: _Prompt) -> str:
     if "Distribute exactly" in user:
         found = re.search(r"exactly (\d+) points", user)
         return RULES["cumulative"].example(order, int(found[1]) if found else 25)
-    generous = chance if heard.steady is None else heard.steady
-    if generous.happens(f"generous {heard.asking.system}", _GENEROUS):
+    generous = chance if prompt.steady is None else prompt.steady
+    if generous.happens(f"generous {prompt.asking.system}", _GENEROUS):
         return ",".join(sorted(liking))
     approved = [label for label in sorted(liking) if liking[label] > 0.55]
     return ",".join(approved) or "none"
 
 
-def _liking(heard: _Prompt) -> dict[str, float]:
+def _liking(prompt: _Prompt) -> dict[str, float]:
     """Label → liking: whether it is held right, the moment, and the place on the ballot."""
-    believed = heard.chance.happens("sees it", 0.4 + heard.ease / 2)
-    found = _LABELLED.findall(heard.asking.user.rpartition("Final solutions of")[2])
+    believed = prompt.chance.happens("sees it", 0.4 + prompt.ease / 2)
+    found = _LABELLED.findall(prompt.asking.user.rpartition("Final solutions of")[2])
     liking = {}
     for place, (label, text) in enumerate(found):
-        moment = heard.chance.bell(f"moment {label}")
-        if heard.steady is not None:
-            moment = heard.steady.bell("\x1f".join((heard.asking.system, heard.question, text)))
-        good = heard.is_right(_flat(text)) == believed
+        moment = prompt.chance.bell(f"moment {label}")
+        if prompt.steady is not None:
+            moment = prompt.steady.bell("\x1f".join((prompt.asking.system, prompt.question, text)))
+        good = prompt.is_right(_flat(text)) == believed
         liking[label] = 0.45 + 0.3 * good + 0.12 * moment + _FIRST_SHOWN * (place == 0)
     return liking
 

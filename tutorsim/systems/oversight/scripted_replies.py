@@ -92,59 +92,59 @@ def recognise(asking: Asking, chance: Chance, steady: Chance | None) -> str | No
     """A reply to a prompt of this system; `None` for any other prompt."""
     if "The tutor's reply under assessment:" not in asking.user:
         return None
-    seen = _Prompt(asking, chance)
-    return next(write(seen) for mark, write in _WRITERS.items() if mark.search(asking.user))
+    prompt = _Prompt(asking, chance)
+    return next(write(prompt) for mark, write in _WRITERS.items() if mark.search(asking.user))
 
 
 # --- Briefing ----------------------------------------------------------------------------------
 
 
-def _conceptual(seen: _Prompt) -> str:
-    numbers = len(re.findall(r"[0-9]+", seen.message))
-    concept = seen.chance.pick(
+def _conceptual(prompt: _Prompt) -> str:
+    numbers = len(re.findall(r"[0-9]+", prompt.message))
+    concept = prompt.chance.pick(
         "concept", ("the operation that fits the story", "units", "parts of a whole")
     )
-    error = f"the student holds that {_quote(seen.message)}, which does not follow"
-    kind = "calculation" if numbers > 2 else seen.chance.pick("kind", ("conceptual", "unclear"))
+    error = f"the student holds that {_quote(prompt.message)}, which does not follow"
+    kind = "calculation" if numbers > 2 else prompt.chance.pick("kind", ("conceptual", "unclear"))
     return f"CONCEPT: {concept}\nERROR: {error}\nKIND: {kind}"
 
 
-def _behavioural(seen: _Prompt) -> str:
-    unsure = re.search(r"\b(not sure|maybe|guess|don't)\b", seen.message, re.I)
-    tone = "warm" if _PRAISE.search(seen.reply) else "matter-of-fact"
-    engagement = "guessing" if unsure else seen.chance.pick("mood", ("over-confident", "engaged"))
-    return f"ENGAGEMENT: {engagement}, as in {_quote(seen.message)}\nTONE: {tone}"
+def _behavioural(prompt: _Prompt) -> str:
+    unsure = re.search(r"\b(not sure|maybe|guess|don't)\b", prompt.message, re.I)
+    tone = "warm" if _PRAISE.search(prompt.reply) else "matter-of-fact"
+    engagement = "guessing" if unsure else prompt.chance.pick("mood", ("over-confident", "engaged"))
+    return f"ENGAGEMENT: {engagement}, as in {_quote(prompt.message)}\nTONE: {tone}"
 
 
-def _trajectory(seen: _Prompt) -> str:
-    before = seen.user.partition("oldest first:\n")[2].partition("\n\nThe student's last")[0]
+def _trajectory(prompt: _Prompt) -> str:
+    before = prompt.user.partition("oldest first:\n")[2].partition("\n\nThe student's last")[0]
     corrected = before.count("Tutor:") > 1
-    where = seen.chance.pick("where", ("stuck", "unclear")) if corrected else "unclear"
+    where = prompt.chance.pick("where", ("stuck", "unclear")) if corrected else "unclear"
     return (
         f"TRAJECTORY: {where}\nCORRECTED BEFORE: {'yes' if corrected else 'no'}\n"
-        f"EVIDENCE: {_quote(before or seen.message)}"
+        f"EVIDENCE: {_quote(before or prompt.message)}"
     )
 
 
 # --- The debate --------------------------------------------------------------------------------
 
 
-def _thesis(seen: _Prompt) -> str:
+def _thesis(prompt: _Prompt) -> str:
     shift = (
         0.5
-        if "permissive critic" in seen.system
+        if "permissive critic" in prompt.system
         else -0.5
-        if "strict critic" in seen.system
+        if "strict critic" in prompt.system
         else 0.0
     )
-    if re.search(r"^(Act I, opening|Your opening|Your assessment)", seen.user, re.MULTILINE):
+    if re.search(r"^(Act I, opening|Your opening|Your assessment)", prompt.user, re.MULTILINE):
         shift /= 2
-    if re.search(r"has one last demand", seen.user):
+    if re.search(r"has one last demand", prompt.user):
         shift /= 3
-    labels = seen.view(shift=shift, noise=0.3)
-    if seen.fails("form", _NO_FORM):
+    labels = prompt.view(shift=shift, noise=0.3)
+    if prompt.fails("form", _NO_FORM):
         return f"I think that the reply {_verb(labels)}."
-    why = seen.chance.pick(
+    why = prompt.chance.pick(
         "why",
         (
             "it turns the student back to the place where the work went wrong",
@@ -155,26 +155,26 @@ def _thesis(seen: _Prompt) -> str:
     against = "" if shift > 0 else " Nothing shows that the student will take the hint."
     return (
         f"THESIS: The reply {_verb(labels)}, because {why}.{against}\n"
-        f"EVIDENCE: {_quote(seen.reply)}\n{_line(labels)}"
+        f"EVIDENCE: {_quote(prompt.reply)}\n{_line(labels)}"
     )
 
 
-def _challenges(seen: _Prompt) -> str:
+def _challenges(prompt: _Prompt) -> str:
     claims = (
         "You say what the student thinks; which words of the student support it?",
-        f"You rest the case on {_quote(seen.reply)}, which can be read the other way.",
+        f"You rest the case on {_quote(prompt.reply)}, which can be read the other way.",
         "You do not say what the student would do next.",
     )
     parts = []
     for critic in ("PERMISSIVE", "STRICT"):
-        count = 1 + int(2 * seen.chance.unit(f"count {critic}"))
+        count = 1 + int(2 * prompt.chance.unit(f"count {critic}"))
         lines = [f"{i}. {claim}" for i, claim in enumerate(claims[:count], start=1)]
         parts.append("\n".join([f"TO {critic}:", *lines]))
     return "\n".join(parts)
 
 
-def _press(seen: _Prompt) -> str:
-    unmet = [c for c in ("PERMISSIVE", "STRICT") if seen.chance.happens(f"unmet {c}", _UNMET)]
+def _press(prompt: _Prompt) -> str:
+    unmet = [c for c in ("PERMISSIVE", "STRICT") if prompt.chance.happens(f"unmet {c}", _UNMET)]
     lines = [f"{c}: {'unmet' if c in unmet else 'met'}" for c in ("PERMISSIVE", "STRICT")]
     lines += [f"PRESS {c}: Name the words of the student that your case rests on." for c in unmet]
     return "\n".join(lines)
@@ -183,28 +183,28 @@ def _press(seen: _Prompt) -> str:
 # --- Judgment ----------------------------------------------------------------------------------
 
 
-def _judge(seen: _Prompt) -> str:
-    labels = seen.view(shift=0, noise=0.2)
-    if seen.fails("form", _NO_FORM):
+def _judge(prompt: _Prompt) -> str:
+    labels = prompt.view(shift=0, noise=0.2)
+    if prompt.fails("form", _NO_FORM):
         return "Both sides have a point."
-    sides = re.search(r"better evidence, (\w+) or (\w+)\?", seen.user)
+    sides = re.search(r"better evidence, (\w+) or (\w+)\?", prompt.user)
     first, second = (sides[1], sides[2]) if sides else ("permissive", "strict")
     favourable = first if first in ("permissive", "a") else second
     other = second if favourable == first else first
-    generous = labels.guidance + labels.mistake + 0.6 * seen.chance.bell("winner")
+    generous = labels.guidance + labels.mistake + 0.6 * prompt.chance.bell("winner")
     generous += 0.2 if favourable == first else -0.2
     winner = favourable if generous > 1.6 else other
-    sure = 50 + int(45 * seen.chance.unit("sure"))
+    sure = 50 + int(45 * prompt.chance.unit("sure"))
     return (
-        f"WINNER: {winner}\nWHY: the dialogue has {_quote(seen.reply)}\n{_line(labels)}\n"
+        f"WINNER: {winner}\nWHY: the dialogue has {_quote(prompt.reply)}\n{_line(labels)}\n"
         f"CONFIDENCE: {sure}"
     )
 
 
-def _stress(seen: _Prompt) -> str:
-    labels = seen.view(shift=-0.3, noise=0.3)
-    severity = min(3, int(4 * seen.chance.unit("severity") ** 2))
-    if seen.fails("form", _NO_FORM):
+def _stress(prompt: _Prompt) -> str:
+    labels = prompt.view(shift=-0.3, noise=0.3)
+    severity = min(3, int(4 * prompt.chance.unit("severity") ** 2))
+    if prompt.fails("form", _NO_FORM):
         return "There is little left to say."
     return (
         "WEAKNESS: it is open whether the student can act on the reply\n"
@@ -212,20 +212,20 @@ def _stress(seen: _Prompt) -> str:
     )
 
 
-def _answer(seen: _Prompt) -> str:
-    debated = "The judge's verdict:" in seen.user
-    labels = seen.view(shift=0, noise=0.2 if debated else 0.45)
-    sure = round(0.5 + 0.5 * seen.chance.unit("sure") ** (0.6 if debated else 1), 2)
+def _answer(prompt: _Prompt) -> str:
+    debated = "The judge's verdict:" in prompt.user
+    labels = prompt.view(shift=0, noise=0.2 if debated else 0.45)
+    sure = round(0.5 + 0.5 * prompt.chance.unit("sure") ** (0.6 if debated else 1), 2)
     fields = {
         "mistake_identified": bool(labels.mistake),
         "guidance_quality": labels.guidance,
         "confidence": sure,
         "reasoning": f"The reply {_verb(labels)}.",
     }
-    if seen.fails("json", _MALFORMED):
-        return _malformed(fields, seen.chance)
+    if prompt.fails("json", _MALFORMED):
+        return _malformed(fields, prompt.chance)
     text = json.dumps(fields)
-    return f"```json\n{text}\n```" if seen.chance.happens("fence", 0.2) else text
+    return f"```json\n{text}\n```" if prompt.chance.happens("fence", 0.2) else text
 
 
 def _malformed(fields: Mapping[str, object], chance: Chance) -> str:
@@ -248,9 +248,9 @@ def _line(labels: Labels) -> str:
 
 
 def _verb(labels: Labels) -> str:
-    seen = "sees the mistake" if labels.mistake else "passes over the mistake"
+    prompt = "sees the mistake" if labels.mistake else "passes over the mistake"
     help_ = ("does not guide", "guides in part", "guides to a next step")[labels.guidance]
-    return f"{seen} and {help_}"
+    return f"{prompt} and {help_}"
 
 
 def _quote(text: str) -> str:

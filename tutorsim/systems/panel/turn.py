@@ -182,8 +182,8 @@ def single_turn(scene: Scene, exchanges: Sequence[Exchange]) -> Flow[Turn]:
 def panel_turn(scene: Scene, exchanges: Sequence[Exchange], form: BallotFormat) -> Flow[Turn]:
     """One turn of the panel, voting in one format."""
     panel = _Panel(scene, exchanges, form)
-    heard = yield from _deliberate(panel)
-    return (yield from _decided(panel, heard, heard.final, heard.others))
+    deliberation = yield from _deliberate(panel)
+    return (yield from _decided(panel, deliberation, deliberation.final, deliberation.others))
 
 
 def panel_turn_decided_by(
@@ -197,14 +197,14 @@ def panel_turn_decided_by(
     proposals.
     """
     logged = _Panel(scene, exchanges, form)
-    heard = yield from _deliberate(logged)
+    deliberation = yield from _deliberate(logged)
     changed = {"fallback_order": deciding.study.order}
     changed |= {name: getattr(deciding.study, name) for name in ("tie_policy", "rich_protocol")}
     panel = _Panel(scene.under(changed), exchanges, panel_format(deciding))
-    ballots = yield from _ballots_under(panel, heard)
-    others = {**heard.others, form: heard.final} if panel.form != form else dict(heard.others)
+    ballots = yield from _ballots_under(panel, deliberation)
+    others = {**deliberation.others, form: deliberation.final}
     others.pop(panel.form, None)
-    return (yield from _decided(panel, heard, ballots, others))
+    return (yield from _decided(panel, deliberation, ballots, others))
 
 
 def panel_format(scene: Scene) -> BallotFormat:
@@ -357,24 +357,24 @@ def _deliberate(panel: _Panel) -> Flow[_Deliberation]:
     return _Deliberation(drafts, reviews, initial[form], revised, final[form], others)
 
 
-def _ballots_under(panel: _Panel, heard: _Deliberation) -> Flow[tuple[BallotRecord, ...]]:
+def _ballots_under(panel: _Panel, deliberation: _Deliberation) -> Flow[tuple[BallotRecord, ...]]:
     """Another format's ballots on the proposals: at hand if determined, else asked for."""
     form = panel.form
-    if form in heard.others:
-        return heard.others[form]
-    counted = [counted_as(ballot, panel.rule(form)) for ballot in heard.final]
+    if form in deliberation.others:
+        return deliberation.others[form]
+    counted = [counted_as(ballot, panel.rule(form)) for ballot in deliberation.final]
     known = tuple(ballot for ballot in counted if ballot is not None)
     if len(known) == len(counted):
         return known
-    asked = yield from _vote(panel, _texts(heard.revised), {form: VOTE_AS[form]})
+    asked = yield from _vote(panel, _texts(deliberation.revised), {form: VOTE_AS[form]})
     return asked[form]
 
 
 def _decided(
-    panel: _Panel, heard: _Deliberation, ballots: tuple[BallotRecord, ...], others: Ballots
+    panel: _Panel, deliberation: _Deliberation, ballots: tuple[BallotRecord, ...], others: Ballots
 ) -> Flow[Turn]:
     """Count, hold a tie round in the panel's format where one is due, and deliver."""
-    texts, study = _texts(heard.revised), panel.scene.study
+    texts, study = _texts(deliberation.revised), panel.scene.study
     masses = [ballot.mass for ballot in ballots]
     decision = decide(masses, panel.roles, order=study.order)
     tie_round = None
@@ -385,10 +385,10 @@ def _decided(
         decision = decide(masses, panel.roles, order=study.order, tie_round=again)
     return Turn(
         turn=panel.turn,
-        proposals_initial=heard.drafts,
-        reviews=heard.reviews,
-        ballots_initial=heard.initial,
-        proposals_final=heard.revised,
+        proposals_initial=deliberation.drafts,
+        reviews=deliberation.reviews,
+        ballots_initial=deliberation.initial,
+        proposals_final=deliberation.revised,
         ballots_final=ballots,
         ballots_as=dict(others),
         tie_round=tie_round,

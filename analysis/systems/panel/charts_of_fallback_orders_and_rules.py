@@ -279,14 +279,14 @@ PARTS: Final = ("surely kept", "open", "surely changed")
 def _kept_finding(data: pl.DataFrame, of: Evidence) -> str:
     cases = int(data.get_column("turns").sum())
     sums = dict(data.group_by("part").agg(pl.col("turns").sum()).iter_rows())
-    kept, _, changed = (sums.get(part, 0) for part in PARTS)
+    kept, left, changed = (sums.get(part, 0) for part in PARTS)
     if cases == data.get_column("protocol").n_unique() and kept < cases:  # of a single vote
         return f"{kept} of {cases} other rules surely keep the winner; " + (
             f"{changed} surely change it" if changed else "none surely changes it"
         )
     return (
         f"Another rule surely keeps {percent(kept / cases)} of winners and surely changes "
-        f"{percent(changed / cases)}; the others stay open"
+        f"{percent(changed / cases)}{'; the others stay open' if left else ''}"
     )
 
 

@@ -225,10 +225,13 @@ def _agreed(evidence: Evidence) -> Answer:
         return Answer("What do the rules agree on?", "Not estimable", why, "rules")
     detail = (
         f"A tie under another protocol stays a tie here. In {share(changes, n, unit)} at least "
-        "one other protocol would surely elect somebody else. In the other "
-        f"{n - keeps - changes:,} it depends on what the voters would have cast in the other "
-        "formats, which their ballots do not say, or on who breaks a tie."
+        "one other protocol would surely elect somebody else."
     )
+    if n > keeps + changes:
+        detail += (
+            f" In the other {n - keeps - changes:,} it depends on what the voters would have cast "
+            "in the other formats, which their ballots do not say, or on who breaks a tie."
+        )
     if not evidence.unordered:
         given, _, _ = evidence.recount.agreed("fallback")
         detail += f" With ties given to the fallback order, all agree in {share(given, n, unit)}."

@@ -147,6 +147,18 @@ def test_a_vote_that_ends_tied_without_an_order_is_counted_and_no_figure_denies_
     assert "A tie stays a tie" in said["identification"]
 
 
+def test_nothing_is_said_of_other_votes_where_there_are_none(tmp_path):
+    (tmp_path / "b.csv").write_text(
+        "turn,voter,choice\n1,a,x\n1,b,x\n2,a,y\n2,b,y\n", encoding="utf-8"
+    )
+    made = report_of(open_source(tmp_path / "b.csv"))
+    [agreed] = [one for one in made.answers if one.question == "What do the rules agree on?"]
+    assert agreed.headline == "All four protocols surely agree in 2 of 2 votes"
+    assert "In the other" not in agreed.detail
+    [kept] = [one for one in made.figures() if one.name == "kept"]
+    assert kept.finding == "Another rule surely keeps 100 % of winners and surely changes 0 %"
+
+
 # --- Sentences -----------------------------------------------------------------------------------
 
 

@@ -99,7 +99,7 @@ def test_a_recording_an_episode_and_a_call_are_shown(recorded, shell):
         ((EPISODE, "--call", "9/judge/judge/1"), 3, "has no call '9/judge/judge/1'"),
         (("sciq.none.help_avoidant.simple",), 3, "no cassette for this episode"),
         (("../../secret",), 2, "is not an episode id"),
-        (("--call", "0/judge/judge/1"), 2, "--call is for the calls of one EPISODE"),
+        (("--call", "0/judge/judge/1"), 2, "--call is for one EPISODE"),
     ],
 )
 def test_what_is_not_there_is_named(more, code, named, recorded, shell):

@@ -24,6 +24,8 @@ LEVELS: Final[dict[Level, frozenset[Layer]]] = {
 
 LONGEST_MESSAGE: Final = 16 << 20
 """Most that `Limits.message` can be: what a frame to the sandbox has room for, with its task."""
+NEAR: Final = 0.5
+"""Share of a limit above which a program came near it."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,10 @@ class Limits:
     def as_dict(self) -> dict[str, float]:
         """The limits by name, for the record and for the process that keeps them."""
         return asdict(self)
+
+    def nearly_used(self, **used: float) -> bool:
+        """Whether more than half of a limit was used; `used`: how much, by the limit's name."""
+        return any(amount > NEAR * getattr(self, name) for name, amount in used.items())
 
     def within(self, ceiling: int | None) -> "Limits":
         """The limits for a machine or container with so many bytes of memory, `None` for plenty.

@@ -83,7 +83,6 @@ def _upwards(mounted: Path, group: str, name: str) -> Iterator[int]:
 
 # --- Verdict reading -----------------------------------------------------------------------------
 
-_HALF = 0.5
 _SHARE_OF_MEMORY: Final = 1 / 8
 """Share of the limit that a killed program must hold for memory to be the reason why it was killed.
 An honest program of these tasks holds a few megabytes."""
@@ -130,7 +129,13 @@ def read_aftermath(
         outcome=outcome,
         reason=reason,
         # Memory that was asked for and refused, or taken away, is at the limit and not resident.
-        near_limit=_near(usage, limits, baseline) or reason.startswith("memory limit"),
+        near_limit=reason.startswith("memory limit")
+        or limits.nearly_used(
+            cpu=usage.cpu,
+            wall=usage.wall,
+            memory=usage.memory - baseline,
+            output=usage.written,
+        ),
         unsafe=unsafe,
     )
     return CodeResult(found["code"], record), usage
@@ -208,16 +213,6 @@ def _usage(aftermath: Aftermath, verdict: dict[str, Any]) -> Usage:
         written=aftermath.written,
         output=aftermath.output.decode("utf-8", "backslashreplace"),
         detail=verdict.get("detail") or "",
-    )
-
-
-def _near(usage: Usage, limits: Limits, baseline: int) -> bool:
-    """Whether a limit was more than half used up."""
-    return (
-        usage.cpu > _HALF * limits.cpu
-        or usage.wall > _HALF * limits.wall
-        or usage.memory - baseline > _HALF * limits.memory
-        or usage.written > _HALF * limits.output
     )
 
 

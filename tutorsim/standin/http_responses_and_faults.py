@@ -116,6 +116,24 @@ class Fault:
     """Whether a request that is sent again meets it again."""
 
 
+FAILURES: Mapping[str, tuple[int, str]] = {
+    "429": (429, "This request would pass the rate limit. Try again later."),
+    "529": (529, "Overloaded"),
+    "500": (500, "Internal server error"),
+    "drop": (500, ""),
+}
+"""Fault that leaves a request without its answer → status and words of the response."""
+
+
+def failure_response(fault: Fault, request_id: str) -> Response:
+    """The response in place of an answer, for one of `FAILURES`."""
+    status, words = FAILURES[fault.kind]
+    if fault.kind == "drop":
+        return Response(status, b"", request_id, kept=0.0)
+    headers = (("retry-after", f"{fault.seconds:g}"),) if fault.kind == "429" else ()
+    return error_response(status, words, request_id, headers)
+
+
 def parse_fault(spec: str) -> Fault:
     """Read `KIND[:HOW_OFTEN][:SECONDS][:persist]`; `UsageError` if it is something else."""
     kind, *rest = spec.split(":")

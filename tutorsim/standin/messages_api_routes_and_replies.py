@@ -24,6 +24,7 @@ from tutorsim.model.batch_api import call_digest
 from tutorsim.standin.http_responses_and_faults import (
     BATCH_FAULTS,
     ENTRY_FAULTS,
+    FAILURES,
     REPLY_FAULTS,
     REQUEST_FAULTS,
     Fault,
@@ -32,6 +33,7 @@ from tutorsim.standin.http_responses_and_faults import (
     Response,
     error_response,
     error_value,
+    failure_response,
 )
 from tutorsim.system_registry import DEFAULT_SYSTEM, load, system_names
 
@@ -379,8 +381,8 @@ class Endpoint:
         name, sent_before, chance = asked
         fault = self._faults.meets(name, sent_before)
         request_id = "req_" + chance.digest(f"request {sent_before}").hex()[:24]
-        if fault is not None and fault.kind in _FAILURES:
-            return _failure(fault, request_id)
+        if fault is not None and fault.kind in FAILURES:
+            return failure_response(fault, request_id)
         message = _message(_disturbed(self._think(body, chance), fault), str(body["model"]), chance)
         content_type, written = form
         whole = Response(200, written(message), request_id, content_type=content_type)
@@ -410,7 +412,7 @@ class Endpoint:
         if fault is not None and fault.kind == "expired":
             return {"type": "expired"}
         if fault is not None and fault.kind == "errored":
-            return entry_error(*_FAILURES["500"])
+            return entry_error(*FAILURES["500"])
         message = _message(_disturbed(self._think(body, chance), fault), str(body["model"]), chance)
         return {"type": "succeeded", "message": message}
 
@@ -421,8 +423,8 @@ class Endpoint:
         sent_before = self._count(name, counts=True)
         fault = self._faults.meets(name, sent_before) if self._faults else None
         request_id = f"req_{hashlib.sha256(f'{name} {sent_before}'.encode()).hexdigest()[:24]}"
-        if fault is not None and fault.kind in _FAILURES:
-            return _failure(fault, request_id)
+        if fault is not None and fault.kind in FAILURES:
+            return failure_response(fault, request_id)
         given = self._batches.answer(method, target, headers.get("host"), content)
         return _delivered(replace(given, request_id=request_id), fault)
 
@@ -514,21 +516,6 @@ def _has_text(block: Mapping[str, Any]) -> bool:
 
 
 # --- Responses ------------------------------------------------------------------------------
-
-_FAILURES: Mapping[str, tuple[int, str]] = {
-    "429": (429, "This request would pass the rate limit. Try again later."),
-    "529": (529, "Overloaded"),
-    "500": (500, "Internal server error"),
-    "drop": (500, ""),
-}
-
-
-def _failure(fault: Fault, request_id: str) -> Response:
-    status, words = _FAILURES[fault.kind]
-    if fault.kind == "drop":
-        return Response(status, b"", request_id, kept=0.0)
-    headers = (("retry-after", f"{fault.seconds:g}"),) if fault.kind == "429" else ()
-    return error_response(status, words, request_id, headers)
 
 
 def _disturbed(thought: Thought, fault: Fault | None) -> Thought:

@@ -16,7 +16,7 @@ import pytest
 from tutorsim.errors import SandboxError, SandboxUnavailable, TaskFileError, UsageError
 from tutorsim.kernel.flow_and_drivers import CodeRun
 from tutorsim.sandbox import LEVELS, Limits, Sandbox, prove_tasks, require_provable
-from tutorsim.sandbox.sandbox import Usage, _near, _workers, memory_ceiling, read_aftermath
+from tutorsim.sandbox.sandbox import _workers, memory_ceiling, read_aftermath
 from tutorsim.sandbox.zygote_client import Aftermath, Broken, Zygote
 from tutorsim.tasks import CodeTask, builtin, load_tasks
 
@@ -186,14 +186,6 @@ def test_as_many_programs_run_at_once_as_there_are_cores_unless_memory_allows_fe
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(6))
     asked = [(None, None), (None, 8 * Limits().memory), (9, None), (None, 1)]
     assert [_workers(wanted, Limits(), room) for wanted, room in asked] == [6, 4, 9, 1]
-
-
-def test_a_limit_is_near_where_more_than_half_of_it_was_used():
-    half = Usage(cpu=1, wall=2, memory=60, calls=0, written=5, output="", detail="")
-    limits = Limits(cpu=2, wall=4, memory=100, output=10)
-    assert not _near(half, limits, 10)
-    over = {"cpu": 1.1, "wall": 2.1, "memory": 61, "written": 6}
-    assert all(_near(replace(half, **{name: used}), limits, 10) for name, used in over.items())
 
 
 def test_the_limit_on_memory_follows_the_container(monkeypatch):
@@ -581,6 +573,26 @@ def test_the_end_of_a_program_tells_its_verdict(ends, expected):
 def test_what_no_program_did_is_no_verdict(ends):
     with pytest.raises(Broken):
         _verdict((), **ends)
+
+
+@pytest.mark.parametrize(
+    ("ends", "written"),
+    [({"cpu": 1.0}, 0), ({"wall": 5.0}, 0), ({"rss": 286 * MIB}, 0), ({}, MIB / 2)],
+)
+def test_a_limit_is_near_where_more_than_half_of_it_was_used(ends, written):
+    passed = {"verdict": {"outcome": "pass", "reason": "", "detail": ""}}
+
+    def near(more):
+        used = {**ENDS, **{name: amount + more for name, amount in ends.items()}}
+        aftermath = Aftermath(
+            frames=[FOUND, passed], ends=used, written=written + more * (not ends)
+        )
+        found, _ = read_aftermath(
+            aftermath, limits=Limits(), baseline=30 * MIB, unsafe=False, may_kill_itself=False
+        )
+        return found.verdict.near_limit
+
+    assert (near(0), near(1)) == (False, True)
 
 
 @pytest.mark.parametrize("word", ["infra_error", "passed", "", None])

@@ -113,8 +113,6 @@ def retest(
     from tutorsim.runner.find_and_check_recording import find_recording
     from tutorsim.runner.retest_of_recording import plan_retest, survey
 
-    if stages == ():
-        raise click.UsageError("--stages names no stage.")
     design = Design(repeats, stages or (), sample, seed)
     prices = load_prices(options["prices"])
     folder = find_recording(source, cassette_dir=cassette_dir)

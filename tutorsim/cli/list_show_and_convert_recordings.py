@@ -15,7 +15,7 @@ from tutorsim.cli.options import (
     max_age_option,
 )
 from tutorsim.cli.output_elements import table
-from tutorsim.errors import CheckFailed, MissingCallError, TutorsimError
+from tutorsim.errors import CheckFailed, MissingCallError, TutorsimError, UsageError
 from tutorsim.replay import MANIFEST_FILE, Cassette, Manifest, read_cassette, read_manifest
 from tutorsim.replay.cassette_file import CASSETTE_FORMS, CassetteForm
 from tutorsim.replay.list_and_check_recordings import (
@@ -61,6 +61,11 @@ def cassette() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
 def list_command(root: Path, show_orphans: bool, studies: tuple[Path, ...], as_json: bool) -> None:
     """List the recordings in ROOT (default: cassettes) and the folders below it."""
+    if studies and not show_orphans:
+        raise UsageError(
+            "--study compares recordings with studies, which --orphans asks for.",
+            hint="Add --orphans, or leave --study out.",
+        )
     found = list_recordings(root)
     if show_orphans:
         _show_orphans(orphans(found, _study_episodes(found, studies)), as_json=as_json)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, timedelta
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,10 @@ def names(_: click.Context, __: click.Parameter, given: str | None) -> tuple[str
     """The value of an option that is a list, separated by commas."""
     if given is None:
         return None
-    return tuple(name.strip() for name in given.split(",") if name.strip())
+    found = tuple(name.strip() for name in given.split(",") if name.strip())
+    if not found:
+        raise click.BadParameter(f"{given!r} names nothing; leave the option out for the usual.")
+    return found
 
 
 def whole_numbers(ctx: click.Context, parameter: click.Parameter, given: str) -> tuple[int, ...]:
@@ -151,7 +155,17 @@ def report_options(command: Command) -> Command:
         callback=ending_in(".json", ".txt"),
         help="Write to FILE instead: .json, or .txt for readers.",
     )
-    return json_option(output(command))
+
+    @wraps(command)
+    def reporting(*args: Any, as_json: bool, output: Path | None, **given: Any) -> Any:
+        if as_json and output is not None and output.suffix == ".txt":
+            raise UsageError(
+                f"--json does not go with {output}, which is for readers.",
+                hint="Name a .json file, or leave --json out.",
+            )
+        return command(*args, as_json=as_json, output=output, **given)
+
+    return json_option(output(reporting))
 
 
 def json_option(command: Command) -> Command:

@@ -175,6 +175,7 @@ _FENCE = re.compile(r"^[ \t]*(```|~~~)", re.MULTILINE)
     "level",
     type=click.Choice(SETTINGS),
     default="auto",
+    show_default=True,
     help="Protection that the machine must give; see `tutorsim guide sandbox`.",
 )
 @json_option

@@ -663,7 +663,7 @@ def test_the_price_of_an_unknown_model_is_said_to_be_unknown(recorded, shell):
         (("--repeats", 0), "0 is not in the range"),
         ((), "Missing option '--repeats'"),
         (("--repeats", 1, "--stages", "tie_vote"), "'tie_vote' is no stage"),
-        (("--repeats", 1, "--stages", ""), "names no stage"),
+        (("--repeats", 1, "--stages", ""), "names nothing"),
         (("--repeats", 1, "--sample", 0), "0 is not in the range"),
     ],
 )

@@ -58,6 +58,8 @@ def test_a_recording_that_a_study_uses_is_no_orphan(recorded, shell):
     assert said.code == 0
     assert "No orphans." in said.err
     assert shell("cassette", "list", recorded.cassettes, "--orphans").code == 0
+    alone = shell("cassette", "list", recorded.cassettes, "--study", recorded.study)
+    alone.fails(2, "--study compares", "Add --orphans")
 
 
 def test_orphans_are_recordings_cassettes_and_episodes_that_belong_to_nothing(

@@ -200,6 +200,9 @@ def test_an_unknown_ending_is_a_usage_error(shell, built, tmp_path):
     done = shell("summary", built.folder, "-o", tmp_path / "a.doc")
     assert done.code == 2
     assert not (tmp_path / "a.doc").exists()
+    both = shell("summary", built.folder, "--json", "-o", tmp_path / "a.txt")
+    both.fails(2, "--json does not go with", "Name a .json file")
+    assert not (tmp_path / "a.txt").exists()
 
 
 def test_hostile_names_reach_the_terminal_only_escaped(shell, tmp_path):

@@ -71,6 +71,8 @@ class FileRows:
     frame: pl.DataFrame
     file: Path | Places
     assumed: tuple[str, ...] = ()
+    comments: tuple[str, ...] = ()
+    """Lines of comment, which nothing is read from."""
 
     def note(self, text: str) -> Self:
         """The rows with one more thing told of them, if it is any."""
@@ -99,17 +101,14 @@ class FileRows:
         for row in found.sort("row").head(1).iter_rows(named=True):
             file, number = self.file, row["row"]
             place, number = (file, number) if isinstance(file, Path) else file.of(number)
+            line = f". In a file that begins with the heading this is line {number + 1}."
+            headed = place.suffix.lower() in (".csv", ".tsv")
             raise BallotFileError(
                 f"{place}, row {number}: {reason.format_map({**row, **said})}.",
-                why=f"Rows count from 1 at the first one after the heading{_line(place, number)}",
+                why="Rows count from 1 at the first one after the heading"
+                f"{line if headed else ', if there is one.'}",
                 hint=hint,
             )
-
-
-def _line(file: Path, row: int) -> str:
-    if file.suffix.lower() not in (".csv", ".tsv"):
-        return ", if there is one."
-    return f". In a file that begins with the heading this is line {row + 1}."
 
 
 def columns_missed(
@@ -197,36 +196,25 @@ _TURN: Final = BALLOT[:2]
 _ROUND: Final = BALLOT[:3]
 
 
-class Checked(NamedTuple):
-    """Rows that all belong to a ballot."""
-
-    ballots: pl.DataFrame
-    """The columns of the ballots table and `row`."""
-    budget: int
-    """What the cumulative ballots sum to; the study's default where there are none."""
-    notes: tuple[str, ...]
-
-
 def check_ballots(
-    columns: pl.DataFrame,
-    file: Path | Places,
-    *,
-    budget: int | None = None,
-    namesakes: bool = False,
-) -> Checked:
+    rows: FileRows, *, budget: int | None = None, namesakes: bool = False
+) -> tuple[FileRows, int]:
     """Check that the rows make ballots, and bring them into the table's shape.
 
-    `columns`: from `outside_files.typed_columns`. `budget`: what a cumulative ballot must sum to.
+    Returns rows that all belong to a ballot, and what the cumulative ballots sum to; the study's
+    default where there are none.
+
+    `rows`: from `outside_files.typed_columns`. `budget`: what a cumulative ballot must sum to.
     By default what most of them sum to. `namesakes`: whether several whole ballots under one name
     come from several voters. Raises `BallotFileError` with file, row and reason.
     """
-    plain = plain_budget(columns, budget)
+    plain = plain_budget(rows.frame, budget)
+    if plain is None:
+        _check_words(rows)
+    rows = rows.with_columns(pl.col("stage").replace(STAGES))
     if plain is not None:
-        valid = pl.lit("valid").alias("ballot_status")
-        frame = columns.with_columns(pl.col("stage").replace(STAGES), valid)
-        return Checked(frame, plain, _approving_nobody(frame))
-    _check_words(FileRows(columns, file))
-    rows = FileRows(columns.with_columns(pl.col("stage").replace(STAGES)), file)
+        rows = rows.with_columns(ballot_status=pl.lit("valid"))
+        return rows.note(_approving_nobody(rows.frame)), plain
     _check_rounds(rows)
     rows = _from_the_top(_fill_left_out(_number_namesakes(rows, allowed=namesakes)))
     mass, form = pl.col("mass"), pl.col("protocol")
@@ -237,15 +225,17 @@ def check_ballots(
         statuses=pl.col("ballot_status").n_unique().over(BALLOT),
         given=pl.when(form.is_in(WITH_BUDGET)).then("mass").when(form == "rich").then("points"),
     )
-    budget = budget or budget_of(rows.frame, file) or CUMULATIVE_BUDGET
+    budget = budget or budget_of(rows) or CUMULATIVE_BUDGET
     _check_masses(rows, budget)
     check_rich(rows.with_frame(rows.frame.filter(~_abstains())), budget)
     stated = pl.col("ballot_status").fill_null("valid")
     status = pl.when(_abstains()).then(pl.lit("abstained")).otherwise(stated)
     rows = rows.with_columns(pl.when(~_abstains()).then("mass"), ballot_status=status)
     _check_tie_rounds(rows)
-    notes = (*rows.assumed, *_approving_nobody(rows.frame), *_without_final_vote(rows.frame))
-    return Checked(rows.frame, budget, notes)
+    decided = (pl.col("stage") == "vote_final").any().over(_TURN)
+    turns = rows.frame.filter(~decided).select(*_TURN).unique().height
+    told = f"{turns} of the turns had no final vote and were not recounted." if turns else ""
+    return rows.note(_approving_nobody(rows.frame)).note(told), budget
 
 
 def _check_words(rows: FileRows) -> None:
@@ -269,12 +259,6 @@ def _check_rounds(rows: FileRows) -> None:
     final, again = _of_stage(rows, "vote_final"), _of_stage(rows, "tie_vote")
     stray = rows.with_frame(again.join(final, on=[*_TURN, "candidate"], how="anti"))
     stray.refuse("the tie round has {candidate!r}, which the final vote has not")
-
-
-def _without_final_vote(frame: pl.DataFrame) -> tuple[str, ...]:
-    decided = (pl.col("stage") == "vote_final").any().over(_TURN)
-    turns = frame.filter(~decided).select(*_TURN).unique().height
-    return (f"{turns} of the turns had no final vote and were not recounted.",) * (turns > 0)
 
 
 def _check_tie_rounds(rows: FileRows) -> None:
@@ -378,14 +362,14 @@ def _from_the_top(rows: FileRows) -> FileRows:
     return rows.with_columns(mass=pl.when(left_out & ranked).then(mass + first).otherwise(mass))
 
 
-def budget_of(points: pl.DataFrame, file: Path | Places) -> int | None:
-    """What most ballots with points sum to, whatever the sequence of rows.
+def budget_of(rows: FileRows) -> int | None:
+    """What most ballots sum to, whatever the sequence of rows; points stand in `given`.
 
     Returns the sum; `None` where no ballot gives points. Raises `BallotFileError` if two sums are
     equally frequent: then nothing says which is meant.
     """
     sums = (
-        points.group_by(BALLOT)
+        rows.frame.group_by(BALLOT)
         .agg(pl.col("given").sum().alias("sum"))
         .filter(pl.col("sum") > 0)
         .group_by("sum")
@@ -393,17 +377,14 @@ def budget_of(points: pl.DataFrame, file: Path | Places) -> int | None:
         .sort(["len", "sum"], descending=True)
     )
     if sums.height > 1 and sums["len"][0] == sums["len"][1]:
+        files = (rows.file,) if isinstance(rows.file, Path) else rows.file.files
         raise BallotFileError(
-            f"{_named(file)}: as many ballots sum to {sums['sum'][0]} points as to "
+            f"{', '.join(map(str, files))}: as many ballots sum to {sums['sum'][0]} points as to "
             f"{sums['sum'][1]}.",
             why="A cumulative ballot sums to one budget, and nothing says which.",
             hint="Add --budget N, and correct the others.",
         )
     return int(sums["sum"][0]) if sums.height else None
-
-
-def _named(file: Path | Places) -> str:
-    return str(file) if isinstance(file, Path) else ", ".join(map(str, file.files))
 
 
 def _short(file: Path | Places) -> str:
@@ -413,7 +394,7 @@ def _short(file: Path | Places) -> str:
 _OF_NOBODY: Final = names_of(lambda form: form.may_give_nothing)
 
 
-def _approving_nobody(frame: pl.DataFrame) -> tuple[str, ...]:
+def _approving_nobody(frame: pl.DataFrame) -> str:
     """Approvals of nobody are ballots, and easily taken for abstentions."""
     approvals = frame.filter(pl.col("protocol").is_in(_OF_NOBODY))
     given = approvals.group_by(BALLOT).agg(pl.col("mass").sum(), silent=pl.col("mass").has_nulls())
@@ -423,13 +404,14 @@ def _approving_nobody(frame: pl.DataFrame) -> tuple[str, ...]:
 def approving_nobody(votes: Votes) -> tuple[str, ...]:
     """A note on how many approval ballots, of votes held as arrays, approve of nobody."""
     approval = votes.turns.get_column("protocol").cast(pl.String).is_in(_OF_NOBODY).to_numpy()
-    return _said_of_nobody(
+    told = _said_of_nobody(
         sum(
             int((part.cast & (summed(part.masses, 2) == 0))[approval[part.turn]].sum())
             for rounds in votes.stages
             for part in rounds
         )
     )
+    return (told,) if told else ()
 
 
 def notes_together(notes: Iterable[str]) -> tuple[str, ...]:
@@ -447,11 +429,12 @@ def notes_together(notes: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{count} {words}" if count else words for words, count in counts.items())
 
 
-def _said_of_nobody(count: int) -> tuple[str, ...]:
-    return (
+def _said_of_nobody(count: int) -> str:
+    told = (
         f"{count} of the approval ballots had only zeros: such a voter approves of nobody, while "
-        "an abstention has empty masses.",
-    ) * (count > 0)
+        "an abstention has empty masses."
+    )
+    return told if count else ""
 
 
 def _abstains() -> pl.Expr:

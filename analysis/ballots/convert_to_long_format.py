@@ -25,6 +25,7 @@ import polars as pl
 from tutorsim.analysis.ballots import doubtful_rows_and_columns as doubtful
 from tutorsim.analysis.ballots.ballot_checks import (
     EXAMPLE,
+    FileRows,
     columns_doubled,
     columns_missed,
 )
@@ -53,7 +54,7 @@ from tutorsim.analysis.ballots.properties_of_ballot_formats import (
     leaving_out,
     protocol_named,
 )
-from tutorsim.analysis.ballots.raw_tables import Cells, read_cells
+from tutorsim.analysis.ballots.raw_tables import read_cells
 from tutorsim.analysis.ballots.reading_options_and_column_words import (
     EVERY_VOTE,
     NO_HINTS,
@@ -215,11 +216,11 @@ def _with_unused(laid: Rows, file: Rows) -> Rows:
     return laid.note(f"not used: {', '.join(unused)}") if unused else laid
 
 
-def _own(rows: Rows) -> Mapping[str, Mapping[str, str]] | None:
-    """Whose candidate is whose, as the user says."""
+def _own(rows: Rows) -> Mapping[str, Mapping[str, str]]:
+    """Whose candidate is whose, as a column says that the user names."""
     hints = rows.hints
     if hints.own is None:
-        return hints.own_of or None
+        return {}
     if not rows.has(hints.own):
         raise UsageError(
             f"{rows.file} has no column {hints.own!r}, which --own names.",
@@ -243,7 +244,7 @@ def by_vote(
     return found
 
 
-def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
+def _named(cells: FileRows, file: Path, hints: Hints) -> Rows:
     """The file's columns under our names: by hint, by name, then by another word for it."""
     theirs = [name for name in cells.frame.columns if name != "row"]
     absent = [name for name in (*hints.columns.values(), *hints.votes) if name not in theirs]
@@ -288,7 +289,7 @@ def _named(cells: Cells, file: Path, hints: Hints) -> Rows:
         if ours != name and ours in cells.frame.columns and ours not in found.values():
             raise columns_doubled(file, ours, [name, ours])
     renamed = cells.frame.rename({theirs: ours for ours, theirs in found.items()})
-    rows = Rows(renamed, file, cells.notes, hints, found, comments=cells.comments)
+    rows = Rows(renamed, file, cells.assumed, cells.comments, hints, found)
     other = [f"{o} in “{t}”" for o, t in found.items() if o not in (t, "candidates")]
     return rows.note(", ".join(other)) if other else rows
 
@@ -380,11 +381,7 @@ def _shaped(rows: Rows) -> tuple[str, Rows]:
         return "votes", _of_votes(rows, motions)
     wide = _number_columns(rows)
     if not rows.hints.candidates:
-        doubtful.refuse_nearly_numbers(rows, wide)
-        if len(wide) > 1:
-            doubtful.refuse_other_columns_of_numbers(rows, wide)
-        else:
-            doubtful.refuse_grades(rows, doubtful.alike_columns(rows))
+        doubtful.refuse_other_columns(rows, wide)
     if len(wide) > 1:
         return "wide", of_wide(rows, wide)
     voters = _voter_columns(rows)

@@ -13,7 +13,6 @@ import polars as pl
 from tutorsim.analysis.ballots.one_whole_ballot_per_row import (
     Rows,
     as_numbers,
-    may_share_places,
     nearly_numbers,
     refuse_strange,
 )
@@ -272,15 +271,15 @@ _MOTIONS: Final = (
 # --- Columns of numbers and marks ----------------------------------------------------------------
 
 
-def refuse_nearly_numbers(rows: Rows, candidates: Sequence[str]) -> None:
-    """A column beside those of candidates that a few cells keep from being one."""
+def refuse_other_columns(rows: Rows, candidates: Sequence[str]) -> None:
+    """Columns of numbers and marks that may be no candidates', where nobody names those; and one
+    beside them that a few cells keep from being one, or that holds words of a scale."""
     for name in other_columns(rows):
         if name not in candidates and nearly_numbers(rows.frame.get_column(name)):
             refuse_strange(rows, name)
-
-
-def refuse_other_columns_of_numbers(rows: Rows, candidates: Sequence[str]) -> None:
-    """Columns of numbers and marks that may be no candidates', where nobody names those."""
+    if len(candidates) < 2:
+        _refuse_grades(rows, alike_columns(rows))
+        return
     if not rows.has("voter"):
         _refuse_tallies(rows, candidates)
         _refuse_judges(rows, candidates)
@@ -356,8 +355,13 @@ def _refuse_summed_rows(rows: Rows, candidates: Sequence[str]) -> None:
 
 
 def refuse_shared_places(rows: Rows, ballot: Sequence[str]) -> None:
-    """Numbers that may be ranks with equal places, or points."""
-    if may_share_places(rows.frame, ballot):
+    """Numbers that may be ranks, 1 the best, with several candidates in one place, or points."""
+    given, mass = rows.frame.filter(pl.col("mass").is_not_null()), pl.col("mass")
+    fits = (
+        given.select((mass.rank(way).over(*ballot) == mass).all()).item()
+        for way in ("min", "dense", "max", "average")
+    )
+    if given.get_column("mass").max() not in (None, 1) and any(fits):
         raise BallotFileError(
             f"{rows.file} has ranks with several candidates in one place, or points.",
             why="The numbers of every ballot are places from 1, and some are equal.",
@@ -564,7 +568,7 @@ _GRADES: Final = re.compile(
 """Words of a scale, such as of agreement, and numbers that are said in words."""
 
 
-def refuse_grades(rows: Rows, columns: Sequence[str]) -> None:
+def _refuse_grades(rows: Rows, columns: Sequence[str]) -> None:
     """Columns in which some cells are words of a scale: options that rows grade, or voters."""
     cells = (cell for name in columns for cell in rows.texts(name).drop_nulls())
     graded = [cell for cell in cells if _GRADES.fullmatch(cell.strip())]

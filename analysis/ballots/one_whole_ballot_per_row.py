@@ -240,17 +240,6 @@ def guess_protocol(frame: pl.DataFrame, ballot: Sequence[str]) -> Guess | None:
     return None
 
 
-def may_share_places(frame: pl.DataFrame, ballot: Sequence[str]) -> bool:
-    """Whether all ballots may be ranks, 1 the best, with several candidates in one place."""
-    given, mass = frame.filter(pl.col("mass").is_not_null()), pl.col("mass")
-    fits = (
-        given.select((mass.rank(way).over(*ballot) == mass).all()).item()
-        for way in ("min", "dense", "max", "average")
-    )
-    most = given.get_column("mass").max()
-    return most is not None and most != 1 and any(fits)
-
-
 def whole_points(numbers: pl.Series) -> int | None:
     """The power of ten that makes all points whole numbers; `None` where none up to 10^4 does."""
     for digits in range(_DIGITS + 1):
@@ -301,16 +290,14 @@ class Rows(FileRows):
     """Our column → the file's."""
     used: tuple[str, ...] = ()
     """Columns of the file that are used under no name of ours."""
-    comments: tuple[str, ...] = ()
-    """Lines of comment, which nothing is read from."""
     shape: str = ""
     """`long`, `raw replies`, `places`, `one cell`, `votes`, `voters`, `wide` or `PrefLib`."""
     provenance: tuple[str, ...] = ()
     """What the file says answered the calls, each once."""
     budget: int | None = None
     """What points sum to, if the file or the user says so of points as they stand here."""
-    own: Mapping[str, Mapping[str, str]] | None = None
-    """Vote → voter → the candidate that is its own, where the user says so."""
+    own: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Vote → voter → the candidate that is its own, where the user names a column of those."""
     top: int | None = None
     """The end of the scale of scores, which begins at 0; `None` without scores."""
 

@@ -1,14 +1,13 @@
 """Files of ballots from elsewhere, read into one table whose columns have the right types."""
 
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import (
     EXAMPLE,
     FileRows,
-    Places,
     columns_missed,
     unreadable,
 )
@@ -31,31 +30,34 @@ from tutorsim.errors import BallotFileError
 REQUIRED: Final = ("episode_id", "turn", "stage", "voter", "candidate", "mass", "protocol")
 """Columns that say everything: a file with all of them is read without an assumption."""
 
+R = TypeVar("R", bound=FileRows)
+
 _NUMBERS: Final = ("turn", "mass", "position", "attempts", "points", "rank")
 _WORDS: Final = {"true": True, "1": True, "false": False, "0": False}
 _LARGEST: Final = 10**9
 
 
-def typed_columns(frame: pl.DataFrame, file: Path | Places) -> pl.DataFrame:
+def typed_columns(rows: R) -> R:
     """Columns of a file in the ballots table's types, with the data row's number as `row`.
 
     Optional columns that the file lacks are null, but `run_id`, which is the file's name.
 
-    `frame`: columns of the ballots table, the required ones among them, and as `row`, the first
+    `rows`: columns of the ballots table, the required ones among them, and as `row`, the first
     one, the data row's number in the file. Raises `BallotFileError` if a row misses a value, or has
     something else than a number in a number column.
     """
-    rows = FileRows(frame.filter(~pl.all_horizontal(pl.exclude("row").is_null())), file)
-    for name in frame.columns[1:]:
+    given = rows.frame.columns
+    rows = rows.with_frame(rows.frame.filter(~pl.all_horizontal(pl.exclude("row").is_null())))
+    for name in given[1:]:
         rows = rows.with_columns(_typed(rows, name).alias(name))
-    absent = [pl.lit(None, t).alias(c) for c, t in BALLOTS_SCHEMA.items() if c not in frame.columns]
+    absent = [pl.lit(None, t).alias(c) for c, t in BALLOTS_SCHEMA.items() if c not in given]
     rows = rows.with_columns(absent)
-    if isinstance(file, Path):
-        rows = rows.with_columns(pl.col("run_id").fill_null(file.stem))
+    if isinstance(rows.file, Path):
+        rows = rows.with_columns(pl.col("run_id").fill_null(rows.file.stem))
     for name in REQUIRED:
         if name != "mass":
             rows.refuse(f"no {name}", pl.col(name).is_null())
-    return rows.frame.select("row", *BALLOTS_SCHEMA.names())
+    return rows.with_frame(rows.frame.select("row", *BALLOTS_SCHEMA.names()))
 
 
 def _typed(rows: FileRows, name: str) -> pl.Expr:
@@ -131,7 +133,7 @@ def read_file(file: Path, hints: Hints, frame: pl.DataFrame | None = None) -> Ro
         )
     else:
         laid = lay_out(file, hints, frame)
-    return laid.with_frame(typed_columns(laid.frame, file))
+    return typed_columns(laid)
 
 
 # --- Files that options name ---------------------------------------------------------------------

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import (
+    FileRows,
     approving_nobody,
     budget_of,
     check_ballots,
@@ -56,7 +57,6 @@ _CAST: Final = (*TURN, "stage", "voter", "candidate", "mass", "ballot_status", *
 """What makes ballots."""
 _SHOWN: Final = ("label", *Place._fields)
 """What else metrics ask of them."""
-_NAMES: Final = (*TURN, "stage", "voter", "candidate")
 _NUMBERS: Final = ("turn", "mass", "points", "rank")
 _WORDS: Final = {"stage": (*STAGES, *STAGES.values()), "protocol": (*PROTOCOLS, "rich")}
 """Columns whose words have to be known."""
@@ -130,10 +130,10 @@ class ParquetBatches:
     def _looked_at(self, rows: pl.DataFrame, file: Path) -> Part:
         from tutorsim.analysis.ballots.outside_files import typed_columns
 
-        checked = check_ballots(typed_columns(rows, file), file, budget=self.points)
-        votes = read_votes(checked.ballots, fallback_order=self.order)
-        rich = checked.ballots if (checked.ballots["protocol"] == "rich").any() else None
-        return Part(votes, rich, checked.notes, looked_at=True)
+        checked, _ = check_ballots(typed_columns(FileRows(rows, file)), budget=self.points)
+        votes = read_votes(checked.frame, fallback_order=self.order)
+        rich = checked.frame if (checked.frame["protocol"] == "rich").any() else None
+        return Part(votes, rich, checked.assumed, looked_at=True)
 
 
 def _sound_part(pieces: Sequence[Votes]) -> Part:
@@ -284,7 +284,7 @@ def _outlined(rows: pl.LazyFrame, file: Path, budget: int | None) -> Outline | N
     return Outline(
         words["candidate"],
         words["voter"],
-        budget or budget_of(_first_points(rows), file),
+        budget or budget_of(FileRows(_first_points(rows), file)),
         starts["turn"],
         "rich" in words["protocol"],
         [text for text in words.get("provenance", []) if text is not None],

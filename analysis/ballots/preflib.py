@@ -162,9 +162,7 @@ def preflib_text(
             "CATEGORY NAME 2": "Not approved",
         }
     head |= {f"ALTERNATIVE NAME {i}": _one_line(name) for i, name in enumerate(names, start=1)}
-    lines = [
-        f"# {key}: {value}".rstrip() if value != "" else f"# {key}: " for key, value in head.items()
-    ]
+    lines = [f"# {key}: {value}" for key, value in head.items()]
     lines += [f"{times}: {_written(order, kind)}" for order, times in counted]
     return "\n".join(lines) + "\n"
 

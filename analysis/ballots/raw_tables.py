@@ -11,14 +11,15 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import orjson
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_checks import unreadable
+from tutorsim.analysis.ballots.ballot_checks import FileRows, unreadable
 from tutorsim.analysis.ballots.reading_options_and_column_words import (
     COLUMN_WORDS,
     WHO_CHOSE,
@@ -35,26 +36,18 @@ _FORMULA: Final = "'*[=+\\-@\t\r\n＝＋－＠]"
 """How a cell begins that a spreadsheet would run, or that has had apostrophes set before it."""
 
 
-class Cells(NamedTuple):
-    """A file's rows, and what is told of them."""
-
-    frame: pl.DataFrame
-    """The columns of the file, and as `row`, the first one, the data row's number from 1. Cells
-    are text, but in Parquet numbers, truths and times are of the column's own type."""
-    notes: tuple[str, ...] = ()
-    comments: tuple[str, ...] = ()
-    """Lines of comment, which nothing is read from."""
-
-
-def read_cells(file: Path, frame: pl.DataFrame | None = None) -> Cells:
+def read_cells(file: Path, frame: pl.DataFrame | None = None) -> FileRows:
     """Read the rows of a file; blank lines are no rows, and are counted.
+
+    Its columns are those of the file, and as `row`, the first one, the data row's number from 1.
+    Cells are text, but in Parquet numbers, truths and times are of the column's own type.
 
     `file`: the file; or what a frame is called. Raises `BallotFileError` if the file cannot be
     read, has no rows, or has a column twice.
     """
     try:
-        raw = Cells(frame) if frame is not None else _READERS[file.suffix.lower()](file)
-        raw = raw._replace(frame=_with_texts(raw.frame))
+        read = FileRows(frame, file) if frame is not None else _READERS[file.suffix.lower()](file)
+        rows = read.with_frame(_with_texts(read.frame))
     except (
         OSError,
         UnicodeDecodeError,
@@ -62,48 +55,51 @@ def read_cells(file: Path, frame: pl.DataFrame | None = None) -> Cells:
         pl.exceptions.PanicException,
     ) as error:
         raise unreadable(file, str(error).splitlines()[0]) from error
-    if raw.frame.height == 0:
+    if rows.frame.height == 0:
         raise unreadable(file, "it has no rows")
-    table, joined = _with_one_heading(raw.frame)
-    table = _without_empty_columns(table, file)
+    rows = _with_one_heading(rows)
+    table = _without_empty_columns(rows.frame, file)
     doubled = [name.removesuffix(_TWICE) for name in table.columns if name.endswith(_TWICE)]
     if doubled:
         raise unreadable(file, f"it has the column {doubled[0]} more than once")
     frame = table.rename({"row": "row "} if "row" in table.columns else {}).with_row_index("row", 1)
-    filled = frame.filter(~pl.all_horizontal(pl.exclude("row").is_null()))
-    if filled.height == 0:
+    rows = rows.with_frame(frame.filter(~pl.all_horizontal(pl.exclude("row").is_null())))
+    if rows.frame.height == 0:
         raise unreadable(file, "all of its rows are blank")
-    rows, headings = _without_survey_headings(filled)
-    rows, remarks = _without_remarks(rows)
-    told = tuple(f"a row that holds only the remark {text} was passed over" for text in remarks)
-    return Cells(rows, (*raw.notes, *joined, *headings, *told), (*raw.comments, *remarks))
+    return _without_remarks(_without_survey_headings(rows))
 
 
-def _without_remarks(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Rows without those of one cell in round brackets, and these cells."""
+def _without_remarks(rows: FileRows) -> FileRows:
+    """Rows without those of one cell in round brackets; these cells are comments."""
+    frame = rows.frame
     texts = [name for name in frame.columns[1:] if frame.schema[name] == pl.String]
     if len(texts) < 2 or len(texts) < frame.width - 1:
-        return frame, ()
+        return rows
     alone = pl.sum_horizontal(pl.col(texts).is_not_null()) == 1
     remark = alone & pl.any_horizontal(pl.col(texts).str.contains(r"^\(.*\)$").fill_null(False))
     found = frame.filter(remark).select(pl.coalesce(texts)).to_series()
-    return (frame.filter(~remark), tuple(found)) if 0 < len(found) < frame.height else (frame, ())
+    if not 0 < len(found) < frame.height:
+        return rows
+    for text in found:
+        rows = rows.note(f"a row that holds only the remark {text} was passed over")
+    return replace(rows, frame=frame.filter(~remark), comments=(*rows.comments, *found))
 
 
 def _nameless(frame: pl.DataFrame) -> list[str]:
     return [n for n in frame.columns if not n.strip() or re.fullmatch(r"_duplicated_\d+", n)]
 
 
-def _with_one_heading(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def _with_one_heading(rows: FileRows) -> FileRows:
     """A table whose second line names the options of questions in the first, with one column a
     question: as surveys are exported in which each option has a column of its own."""
+    frame = rows.frame
     if frame.height < 2 or not all(kind == pl.String for kind in frame.dtypes):
-        return frame, ()
+        return rows
     nameless, below = _nameless(frame), frame.row(0, named=True)
     ticked = [n for n in frame.columns if below[n] and set(frame[n][1:]) == {below[n], None}]
     whole = all(below[name] for name in nameless) and below[frame.columns[0]] is None
     if not whole or len(ticked) < 2 or not set(nameless).intersection(ticked):
-        return frame, ()
+        return rows
     questions: dict[str, list[str]] = {}
     for name in frame.columns:
         question = next(reversed(questions), name) if name in nameless else name
@@ -113,7 +109,7 @@ def _with_one_heading(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...
         for question, several in questions.items()
     )
     told = "a second line of headings was passed over, and the options of a question put together"
-    return frame.slice(1).select(cells), (told,)
+    return rows.with_frame(frame.slice(1).select(cells), told)
 
 
 def _without_empty_columns(frame: pl.DataFrame, file: Path) -> pl.DataFrame:
@@ -136,15 +132,16 @@ _SURVEY: Final = '{"ImportId"'
 """How each cell of the last row of headings begins in exports of surveys by Qualtrics."""
 
 
-def _without_survey_headings(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def _without_survey_headings(rows: FileRows) -> FileRows:
     """Rows without the two of headings that an export of a survey has below the first."""
-    cells = pl.exclude("row")
+    frame, cells = rows.frame, pl.exclude("row")
     if frame.height < 3 or any(frame.schema[n] != pl.String for n in frame.columns[1:]):
-        return frame, ()
+        return rows
     ids = frame.select(pl.all_horizontal(cells.str.starts_with(_SURVEY).fill_null(True)))
     if ids.to_series().arg_true().to_list() != [1]:
-        return frame, ()
-    return frame.slice(2), ("two more rows of headings, as surveys export them, were passed over",)
+        return rows
+    told = "two more rows of headings, as surveys export them, were passed over"
+    return rows.with_frame(frame.slice(2), told)
 
 
 _TWICE: Final = "_duplicated_0"
@@ -159,20 +156,20 @@ def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.col(pl.String).str.replace(f"^({_FORMULA})", "'${1}"))
 
 
-def _with_formulas(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def _with_formulas(rows: FileRows) -> FileRows:
     """The cells as they were before `without_formulas`."""
     kept = pl.col(pl.String).str.contains(f"^'{_FORMULA}")
-    cells = sum(frame.select(kept.sum()).row(0)) if frame.width else 0
+    cells = sum(rows.frame.select(kept.sum()).row(0)) if rows.frame.width else 0
     if not cells:
-        return frame, ()
+        return rows
     note = (
         f"{cells} cell{'s begin' if cells > 1 else ' begins'} with an apostrophe that keeps a "
         "spreadsheet from running it; it is no part of the cell"
     )
-    return frame.with_columns(pl.col(pl.String).str.replace(f"^'({_FORMULA})", "${1}")), (note,)
+    return rows.with_columns(pl.col(pl.String).str.replace(f"^'({_FORMULA})", "${1}"), text=note)
 
 
-def _read_csv(file: Path) -> Cells:
+def _read_csv(file: Path) -> FileRows:
     text, notes = _decoded(read_named(file), file)
     said, comments = _SAID.match(text), tuple[str, ...]()
     if said is not None:
@@ -188,8 +185,7 @@ def _read_csv(file: Path) -> Cells:
         frame = pl.read_csv(text.encode(), infer_schema=False, separator=sign)
     except pl.exceptions.ComputeError as error:
         raise _uneven(text, sign, file) from error
-    frame, more = _with_formulas(frame)
-    return Cells(frame, (*notes, *more), comments)
+    return _with_formulas(FileRows(frame, file, notes, comments))
 
 
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -263,9 +259,9 @@ def _without_comments(text: str) -> tuple[str, tuple[str, ...]]:
     return "".join(line for line, one in rows if not one), comments
 
 
-def _read_parquet(file: Path) -> Cells:
+def _read_parquet(file: Path) -> FileRows:
     open_named(file).close()
-    return Cells(pl.read_parquet(file.absolute(), glob=False, hive_partitioning=False))
+    return FileRows(pl.read_parquet(file.absolute(), glob=False, hive_partitioning=False), file)
 
 
 def _separator(head: str) -> str:
@@ -275,7 +271,7 @@ def _separator(head: str) -> str:
     return max(_SEPARATORS, key=outside.count)
 
 
-def _read_blt(file: Path) -> Cells:
+def _read_blt(file: Path) -> FileRows:
     """Ballots of a single transferable vote: numbers of candidates in order, and how many cast it.
 
     A candidate who withdrew is left out of every order, and told.
@@ -305,10 +301,10 @@ def _read_blt(file: Path) -> Cells:
         {"weight": line.split()[0], "ranking": orjson.dumps(order).decode(), "candidates": standing}
         for line, order in zip(ballots, called, strict=True)
     ]
-    return Cells(pl.DataFrame(rows), notes)
+    return FileRows(pl.DataFrame(rows), file, notes)
 
 
-def _read_json_lines(file: Path) -> Cells:
+def _read_json_lines(file: Path) -> FileRows:
     values: list[Mapping[str, Any]] = []
     for number, line in enumerate(read_named(file).splitlines(), start=1):
         try:
@@ -318,10 +314,10 @@ def _read_json_lines(file: Path) -> Cells:
         if not isinstance(value, dict):
             raise unreadable(file, f"row {number} is no JSON object: {line[:60]!r}")
         values.append(value)
-    return Cells(_of_objects(row for value in values for row in _rows_in(value, {})))
+    return FileRows(_of_objects(row for value in values for row in _rows_in(value, {})), file)
 
 
-def _read_json(file: Path) -> Cells:
+def _read_json(file: Path) -> FileRows:
     try:
         values = orjson.loads(read_named(file))
     except ValueError as error:
@@ -329,7 +325,7 @@ def _read_json(file: Path) -> Cells:
     rows = list(_rows_in(values, {}))
     if not rows:
         raise unreadable(file, "its JSON holds no objects")
-    return Cells(_of_objects(rows))
+    return FileRows(_of_objects(rows), file)
 
 
 _GATHER: Final = (
@@ -458,7 +454,7 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str | None) else orjson.dumps(value, default=str).decode()
 
 
-_READERS: Final[Mapping[str, Callable[[Path], Cells]]] = {
+_READERS: Final[Mapping[str, Callable[[Path], FileRows]]] = {
     ".parquet": _read_parquet,
     ".csv": _read_csv,
     ".tsv": _read_csv,

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import polars as pl
 
 from tutorsim.analysis.ballots.ballot_checks import (
     EXAMPLE,
+    FileRows,
     Places,
     approving_nobody,
     check_ballots,
@@ -57,9 +58,6 @@ from tutorsim.records.run_head_and_reading_run_folders_and_retests import of_one
 from tutorsim.system_registry import load
 from tutorsim.vocabularies import BALLOT_STATUSES, CUMULATIVE_BUDGET, TOP_SCORE, ProvenanceKind
 
-if TYPE_CHECKING:
-    from tutorsim.analysis.ballots.one_whole_ballot_per_row import Rows
-
 # --- Recount source ------------------------------------------------------------------------------
 
 
@@ -69,11 +67,11 @@ class FileShape(NamedTuple):
     name: str
     shape: str
     """Name of its shape; see `analysis.ballots.one_whole_ballot_per_row.Rows`."""
-    columns: Mapping[str, str]
+    columns: dict[str, str]
     """Our column → the file's."""
     rows: int
     """Rows in the long shape: one a ballot and candidate."""
-    assumed: tuple[str, ...]
+    assumed: list[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +91,8 @@ class Source:
     episodes: tuple[EpisodeRecord, ...] = field(default=(), repr=False)
     """Records of a run in which a student is taught up to a score; empty for all others, and for
     ballots from elsewhere."""
-    told: tuple[str, ...] | None = ()
-    """See `notes`; `None`: not known until the votes are read."""
+    told: tuple[str, ...] = ()
+    """See `notes`; those of rows that are not read yet come with them."""
     retest: Retest | None = field(default=None, repr=False)
     """Votes asked again; `None` where the run has none."""
     ratings: tuple[RatedSheet, ...] = field(default=(), repr=False)
@@ -148,11 +146,9 @@ class Source:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the reader assumed or did that the file does not say, one sentence each."""
-        if self.told is not None:
+        if isinstance(self.rows, pl.DataFrame):
             return self.told
-        if self._sound is not None:
-            return approving_nobody(self._sound)
-        return () if isinstance(self.rows, pl.DataFrame) else self.rows().notes
+        return self.rows().notes if self._sound is None else approving_nobody(self._sound)
 
     @property
     def statuses(self) -> pl.DataFrame:
@@ -297,7 +293,7 @@ def open_source(
         return rows()
     order = None if hints.fallback_order is None else batches.order
     points, stated = batches.points, batches.stated
-    return Source(name, rows, order, points, told=None, batches=batches, stated=stated)
+    return Source(name, rows, order, points, batches=batches, stated=stated)
 
 
 def _read_ballots(
@@ -323,13 +319,12 @@ def _read_ballots(
         for one, start in zip(read, places.starts, strict=True)
     ]
     stated = one_budget(one.budget for one in read)
-    checked = check_ballots(
-        pl.concat(rows),
-        files[0] if len(files) == 1 else places,
+    checked, budget = check_ballots(
+        FileRows(pl.concat(rows), files[0] if len(files) == 1 else places),
         budget=hints.budget if stated is None else stated,
         namesakes=hints.namesakes,
     )
-    ballots = by_name(checked.ballots.select(BALLOTS_SCHEMA.names()))
+    ballots = by_name(checked.frame.select(BALLOTS_SCHEMA.names()))
     with_points = ballots["protocol"].is_in([*WITH_BUDGET, "rich"]).any()
     top = only_one(
         (one.top for one in read),
@@ -338,32 +333,25 @@ def _read_ballots(
         hint="Say which: --scale WORST,BEST.",
     )
     shapes = [
-        FileShape(file.name, one.shape, one.columns, one.frame.height, one.assumed)
+        FileShape(file.name, one.shape, {**one.columns}, one.frame.height, [*one.assumed])
         for file, one in zip(files, read, strict=True)
     ]
     told = [f"{one.name} was read as: {'; '.join(one.assumed)}." for one in shapes if one.assumed]
+    own = {**hints.own_of}
+    for vote, of in (said for one in read for said in one.own.items()):
+        own[vote] = {**own.get(vote, {}), **of}
     return Source(
         name,
         ballots,
         hints.order_of(ballots["candidate"].unique().sort()),
-        checked.budget if with_points else hints.budget or CUMULATIVE_BUDGET,
-        told=(*told, *checked.notes),
+        budget if with_points else hints.budget or CUMULATIVE_BUDGET,
+        told=(*told, *checked.assumed),
         shapes=tuple(shapes),
-        own=_own_of(read, hints),
+        own=None if hints.own is None and not own else own,
         top=TOP_SCORE if top is None else top,
         low_is_best=hints.scale is not None and hints.scale[0] > hints.scale[1],
         stated=tuple(sorted({text for one in read for text in one.provenance})),
     )
-
-
-def _own_of(read: "Sequence[Rows]", hints: Hints) -> Mapping[str, Mapping[str, str]] | None:
-    """Whose candidate is whose, of all files."""
-    if hints.own is None:
-        return hints.own_of or None
-    found: dict[str, dict[str, str]] = {}
-    for vote, of in ((vote, of) for one in read for vote, of in (one.own or {}).items()):
-        found.setdefault(vote, {}).update(of)
-    return found
 
 
 def refuse_hints(path: Path, hints: Hints) -> None:
@@ -492,10 +480,7 @@ def reading_of(source: Source) -> dict[str, Any]:
         "budget": source.budget,
         "fallback_order": source.fallback_order and list(source.fallback_order),
         "notes": list(source.notes),
-        "files": [
-            {**file._asdict(), "columns": dict(file.columns), "assumed": list(file.assumed)}
-            for file in source.files
-        ],
+        "files": [file._asdict() for file in source.files],
         "candidates": frame["candidate"].unique().sort().to_list(),
         "voters": frame["voter"].n_unique(),
         "episodes": frame["episode_id"].n_unique(),

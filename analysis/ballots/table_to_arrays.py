@@ -122,11 +122,10 @@ class VoteReader:
     def read(self, ballots: pl.DataFrame) -> Piece:
         """The rounds of a piece, which holds whole turns."""
         found = self.read_known(ballots)
-        if found is None:
-            self.learn(ballots)
-            found = self.read_known(ballots)
-            assert found is not None
-        return found
+        if found is not None:
+            return found
+        self.learn(ballots)
+        return self.read(ballots)
 
     def read_known(self, ballots: pl.DataFrame) -> Piece | None:
         """The votes of rows; `None` where a name is new: so several pieces are read at a time."""

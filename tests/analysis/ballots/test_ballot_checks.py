@@ -4,7 +4,7 @@ from random import Random
 import polars as pl
 import pytest
 
-from tutorsim.analysis.ballots.ballot_checks import check_ballots, notes_together
+from tutorsim.analysis.ballots.ballot_checks import FileRows, check_ballots, notes_together
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
 from tutorsim.vocabularies import PROTOCOLS
@@ -25,6 +25,12 @@ def columns(protocol, masses):
     frame = pl.DataFrame(given, schema_overrides={"mass": pl.Int64})
     absent = [pl.lit(None, t).alias(c) for c, t in BALLOTS_SCHEMA.items() if c not in given]
     return frame.with_columns(absent).with_row_index("row", 1)
+
+
+def checked(frame, budget=None):
+    """The ballots of a frame, and their budget."""
+    rows, found = check_ballots(FileRows(frame, Path("b.csv")), budget=budget)
+    return rows.frame, found
 
 
 def by_hand(protocol, masses, budget):
@@ -64,9 +70,9 @@ def test_a_ballot_is_what_the_rules_say_one_by_one(protocol):
         seen.add(wanted)
         if wanted is None:
             with pytest.raises(BallotFileError):
-                check_ballots(columns(protocol, masses), Path("b.csv"), budget=3)
+                checked(columns(protocol, masses), budget=3)
         else:
-            found = check_ballots(columns(protocol, masses), Path("b.csv"), budget=3).ballots
+            found = checked(columns(protocol, masses), budget=3)[0]
             assert set(found["ballot_status"]) == {wanted}
             given = [mass for mass in masses if mass is not None]
             below = protocol == "ranked" and m - 1 - max(given, default=0)
@@ -83,12 +89,12 @@ def test_the_budget_is_the_most_frequent_sum_and_refused_where_two_are():
         ]
         return pl.concat(frames).with_columns(row=pl.int_range(1, pl.len() + 1))
 
-    assert check_ballots(ballots(7, 7), Path("b.csv")).budget == 7
+    assert checked(ballots(7, 7))[1] == 7
     for sums, row in [((5, 9, 9), 1), ((9, 5, 9), 3)]:
         with pytest.raises(BallotFileError, match=f"row {row}: .* sum to 5, not to 9"):
-            check_ballots(ballots(*sums), Path("b.csv"))
+            checked(ballots(*sums))
     with pytest.raises(BallotFileError, match="as many ballots sum to 9 points as to 5"):
-        check_ballots(ballots(5, 9), Path("b.csv"))
+        checked(ballots(5, 9))
 
 
 def test_notes_on_parts_add_up_where_they_say_the_same():

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tutorsim.analysis.ballots.ballot_checks import FileRows
 from tutorsim.analysis.ballots.outside_files import typed_columns
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
@@ -296,7 +297,7 @@ def test_blank_lines_are_no_rows_but_count(tmp_path, form):
 def test_true_and_false_are_written_as_words_or_digits(tmp_path):
     said = pl.DataFrame({"row": range(5), "approved": ["True", "1", " false", "0", ""]})
     said = said.with_columns(pl.lit("1").alias(name) for name in HEAD.split(","))
-    typed = typed_columns(said, Path("b"))
+    typed = typed_columns(FileRows(said, Path("b"))).frame
     assert typed["approved"].to_list() == [True, True, False, False, None]
 
 

@@ -8,7 +8,7 @@ the rule that ended it when it was recorded.
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import accumulate, combinations
 from statistics import mean
 from typing import Final, Literal, NamedTuple, get_args
@@ -116,9 +116,9 @@ class Debate:
             for turn, until in zip(record.turns, said, strict=True)
         ]
         self._messages = [message for turn in record.turns for message in turn.messages]
-        self._flags: dict[AgreementReading, list[bool | None]] = {}
         self._as_logged: dict[Rule, Outcome] = {}
-        self._leading: dict[tuple[PublishedProtocol, bool], list[Possible | None]] = {}
+        self._flags = cache(partial(_flags, record))
+        self._leading = cache(partial(_leading, record))
         self.worth = cache(record.worth)
         """What an answer to its task is worth."""
 
@@ -142,11 +142,7 @@ class Debate:
 
     def _vote(self, rule: PublishedProtocol, settings: "_Settings") -> Outcome:
         """Walk the votes from the first one on until the debate ends, whatever they leave open."""
-        setup = settings.setup
-        first, form = setup.vote_from, (rule, setup.merge_identical)
-        if form not in self._leading:
-            self._leading[form] = [None] * len(self._turns)
-        led = self._leading[form]
+        first, merge = settings.setup.vote_from, settings.setup.merge_identical
         delivered: list[tuple[DebateTurn, End]] = []
         ties = 0
         for place, (turn, number, agents, said) in enumerate(self._turns):
@@ -154,10 +150,7 @@ class Debate:
                 continue
             if not agents:
                 return BEYOND
-            possible = led[place]
-            if possible is None:
-                possible = led[place] = _leading(turn, rule, setup, self.record.setup)
-            ends, over, tied = settings.ends(number, agents, possible)
+            ends, over, tied = settings.ends(number, agents, self._leading(place, rule, merge))
             ties += tied
             delivered += [(turn, end) for end in ends]
             if over:
@@ -168,17 +161,13 @@ class Debate:
         """Walk the messages, asking the rule wherever the debate would have."""
         if setup.paradigm == "collective":
             return NOT_APPLICABLE
-        record, messages, reading = self.record, self._messages, setup.agreement_reading
-        if reading not in self._flags:
-            self._flags[reading] = [_flag(message, record, reading) for message in messages]
-        flags = self._flags[reading]
-        before = 0
-        for turn in record.turns:
+        flags, before = self._flags(setup.agreement_reading), 0
+        for turn in self.record.turns:
             for said in moments([message.kind for message in turn.messages], setup):
-                over = said == len(turn.messages) and _whole(turn, record)
+                over = said == len(turn.messages) and _whole(turn, self.record)
                 end = end_of(rule, Moment(turn.turn, over, flags[: before + said]), setup)
                 if end is not None:
-                    return _proposed(messages, end, turn.turn, before + said)
+                    return _proposed(self._messages, end, turn.turn, before + said)
             before += len(turn.messages)
         return BEYOND
 
@@ -216,9 +205,7 @@ class _Settings:
         return ends, len(ends) == len(found), all(len(leading) > 1 for leading in possible)
 
 
-@lru_cache(maxsize=1024)
-def _settings_of(setup: DebateSetup) -> _Settings:
-    return _Settings(setup)
+_settings_of: Final = lru_cache(maxsize=1024)(_Settings)
 
 
 # --- Consensus ------------------------------------------------------------------------------
@@ -230,10 +217,16 @@ def _whole(turn: DebateTurn, record: DebateRecord) -> bool:
     return not stopped or len(turn.messages) >= record.setup.agents
 
 
-def _flag(message: Message, record: DebateRecord, reading: AgreementReading) -> bool | None:
-    if message.agreement == "none" or reading == record.setup.agreement_reading:
-        return flag(message)
-    return read_agreement(message.text, reading) == "agree"
+def _flags(record: DebateRecord, reading: AgreementReading) -> list[bool | None]:
+    """Whether each message agrees, under a reading of agreement."""
+    logged = reading == record.setup.agreement_reading
+    return [
+        flag(message)
+        if logged or message.agreement == "none"
+        else read_agreement(message.text, reading) == "agree"
+        for turn in record.turns
+        for message in turn.messages
+    ]
 
 
 def _proposed(messages: Sequence[Message], end: End, turn: int, said: int) -> Outcome:
@@ -259,18 +252,17 @@ def _delivered(ends: Sequence[tuple[DebateTurn, End]], ties: int, said: int) -> 
     return Outcome("exact", turn.turn, end.decided, (texts[0],), end.author, ties, said)
 
 
-def _leading(
-    turn: DebateTurn, rule: PublishedProtocol, setup: DebateSetup, logged: DebateSetup
-) -> Possible:
-    """Who may lead the vote of a turn.
+def _leading(record: DebateRecord, place: int, rule: PublishedProtocol, merge: bool) -> Possible:
+    """Who may lead the vote of a turn, if identical answers are merged, or not.
 
     Candidates that were merged, or are to be, would have had a vote of their own, with other
     ballots: nothing is known of it but who stands.
     """
+    turn = record.turns[place]
     candidates = turn.candidates
-    if setup.merge_identical != logged.merge_identical:
+    if merge != record.setup.merge_identical:
         first = different_answers(turn.answers)
-        candidates = tuple(a for a in first if not setup.merge_identical or first[a] == a)
+        candidates = tuple(a for a in first if not merge or first[a] == a)
     if len(candidates) == 1:
         return _known(candidates)
     if candidates != turn.candidates:
@@ -282,8 +274,8 @@ def _leading(
         return _known(leaders(tally([ballot.mass for ballot in ballots], candidates)))
     if not turn.cast:
         return _any_of(candidates)
-    winners = possible_outcomes(turn.cast, candidates, rule, budget=logged.cumulative_budget)
-    return _any_of(winners)
+    budget = record.setup.cumulative_budget
+    return _any_of(possible_outcomes(turn.cast, candidates, rule, budget=budget))
 
 
 @lru_cache(maxsize=1024)  # one object for many votes

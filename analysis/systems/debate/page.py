@@ -1,9 +1,10 @@
 """The summary and the report of a run of debates: every table, and where it stands."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from statistics import mean
+from statistics import mean, stdev
 from typing import Any, Final
 
 from tutorsim.analysis.pages.cells_and_tables import Written, estimate, number
@@ -18,35 +19,31 @@ from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
     table,
 )
 from tutorsim.analysis.pages.document import Document
-from tutorsim.analysis.pages.numbers_printed_in_studies import printed, printed_in
+from tutorsim.analysis.pages.numbers_printed_in_studies import Printed, printed, printed_in
 from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.statistics import by_key
+from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.statistics.text_similarity import embedded_similarities, text_similarities
 from tutorsim.analysis.systems.debate.councils_own_votes_right_winners_other_rules import (
     council_document,
     is_council,
 )
 from tutorsim.analysis.systems.debate.episode_messages import TELLING
-from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import family
+from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
+    family,
+    percent_over_tasks,
+)
 from tutorsim.analysis.systems.debate.page_data import (
-    PLACE,
-    SOLO,
     STUDY_RULES,
     Evidence,
     Key,
-    Overview,
     Slope,
     agents_slopes,
-    as_printed,
-    deviation,
-    first_printed,
     grouped,
-    mean_score,
+    overview,
     percent,
     percent_estimate,
     slim,
-    trivial_baselines,
-    turn_shares,
 )
 from tutorsim.analysis.systems.debate.protocols_and_settings_compared import (
     OF_VARIANTS,
@@ -61,7 +58,33 @@ from tutorsim.records.debate import DebateRecord
 
 PUBLISHED: Final = "tutorsim.analysis.systems.debate:published.toml"
 
+_SOLO: Final = ("baseline", "baseline_cot", "self_refine")
+_PLACE: Final = ("benchmark", "variant", "condition")
+
 # --- Scores -----------------------------------------------------------------------------------
+
+
+def _mean_score(complete: Sequence[DebateRecord]) -> Estimate | NotEstimable:
+    """Mean score in percent, with an interval over tasks."""
+    scored = [(100 * one.score, one.task_id) for one in complete if one.score is not None]
+    return percent_over_tasks([score for score, _ in scored], [task for _, task in scored])
+
+
+def _deviation(complete: Sequence[DebateRecord]) -> float | None:
+    """Deviation of the repeats' mean scores in percent (n - 1); `None` with one repeat."""
+    scores = ((one.repeat, 100 * one.score) for one in complete if one.score is not None)
+    means = [mean(values) for values in by_key(scores).values()]
+    return stdev(means) if len(means) > 1 else None
+
+
+def _turn_shares(complete: Sequence[DebateRecord]) -> dict[int, float]:
+    """Turn → percent of debates that ended in it; the last turn holds undecided ones too."""
+    debates = [record for record in complete if record.turns]
+    last = max((record.setup.max_turns or record.turns_taken for record in debates), default=0)
+    return {
+        turn: 100 * mean(record.turns_taken == turn for record in debates)
+        for turn in range(1, last + 1)
+    }
 
 
 def _failed(of: Evidence) -> str:
@@ -70,24 +93,38 @@ def _failed(of: Evidence) -> str:
 
 
 def _below_trivial(of: Evidence) -> str:
-    """Accuracies of choice questions below those of a trivial baseline; empty where none is."""
+    """Accuracies of choice questions below those of answers that read none of them; empty where
+    none is."""
     told = []
     for place, complete in of.groups.items():
         choices = [r for r in complete if r.answer_kind == "choice" and r.gold]
-        score = mean_score(complete).value
+        score = _mean_score(complete).value
         if score is None or not choices:
             continue
-        [*found] = (one for one in trivial_baselines(choices) if one[1] > score)
-        if found:
-            name, accuracy = max(found, key=lambda one: one[1])
+        [(letter, times)] = Counter(gold for r in choices for gold in r.gold).most_common(1)
+        always = 100 * times / len(choices)
+        lot = 100 * mean(len(record.gold) / len(record.options) for record in choices)
+        accuracy, name = (always, f"always {letter}") if always >= lot else (lot, "a lot")
+        if accuracy > score:
             told.append(f"{' '.join(place)} {score:.1f}, {name} {accuracy:.1f}")
     return f" Below a trivial baseline: {'; '.join(told)}." if told else ""
+
+
+def as_printed(one: Printed) -> Written:
+    """A figure as it is printed, with its deviation."""
+    text = f"{one.value:g}" if one.sd is None else f"{one.value:.1f} ± {one.sd:.1f}"
+    return Written(text.replace("-", "−"), one.value)
+
+
+def _first_printed(found: Sequence[Printed]) -> Written:
+    """The first of some printed figures; a dash if there is none."""
+    return as_printed(found[0]) if found else Written("–", None)
 
 
 def _printed_scores(of: Evidence, place: Key) -> dict[str, Written]:
     benchmark, _, condition = place
     printed = partial(of.printed, ("accuracy", "f1"), benchmark=benchmark, condition=condition)
-    return {name: first_printed(printed(model=model)) for name, model in _MODELS.items()}
+    return {name: _first_printed(printed(model=model)) for name, model in _MODELS.items()}
 
 
 def _printed_how(of: Evidence) -> str:
@@ -114,10 +151,10 @@ def performance(of: Evidence) -> Rows:
         decided = [one.decided for one in complete if one.decided is not None]
         debated = any(one.turns for one in complete)
         yield {
-            **dict(zip(PLACE, place, strict=True)),
+            **dict(zip(_PLACE, place, strict=True)),
             "n": len(complete),
-            "score": percent_estimate(mean_score(complete)),
-            "sd": number(deviation(complete)),
+            "score": percent_estimate(_mean_score(complete)),
+            "sd": number(_deviation(complete)),
             "decided": percent(mean(decided) if decided else None),
             "turns": number(mean(r.turns_taken for r in complete) if debated else None, digits=2),
             **_printed_scores(of, place),
@@ -155,14 +192,14 @@ def turns(of: Evidence) -> Rows:
     last = max((one.setup.max_turns or one.turns_taken for one in of.records), default=0)
 
     def row(place: Sequence[str], source: str, shares: Mapping[int, str]) -> Row:
-        named = dict(zip(PLACE, place, strict=True))
+        named = dict(zip(_PLACE, place, strict=True))
         each = {f"turn {turn}": shares.get(turn, "–") for turn in range(1, last + 1)}
         return {**named, "source": source, **each}
 
     own = [
         row(place, "this run", {turn: number(one) for turn, one in shares.items()})
         for place, complete in of.groups.items()
-        if (shares := turn_shares(complete)) and place[2] != "full"
+        if (shares := _turn_shares(complete)) and place[2] != "full"
     ]
     yield from own
     for condition in STUDY_RULES if own else ():
@@ -189,7 +226,7 @@ def answerable(of: Evidence) -> Rows:
                     "variant": variant,
                     "condition": condition,
                     "episodes": len(group),
-                    "F1": percent_estimate(mean_score(group)),
+                    "F1": percent_estimate(_mean_score(group)),
                 }
 
 
@@ -216,7 +253,7 @@ def cost(of: Evidence) -> Rows:
             below = sum(of_one(alone) for _, alone in beside)
             return number(sum(of_one(one) for one, _ in beside) / below if below else None)
 
-        solo = condition in (*SOLO, "full")
+        solo = condition in (*_SOLO, "full")
         found = [] if solo else of.printed("compute_factor", family=family(condition))
         yield {
             "variant": variant,
@@ -226,7 +263,7 @@ def cost(of: Evidence) -> Rows:
             "tokens": number(mean(map(_tokens, group)), digits=0),
             "calls × CoT": factor(lambda one: len(one.calls)),
             "tokens × CoT": factor(_tokens),
-            "printed ×": first_printed(found),
+            "printed ×": _first_printed(found),
         }
 
 
@@ -299,7 +336,7 @@ def similarity(of: Evidence) -> Rows:
             "debates": None,
             words: "–" if of.embedding else as_printed(one),
             **dict.fromkeys(sentences, as_printed(one)),
-            "score": first_printed([score for score in found if score.where == one.where]),
+            "score": _first_printed([score for score in found if score.where == one.where]),
         }
 
 
@@ -324,7 +361,7 @@ def challenge(of: Evidence) -> Rows:
             "rises": sum(change > 0 for change in changes),
             "falls": sum(change < 0 for change in changes),
             "stays": sum(change == 0 for change in changes),
-            "printed rate": first_printed(of.printed("challenge_rate", setting=setting)),
+            "printed rate": _first_printed(of.printed("challenge_rate", setting=setting)),
         }
 
 
@@ -435,9 +472,7 @@ def document(run: SystemRun, brief: bool) -> Document:
         return council_document(run, brief)
     seed, beside = run.head.study.seed, () if brief else printed(PUBLISHED, run.head)
     of = Evidence(run.episodes, seed=seed, beside=beside, embedding=run.embedding)
-    overview = Overview()
-    for record in of.records:
-        overview.note(record)
+    summary, facts = overview(of.records)
     middle = (_COST,) if brief else (*_EXPERIMENTS, _COST)
     sections = [*sections_there(of, (_PERFORMANCE, _TURNS, *middle))]
     if of.debates and brief:
@@ -449,10 +484,10 @@ def document(run: SystemRun, brief: bool) -> Document:
     noise = noise_section(run, lambda vote: vote.form)
     return framed(
         run,
-        summary=overview.summary(),
+        summary=summary,
         answers=tuple(best_protocol(one) for one in of.variants[:1]),
         sections=(*sections, *noise),
         episodes=episodes_of(run, TELLING),
         lead="protocols",
-        facts=overview.facts(),
+        facts=facts,
     )

@@ -4,16 +4,16 @@ How well and how fast debates answer stands here too: by condition, by the turn 
 of agents.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from statistics import mean, stdev
+from statistics import mean
 from textwrap import shorten
 from typing import Final
 
 from tutorsim.analysis.pages.cells_and_tables import Written, number
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import without_columns
+from tutorsim.analysis.pages.document import Fact
 from tutorsim.analysis.pages.numbers_printed_in_studies import Printed
 from tutorsim.analysis.pages.words_and_safe_text import counted, listed
 from tutorsim.analysis.statistics import by_key
@@ -29,7 +29,6 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     Told,
     accounts_of,
     contrasts,
-    percent_over_tasks,
     score_bounds,
     told,
 )
@@ -38,49 +37,17 @@ from tutorsim.vocabularies import PROTOCOLS
 
 STUDY_RULES: Final[tuple[Rule, ...]] = RULES[:7]
 """The seven protocols of the debate study."""
-SOLO: Final = ("baseline", "baseline_cot", "self_refine")
 
 
 # --- Scores -----------------------------------------------------------------------------------
 
 Key = tuple[str, str, str]
 """Benchmark, variant and condition."""
-PLACE: Final = ("benchmark", "variant", "condition")
 
 
 def grouped(records: Iterable[DebateRecord]) -> dict[Key, list[DebateRecord]]:
     """Records by benchmark, variant and condition, in the order of the grid."""
     return by_key(((one.benchmark, one.variant, one.condition), one) for one in records)
-
-
-def mean_score(complete: Sequence[DebateRecord]) -> Estimate | NotEstimable:
-    """Mean score in percent, with an interval over tasks."""
-    scored = [(100 * one.score, one.task_id) for one in complete if one.score is not None]
-    return percent_over_tasks([score for score, _ in scored], [task for _, task in scored])
-
-
-def deviation(complete: Sequence[DebateRecord]) -> float | None:
-    """Deviation of the repeats' mean scores in percent (n - 1); `None` with one repeat."""
-    scores = ((one.repeat, 100 * one.score) for one in complete if one.score is not None)
-    means = [mean(values) for values in by_key(scores).values()]
-    return stdev(means) if len(means) > 1 else None
-
-
-def trivial_baselines(records: Sequence[DebateRecord]) -> list[tuple[str, float]]:
-    """Accuracies in percent, on the same choice questions, of answers that read none of them."""
-    letter, times = Counter(gold for record in records for gold in record.gold).most_common(1)[0]
-    lot = mean(len(record.gold) / len(record.options) for record in records)
-    return [(f"always {letter}", 100 * times / len(records)), ("a lot", 100 * lot)]
-
-
-def turn_shares(complete: Sequence[DebateRecord]) -> dict[int, float]:
-    """Turn → percent of debates that ended in it; the last turn holds undecided ones too."""
-    debates = [record for record in complete if record.turns]
-    last = max((record.setup.max_turns or record.turns_taken for record in debates), default=0)
-    return {
-        turn: 100 * mean(record.turns_taken == turn for record in debates)
-        for turn in range(1, last + 1)
-    }
 
 
 @dataclass(frozen=True)
@@ -296,51 +263,28 @@ def percent_estimate(found: Estimate | NotEstimable, *, signed: bool = False) ->
     return Written(text.replace("-", "−"), found)
 
 
-def as_printed(one: Printed) -> Written:
-    """A figure as it is printed, with its deviation."""
-    text = f"{one.value:g}" if one.sd is None else f"{one.value:.1f} ± {one.sd:.1f}"
-    return Written(text.replace("-", "−"), one.value)
-
-
-def first_printed(found: Sequence[Printed]) -> Written:
-    """The first of some printed figures; a dash if there is none."""
-    return as_printed(found[0]) if found else Written("–", None)
-
-
 slim = without_columns(lambda name, cells: name == "variant" and len(set(cells)) == 1)
 """A table's rows, without their column `variant` if there is one variant only."""
 
 
-class Overview:
-    """What a run is of, noted record by record."""
+def overview(records: Iterable[DebateRecord]) -> tuple[str, tuple[Fact, ...]]:
+    """How many episodes of what a run has, in one sentence, and each variant's settings.
 
-    def __init__(self) -> None:
-        self._episodes = 0
-        self._tasks: set[tuple[str, str]] = set()
-        self._conditions: dict[str, None] = {}
-        self._setups: dict[str, DebateSetup] = {}
-
-    def note(self, record: DebateRecord) -> None:
-        """Take in the next record."""
-        self._episodes += 1
-        self._tasks.add((record.benchmark, record.task_id))
-        self._conditions[record.condition] = None
-        self._setups[record.variant] = record.setup
-
-    def summary(self) -> str:
-        """How many episodes of what, in one sentence."""
-        variants, conditions = list(self._setups), list(self._conditions)
-        several = f"Variants: {listed(variants)}. " if len(variants) > 1 else ""
-        return (
-            f"{counted(self._episodes, 'episode')} of {counted(len(self._tasks), 'task')}. "
-            f"{several}Conditions: {listed(conditions)}."
-        )
-
-    def facts(self) -> tuple[tuple[str, str], ...]:
-        """Each variant's settings."""
-        return tuple(
-            (f"Variant {name}", _setup_words(setup)) for name, setup in self._setups.items()
-        )
+    Records are gone through once, and none is held.
+    """
+    episodes, tasks = 0, set[tuple[str, str]]()
+    conditions, setups = dict[str, None](), dict[str, DebateSetup]()
+    for record in records:
+        episodes += 1
+        tasks.add((record.benchmark, record.task_id))
+        conditions[record.condition] = None
+        setups[record.variant] = record.setup
+    several = f"Variants: {listed([*setups])}. " if len(setups) > 1 else ""
+    summary = (
+        f"{counted(episodes, 'episode')} of {counted(len(tasks), 'task')}. "
+        f"{several}Conditions: {listed([*conditions])}."
+    )
+    return summary, tuple((f"Variant {n}", _setup_words(setup)) for n, setup in setups.items())
 
 
 def _setup_words(setup: DebateSetup) -> str:

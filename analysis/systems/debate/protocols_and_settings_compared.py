@@ -52,9 +52,9 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
 from tutorsim.analysis.systems.debate.page_data import (
     STUDY_RULES,
     Evidence,
-    Overview,
     Variant,
     grouped,
+    overview,
     percent,
     percent_estimate,
     short_answer,
@@ -324,17 +324,21 @@ def recount_document(run: SystemRun, settings: Mapping[str, Sequence[str]]) -> D
                 hint="Leave --set out.",
             )
         return council_recount(run)
-    of = Overview()
     debates: dict[str, dict[str, list[tuple[tuple[Told, ...], ...]]]] = {}
-    for record in run.episodes:  # one at a time: of a debate only what each protocol makes of it
-        of.note(record)
-        if record.status == "complete" and record.turns:
-            debate = Debate(record)
-            made = tuple(
-                told(debate, changes=changes, scoring=scoring)
-                for _, changes, scoring in combinations
-            )
-            debates.setdefault(record.condition, {}).setdefault(record.variant, []).append(made)
+
+    def read() -> Iterator[DebateRecord]:
+        """Every record, of which only what each protocol makes of its debate is held."""
+        for record in run.episodes:
+            if record.status == "complete" and record.turns:
+                debate = Debate(record)
+                made = tuple(
+                    told(debate, changes=changes, scoring=scoring)
+                    for _, changes, scoring in combinations
+                )
+                debates.setdefault(record.condition, {}).setdefault(record.variant, []).append(made)
+            yield record
+
+    summary, facts = overview(read())
     answers: list[Answer] = []
     sections: list[Section] = []
     for place, (words, _, _) in enumerate(combinations):
@@ -350,10 +354,10 @@ def recount_document(run: SystemRun, settings: Mapping[str, Sequence[str]]) -> D
                 answers.append(replace(best_protocol(found[0], words), section=name))
     return framed(
         run,
-        summary=of.summary(),
+        summary=summary,
         answers=tuple(answers[:_MOST_ANSWERS]),
         sections=tuple(sections),
-        facts=of.facts(),
+        facts=facts,
     )
 
 

@@ -32,13 +32,12 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     Debate,
     Told,
 )
-from tutorsim.analysis.systems.debate.page import PUBLISHED, challenge, document
+from tutorsim.analysis.systems.debate.page import PUBLISHED, as_printed, challenge, document
 from tutorsim.analysis.systems.debate.page_data import (
     Evidence,
     Slope,
     Variant,
     agents_slopes,
-    as_printed,
     rounds_slopes,
 )
 from tutorsim.analysis.systems.debate.protocols_and_settings_compared import (

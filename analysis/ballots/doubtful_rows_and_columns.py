@@ -104,9 +104,8 @@ def names_rows(frame: pl.DataFrame, names: Sequence[str]) -> str | None:
 def alike_columns(rows: Rows) -> list[str]:
     """Columns that have a cell in common with another, and do not count or name rows."""
     names = [name for name in other_columns(rows) if not counts_or_names(name)]
-    cells = [set(rows.texts(name).drop_nulls()) for name in names]
-    shared = [any(one & other for other in cells if other is not one) for one in cells]
-    return [name for name, alike in zip(names, shared, strict=True) if alike]
+    cells = {name: set(rows.texts(name).drop_nulls()) for name in names}
+    return [n for n, one in cells.items() if any(one & cells[m] for m in names if m != n)]
 
 
 # --- Rows that are no ballots --------------------------------------------------------------------
@@ -597,7 +596,9 @@ def proposal(rows: Rows) -> str:
         listed = parts.len() > cells.n_unique() and 2 * parts.is_duplicated().sum() > parts.len()
         numeric = as_numbers(cells)
         if numeric is not None and cells.str.contains(r"\d").any():
-            numbers += [name] if _may_count(name, numeric) else []
+            counts = re.search(f"{_WEIGHTS}|{_POINTS}", name, re.IGNORECASE)
+            small = numeric.is_duplicated().any() and numeric.is_between(-100, 100).all()
+            numbers += [name] if counts or small else []  # they may be points, ranks or weights
         elif listed:
             ordered = ">" in cells[0] or re.search("rank|rang|order|prefer", name, re.IGNORECASE)
             found["ranking" if ordered else "approvals"] = name
@@ -642,14 +643,6 @@ _BESIDE_VOTES: Final = re.compile(
     re.IGNORECASE,
 )
 """Names of columns beside those of votes."""
-
-
-def _may_count(name: str, numbers: pl.Series) -> bool:
-    """Whether a column of numbers may be points, ranks or weights: its name says so, or they are
-    small and come several times, and do not number the rows."""
-    if re.search(f"{_WEIGHTS}|{_POINTS}", name, re.IGNORECASE):
-        return True
-    return bool(numbers.is_duplicated().any() and numbers.abs().max() <= 100)  # type: ignore[operator]
 
 
 _POINTS: Final = (

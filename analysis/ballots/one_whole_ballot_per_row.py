@@ -620,14 +620,6 @@ def refuse_strange(rows: Rows, name: str) -> None:
     )
 
 
-def _words_for_nothing(rows: Rows, candidates: Sequence[str]) -> Rows:
-    """How many cells beside numbers or marks say in words that there is none."""
-    every = [rows.texts(name).str.strip_chars() for name in candidates]
-    found = [cell for cells in every for cell in cells.filter(cells.is_in(_nobody(cells)))]
-    said = f"cells that give nothing by their words: {_counted(found)}"
-    return rows.note(said) if found else rows
-
-
 def _refuse_sums(rows: Rows, numbers: Mapping[str, pl.Series | None]) -> None:
     """A row with the sums of all others, above any of them, which is no voter's."""
     held = pl.DataFrame({name: one for name, one in numbers.items() if one is not None})
@@ -661,7 +653,10 @@ def of_wide(rows: Rows, candidates: Sequence[str]) -> Rows:
         if numbers[name] is None:
             refuse_strange(rows, name)
     _refuse_sums(rows, numbers)
-    rows = _words_for_nothing(rows, candidates)
+    every = [rows.texts(name).str.strip_chars() for name in candidates]
+    words = [cell for cells in every for cell in cells.filter(cells.is_in(_nobody(cells)))]
+    if words:
+        rows = rows.note(f"cells that give nothing by their words: {_counted(words)}")
     blank = pl.lit(None, pl.Float64)
     kept = [name for name in rows.frame.columns if name in ("row", "mass", *KEYS, *_GRID)]
     cells = ((blank if one is None else one).alias(name) for name, one in numbers.items())

@@ -38,6 +38,7 @@ from tutorsim.analysis.ballots.table_to_arrays import (
     without_empty,
 )
 from tutorsim.analysis.ballots.vote_arrays import RICH, STAGES, TURN, Place, Votes, joined
+from tutorsim.analysis.statistics import by_key
 from tutorsim.regular_files_and_digests import open_named
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS
 
@@ -123,17 +124,17 @@ class ParquetBatches:
                         yield _sound_part(waiting)
                         waiting.clear()
             if rest:
-                yield self._looked_at(pl.concat(rest), file)
+                yield self._looked_at(FileRows(pl.concat(rest), file))
         if waiting:
             yield _sound_part(waiting)
 
-    def _looked_at(self, rows: pl.DataFrame, file: Path) -> Part:
+    def _looked_at(self, rows: FileRows) -> Part:
         from tutorsim.analysis.ballots.outside_files import typed_columns
 
-        checked, _ = check_ballots(typed_columns(FileRows(rows, file)), budget=self.points)
-        votes = read_votes(checked.frame, fallback_order=self.order)
-        rich = checked.frame if (checked.frame["protocol"] == "rich").any() else None
-        return Part(votes, rich, checked.assumed, looked_at=True)
+        rows, _ = check_ballots(typed_columns(rows), budget=self.points)
+        rich = rows.frame if (rows.frame["protocol"] == "rich").any() else None
+        votes = read_votes(rows.frame, fallback_order=self.order)
+        return Part(votes, rich, rows.assumed, looked_at=True)
 
 
 def _sound_part(pieces: Sequence[Votes]) -> Part:
@@ -199,7 +200,10 @@ def batched(
         return None
     found = dict(run(partial(_outline, budget=hints.budget), enumerate(asked)))
     outlines = [one for _, one in sorted(found.items()) if one is not None]
-    if len(outlines) < len(files) or _apart(files, outlines):
+    if len(outlines) < len(files):
+        return None
+    folders = by_key((file.parent, one.turns) for file, one in zip(files, outlines, strict=True))
+    if any(pl.concat(turns).is_duplicated().any() for turns in folders.values()):
         return None
     candidates, voters, stated = (
         sorted({name for one in outlines for name in one[i]}) for i in (0, 1, 5)
@@ -215,14 +219,6 @@ def batched(
         rich=any(one.rich for one in outlines),
         stated=tuple(stated),
     )
-
-
-def _apart(files: Sequence[Path], outlines: Sequence[Outline]) -> bool:
-    """Whether a turn has rows in two places of a file, or of the files of one folder."""
-    folders: dict[Path, list[pl.Series]] = {}
-    for file, one in zip(files, outlines, strict=True):
-        folders.setdefault(file.parent, []).append(one.turns)
-    return any(pl.concat(turns).is_duplicated().any() for turns in folders.values())
 
 
 def _outline(file: tuple[int, Path], *, budget: int | None) -> tuple[int, Outline | None]:

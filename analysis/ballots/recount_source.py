@@ -278,12 +278,16 @@ def open_source(
     ballots cannot be read file by file.
     """
     path = Path(path)
+    name = path.resolve().name
     if (path / RUN_FILE).is_file():
         refuse_hints(path, hints)
         if run is not None:
-            raise _not_by_file(path.resolve().name)
-        return _open_run(path)
-    files, name = _ballot_files(path), path.resolve().name
+            raise _not_by_file(name)
+        head, retest = read_run(path), read_retest(path)
+        check_votes(name, head)
+        ratings, lines = read_ratings(path, head), read_lines(path, load(head.system, "record"))
+        return source_of(name, head, lines, retest=retest, ratings=ratings)
+    files = _ballot_files(path)
     tables = all(file.suffix.lower() == ".parquet" for file in files)
     batches = batched(files, hints, run or map) if tables else None
     if run is not None and batches is None:
@@ -371,14 +375,6 @@ def _places(episodes: pl.DataFrame) -> pl.DataFrame:
     text = pl.col(Place._fields).cast(pl.String)
     every = episodes.with_columns(absent).select("episode_id", *Place._fields)
     return every.with_columns(pl.when(text.str.strip_chars() != "").then(text))
-
-
-def _open_run(folder: Path) -> Source:
-    run, retest = read_run(folder), read_retest(folder)
-    name = folder.resolve().name
-    check_votes(name, run)
-    ratings, lines = read_ratings(folder, run), read_lines(folder, load(run.system, "record"))
-    return source_of(name, run, lines, retest=retest, ratings=ratings)
 
 
 def source_of(

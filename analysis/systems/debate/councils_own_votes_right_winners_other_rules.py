@@ -427,17 +427,13 @@ def told(of: Councils) -> Rows:
     """As read; nothing was guessed. The first of each, from the top: {first}. `tutorsim show` of a
     vote says what it leaves open."""
     for note, places in of.told.items():
-        yield {"note": note, "votes": len(places), "files": _first(places)}
+        more = len(places) - _NAMED
+        files = [*places[:_NAMED], *([f"{more:,} more"] if more > 0 else [])]
+        yield {"note": note, "votes": len(places), "files": "; ".join(files)}
 
 
 _NAMED: Final = 3
 """Files that a note names; `show` of an episode has its own."""
-
-
-def _first(places: Sequence[str]) -> str:
-    """The first places by name, and how many more there are."""
-    more = len(places) - _NAMED
-    return "; ".join((*places[:_NAMED], *([f"{more:,} more"] if more > 0 else ())))
 
 
 # --- The page -------------------------------------------------------------------------------------

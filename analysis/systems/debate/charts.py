@@ -23,7 +23,7 @@ from tutorsim.analysis.charts.chart_forms_and_look import (
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words_and_safe_text import counted, extremes, spoken
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import family
-from tutorsim.analysis.systems.debate.page_data import Evidence
+from tutorsim.analysis.systems.debate.protocols_and_settings_compared import Evidence
 
 _SHAPES: Final = ["circle", "square", "triangle-up", "diamond"]
 _PERCENT: Final = alt.Scale(domain=[0, 100])

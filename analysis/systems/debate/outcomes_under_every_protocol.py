@@ -6,7 +6,7 @@ leave open, and what lies beyond its logged end. When a debate ends, and with wh
 the rule that ended it when it was recorded.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from itertools import accumulate, combinations
@@ -16,11 +16,13 @@ from typing import Final, Literal, NamedTuple, get_args
 from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.identify.possible_winners import PanelSearch, query_of
 from tutorsim.analysis.identify.win_conditions import Query
+from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     Interval,
     NotEstimable,
     corrected,
+    mean_over_tasks,
     share_over_tasks,
 )
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
@@ -66,6 +68,8 @@ Certainty = Literal["exact", "open", "beyond", "not_applicable"]
 """Known; one of several; not decided by the logged end; or not a question for this debate."""
 
 RULES: Final[tuple[Rule, ...]] = get_args(Rule)
+STUDY_RULES: Final[tuple[Rule, ...]] = RULES[:7]
+"""The seven protocols of the debate study."""
 
 
 class Changes(NamedTuple):
@@ -406,7 +410,7 @@ def told(
 ) -> tuple[Told, ...]:
     """What each protocol makes of a debate, in the order of `rules`; small, whatever was said."""
     found = []
-    task = f"{debate.record.benchmark}.{debate.record.task_id}"
+    task = task_of(debate.record)
     for rule in rules:
         one = debate.recounted(rule, changes)
         low, high = score_bounds(debate, one, scoring)
@@ -481,3 +485,70 @@ def contrasts(
         measured="points",
     )
     return corrected([replace(one, repeats=((), ())) for one in found])  # they may be many
+
+
+# --- Slopes -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Slope:
+    """How a mean score changes with a number, on the same tasks."""
+
+    name: str
+    points: Mapping[int, float]
+    """The number → mean score in percent."""
+    slope: Estimate | NotEstimable
+    """Least squares, in points per unit, with an interval over tasks."""
+    tasks: int
+
+
+def slope(name: str, scores: Iterable[tuple[str, int, float]]) -> Slope | None:
+    """The line through the means of tasks that have a score at every number.
+
+    The slope of the means is the mean of the tasks' slopes, as all share the same numbers.
+
+    `scores`: task, number and score in percent; those of one task and number count by their mean.
+    Returns `None` if there are fewer than two numbers.
+    """
+    means: dict[str, dict[int, float]] = {}
+    for (task, n), held in by_key(((task, n), score) for task, n, score in scores).items():
+        means.setdefault(task, {})[n] = mean(held) if len(held) > 1 else held[0]
+    numbers = sorted({n for values in means.values() for n in values})
+    whole = {task: values for task, values in means.items() if sorted(values) == numbers}
+    if len(numbers) < 2 or not whole:
+        return None
+    middle = mean(numbers)
+    spread = sum((n - middle) ** 2 for n in numbers)
+    slopes = {
+        task: sum((n - middle) * values[n] for n in numbers) / spread
+        for task, values in whole.items()
+    }
+    return Slope(
+        name,
+        {n: mean(values[n] for values in whole.values()) for n in numbers},
+        mean_over_tasks(list(slopes.values()), list(slopes)),
+        len(whole),
+    )
+
+
+def rounds_slopes(debates: Sequence[Debate], rules: Sequence[Rule]) -> list[Slope]:
+    """Scores of voting by the first turn of a vote, each rule on the same debates of a variant."""
+    variants = by_key((debate.record.variant, debate) for debate in debates)
+    found = []
+    for variant, group in variants.items():
+        last = min(debate.record.turns_taken for debate in group)
+        begun = [Changes(vote_from=turn) for turn in range(1, last + 1)]
+        for rule in rules:
+            scores = [
+                (task_of(debate.record), turn, score_bounds(debate, outcome)[0])
+                for debate in group
+                for turn, changes in enumerate(begun, start=1)
+                if (outcome := debate.recounted(rule, changes)).certainty == "exact"
+            ]
+            found.append(slope(f"{rule} ({variant})" if len(variants) > 1 else rule, scores))
+    return [one for one in found if one is not None]
+
+
+def task_of(record: DebateRecord) -> str:
+    """The task of a debate, with its benchmark."""
+    return f"{record.benchmark}.{record.task_id}"

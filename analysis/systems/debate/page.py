@@ -30,26 +30,25 @@ from tutorsim.analysis.systems.debate.councils_own_votes_right_winners_other_rul
 )
 from tutorsim.analysis.systems.debate.episode_messages import TELLING
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
+    STUDY_RULES,
+    Slope,
     family,
     percent_over_tasks,
+    slope,
+    task_of,
 )
-from tutorsim.analysis.systems.debate.page_data import (
-    STUDY_RULES,
+from tutorsim.analysis.systems.debate.protocols_and_settings_compared import (
+    OF_VARIANTS,
     Evidence,
     Key,
-    Slope,
-    agents_slopes,
+    best_protocol,
+    deciding,
     grouped,
     overview,
     percent,
     percent_estimate,
-    slim,
-)
-from tutorsim.analysis.systems.debate.protocols_and_settings_compared import (
-    OF_VARIANTS,
-    best_protocol,
-    deciding,
     protocols_section,
+    slim,
 )
 from tutorsim.analysis.systems.summary_report_and_noise_floor_of_votes import noise_section
 from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, episodes_of, framed
@@ -268,6 +267,25 @@ def cost(of: Evidence) -> Rows:
 
 
 # --- Experiments of the study -----------------------------------------------------------------
+
+
+def agents_slopes(records: Sequence[DebateRecord]) -> list[Slope]:
+    """Scores by number of agents, per condition, over variants that differ in nothing else."""
+    debated = [r for r in records if r.status == "complete" and r.turns and r.score is not None]
+    setups = [record.setup.model_dump(exclude={"agents"}) for record in debated]
+    told = [name for name in (setups[0] if setups else ()) if len({s[name] for s in setups}) > 1]
+    groups = by_key(
+        (
+            (one.condition, *(f"{name} = {getattr(one.setup, name)}" for name in told)),
+            (task_of(one), one.setup.agents, 100 * (one.score or 0)),
+        )
+        for one in debated
+    )
+    found = [
+        slope(f"{name} ({', '.join(settings)})" if settings else name, scores)
+        for (name, *settings), scores in groups.items()
+    ]
+    return [one for one in found if one is not None]
 
 
 def _slopes(

@@ -30,17 +30,20 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     RULES,
     Contrast,
     Debate,
-    Told,
-)
-from tutorsim.analysis.systems.debate.page import PUBLISHED, as_printed, challenge, document
-from tutorsim.analysis.systems.debate.page_data import (
-    Evidence,
     Slope,
-    Variant,
-    agents_slopes,
+    Told,
     rounds_slopes,
 )
+from tutorsim.analysis.systems.debate.page import (
+    PUBLISHED,
+    agents_slopes,
+    as_printed,
+    challenge,
+    document,
+)
 from tutorsim.analysis.systems.debate.protocols_and_settings_compared import (
+    Evidence,
+    Variant,
     best_protocol,
     differing,
     protocol_chance,

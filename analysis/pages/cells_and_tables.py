@@ -8,7 +8,7 @@ A cell is a value and the text that writes it:
 Readers get the text; JSON and claims get the value.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
@@ -100,38 +100,10 @@ def bounds_of(low: int, high: int) -> Written:
     return Written(str(low) if low == high else f"{low} to {high}", Bounds(low, high, 1))
 
 
-def of_rows(
-    name: str,
-    title: str,
-    caption: str,
-    rows: Sequence[Mapping[str, Any]],
-    *,
-    secondary: tuple[str, ...] = (),
-) -> Table | None:
-    """A table of rows by column, the columns being those of the first; `None` without rows.
-
-    Its caption says where tasks are too few for intervals.
-    """
-    if not rows:
-        return None
-    columns = list(rows[0])
-    cells = [[row[column] for column in columns] for row in rows]
-    values = (
-        {at: cell.value for at, cell in enumerate(column) if isinstance(cell, Written)}
-        for column in zip(*cells, strict=True)
-    )
-    written = {name: found for name, found in zip(columns, values, strict=True) if found}
-    texts = [[str(c) if isinstance(c, Written) else c for c in row] for row in cells]
-    data = pl.DataFrame(texts, schema=columns, orient="row", infer_schema_length=None)
-    said = (caption + _without_interval(written)).lstrip()
-    there = tuple(column for column in secondary if column in columns)
-    return Table(name, title, said, data, there, written)
-
-
-def _without_interval(written: Mapping[str, Mapping[int, Any]]) -> str:
-    """Why figures of a table have no interval, said once for all that have too few tasks."""
-    values = (value for column in written.values() for value in column.values())
-    intervals = (value.interval for value in values if isinstance(value, Estimate))
+def without_interval(figures: Iterable[object]) -> str:
+    """Why figures have no interval, as the end of a caption: said once for all that have too few
+    tasks."""
+    intervals = (value.interval for value in figures if isinstance(value, Estimate))
     reasons = (one.reason for one in intervals if isinstance(one, NotEstimable))
     few = dict.fromkeys(one.partition(" for ")[0] for one in reasons if one.startswith("too few"))
     return f" Without an interval: {', '.join(few)}." if few else ""

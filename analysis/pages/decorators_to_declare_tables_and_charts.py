@@ -3,8 +3,8 @@
 A declared part is a generator of rows with a name and a title. Its docstring is the caption that
 the page prints, with `{places}` for what is computed: by the declaration, or an attribute of what
 the page is of; a table's `{absent}` is why cells are not estimable, if some are not, and a chart's
-`{cascade}` that it is of single votes. Without rows there is no part. Terminal, HTML, Markdown,
-JSON and claims all draw the value that it gives:
+`{cascade}` that it is of single votes. A table's name and title have the same places. Without rows
+there is no part. Terminal, HTML, Markdown, JSON and claims all draw the value that it gives:
 
     @table("cost", "Calls", seconds=lambda of: of.seconds)
     def cost(of: Evidence) -> Iterator[Row]:
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 import polars as pl
 
-from tutorsim.analysis.pages.cells_and_tables import Table, Written, absent, of_rows
+from tutorsim.analysis.pages.cells_and_tables import Table, Written, absent, without_interval
 from tutorsim.analysis.pages.document import Section, Sections
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.errors import TutorsimError, UsageError
@@ -68,15 +68,19 @@ class _Declared(Generic[E]):
     words: Mapping[str, Any]
     """Place of the caption → what stands there, or a function that gives it."""
 
-    def _caption(self, *known: object, **always: str) -> str:
-        """The docstring on one line, its places filled."""
-        text = " ".join((self.rows.__doc__ or "").split())
+    def _filled(self, *known: object, **always: str) -> Callable[[str, str], str]:
+        """Fills the places of a text, which an error calls by a name; those of `always` besides."""
         words = always | {
             name: self._said(f"caption's {{{name}}}", say, *known)
             for name, say in self.words.items()
         }
-        filled: str = self._said("caption", text.format_map, _Places(words, known[-1]))
-        return filled
+        places = _Places(words, known[-1])
+        return lambda part, text: self._said(part, text.format_map, places)
+
+    @property
+    def _caption(self) -> str:
+        """The docstring on one line, its places open."""
+        return " ".join((self.rows.__doc__ or "").split())
 
     def _said(self, part: str, say: Any, *known: object) -> Any:
         """What a function of the declaration gives, or a value itself; its failure is named."""
@@ -102,7 +106,7 @@ class DeclaredTable(_Declared[E]):
 
     kind = "table"
     given = "The functions of a table get what the page is of."
-    title: str | Callable[[Any], str]
+    title: str
     secondary: tuple[str, ...] = ()
 
     def __call__(self, of: E) -> Table | None:
@@ -113,11 +117,24 @@ class DeclaredTable(_Declared[E]):
         rows = list(self.rows(of))
         if not rows:
             return None
-        cells = (cell for row in rows for cell in row.values())
-        why = absent(cell.value for cell in cells if isinstance(cell, Written))
-        caption = self._caption(of, absent=why)
-        title = self._said("title", self.title, of)
-        return of_rows(self.name, title, caption, rows, secondary=self.secondary)
+        columns = list(rows[0])
+        cells = [[row[column] for column in columns] for row in rows]
+        written = {
+            name: values
+            for name, column in zip(columns, zip(*cells, strict=True), strict=True)
+            if (values := {at: c.value for at, c in enumerate(column) if isinstance(c, Written)})
+        }
+        texts = [[str(c) if isinstance(c, Written) else c for c in row] for row in cells]
+        every = [c.value for row in cells for c in row if isinstance(c, Written)]
+        filled = self._filled(of, absent=absent(every))
+        return Table(
+            filled("name", self.name),
+            filled("title", self.title),
+            (filled("caption", self._caption) + without_interval(every)).lstrip(),
+            pl.DataFrame(texts, schema=columns, orient="row", infer_schema_length=None),
+            tuple(name for name in self.secondary if name in columns),
+            written,
+        )
 
 
 @dataclass(frozen=True)
@@ -144,7 +161,7 @@ class DeclaredFigure(_Declared[E]):
         return Figure(
             name=self.name,
             finding=self._said("finding", self.finding, data, of),
-            caption=self._caption(data, of, cascade=CASCADE),
+            caption=self._filled(data, of, cascade=CASCADE)("caption", self._caption),
             method=self._said("method", self.method, data, of),
             data=data,
             chart=self._said("drawing", unchecked(self.draw), data, of),
@@ -223,15 +240,16 @@ def sections_of(of: E, declared: Iterable[DeclaredSection[E]]) -> Sections:
 
 
 def table(
-    name: str, title: str | Callable[[Any], str], *, secondary: tuple[str, ...] = (), **words: Any
+    name: str, title: str, *, secondary: tuple[str, ...] = (), **words: Any
 ) -> Callable[[RowsOf[E]], DeclaredTable[E]]:
     """Declare a table.
 
     Args:
         name: Unique on its page.
-        title: Above the table; a text, or a function of what the table is of.
+        title: Above the table.
         secondary: Columns left out if there is no room for all, in the order in which they go.
-        words: Place of the caption → what stands there, or a function of what the table is of.
+        words: Place of the name, the title or the caption → what stands there, or a function of
+            what the table is of.
     """
     return lambda rows: DeclaredTable(name, rows, words, title, secondary)
 

@@ -12,7 +12,7 @@ from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.pages.words_and_safe_text import counted, listed, share
 from tutorsim.analysis.recount.result_models import RecountResult, RuleRow
-from tutorsim.analysis.recount.tables import HELD
+from tutorsim.analysis.recount.tables import HELD, fewest_exempt
 from tutorsim.analysis.statistics import by_key
 from tutorsim.vocabularies import PROTOCOLS
 
@@ -134,6 +134,12 @@ def told_rules(found: RecountResult) -> tuple[str, ...]:
         return asked
     logged = {row.logged_protocol for row in found.rules}
     return tuple(r for r in asked if {r} != logged and (r in PROTOCOLS or r not in TARGETS))
+
+
+def told_rows(found: RecountResult) -> list[RuleRow]:
+    """Rows of those rules for ballots logged under another, a tie staying a tie."""
+    told = told_rules(found)
+    return [row for row in fewest_exempt(found.rules, "set") if row.target in told and row.other]
 
 
 def _asks_every_rule(found: RecountResult) -> bool:

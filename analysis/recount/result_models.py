@@ -1,20 +1,21 @@
 """The documented form of a recount: frozen models with one schema version.
 
 Every table says in its caption that it holds fixed what came before a vote. Numbers of turns are
-integers; shares and expectations are exact fractions with their value beside them.
+integers; shares and expectations are fractions, and in JSON the numbers nearest to them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import ClassVar, Final, NamedTuple
+from typing import Annotated, ClassVar, Final, NamedTuple
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PrivateAttr
 
 from tutorsim.analysis.counting.rule_definitions import Approvals
 from tutorsim.analysis.identify.possible_winners import TieReading
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
+"""Version 1 wrote fractions as texts too, and had another shape where nobody votes."""
 
 HELD_FIXED: Final = (
     "Each turn is recounted alone, and all that came before its vote is held fixed: another winner "
@@ -28,18 +29,8 @@ class _Table(BaseModel):
     )
 
 
-class Exact(_Table):
-    """A rational number."""
-
-    exact: str
-    """Fraction as `numerator/denominator`, or an integer."""
-    value: float
-
-    @staticmethod
-    def of(number: Fraction | int) -> "Exact":
-        """The number in both forms."""
-        return Exact(exact=str(number), value=float(number))
-
+Exact = Annotated[Fraction, PlainSerializer(float, return_type=float, when_used="json")]
+"""A rational number; in JSON the number nearest to it."""
 
 _compared = Field(default=None, exclude_if=lambda turns: turns is None)
 """Turns that have a logged winner to compare with, where not all have: without an order, a turn
@@ -126,10 +117,15 @@ class OrderTable(_Table):
     """Most turns that any order changes; `None` with more candidates than orders are swept for,
     and where none is logged."""
     orders: int | str
-    """How many orders there are; as a factorial, such as `1800!`, with more than 1,500 candidates,
-    since readers of JSON refuse numbers of thousands of digits."""
+    """How many orders there are; as a factorial, `19!`, with more than 18 candidates, since readers
+    of JSON hold no whole number exactly that is above 2^53."""
     listed: tuple[OrderRow, ...]
     """All of them, or none where they are too many to list."""
+
+    @property
+    def many(self) -> str:
+        """How many orders there are, as a text."""
+        return self.orders if isinstance(self.orders, str) else f"{self.orders:,}"
 
 
 class PolicyRow(_Table):
@@ -274,24 +270,25 @@ class Agreed(NamedTuple):
 
 
 class RecountResult(_Table):
-    """Everything that a recount says of a source."""
+    """Everything that a recount says of a source's votes; the tables are empty without any."""
 
     schema_version: int = SCHEMA_VERSION
     source: str
     provenance: str
     caption: str = HELD_FIXED
-    fallback_order: tuple[str, ...]
+    fallback_order: tuple[str, ...] = ()
     """The order recounted under; candidates outside the study's order stand behind it. Empty for
     ballots from elsewhere without one."""
-    budget: int
-    exempt: tuple[int, ...]
-    turns: int
-    orders: tuple[OrderTable, ...]
-    policies: tuple[PolicyRow, ...]
-    electorates: tuple[ElectorateRow, ...]
-    readings: tuple[ReadingRow, ...]
+    budget: int | None = None
+    """Points of a cumulative ballot; `None` where nobody votes."""
+    exempt: tuple[int, ...] = ()
+    turns: int = 0
+    orders: tuple[OrderTable, ...] = ()
+    policies: tuple[PolicyRow, ...] = ()
+    electorates: tuple[ElectorateRow, ...] = ()
+    readings: tuple[ReadingRow, ...] = ()
     """Empty without a run's raw replies."""
-    rules: tuple[RuleRow, ...]
+    rules: tuple[RuleRow, ...] = ()
     approvals: tuple[RuleRow, ...] = ()
     """Approval voting by how many candidates each voter approves of; empty where it is not asked
     about."""

@@ -32,7 +32,7 @@ from tutorsim.vocabularies import BALLOT_FORMATS, PROTOCOLS, BallotFormat, Proto
 
 # --- Result --------------------------------------------------------------------------------------
 
-UNTESTED: Final = (
+UNTESTED: Final = NotEstimable(
     "nobody cast ballots in two formats on the same proposals, so that the assumption is untested"
 )
 
@@ -195,7 +195,7 @@ class _Turn(NamedTuple):
 def format_invariance(source: Source) -> FormatInvariance | NotEstimable:
     """Pairs of formats within one run in which some voter was asked; not estimable without any."""
     if not any(turn.ballots_as for episode in source.episodes for turn in episode.turns):
-        return NotEstimable(UNTESTED)
+        return UNTESTED
     sides = _sides(source, source.fallback_order or ())
     return _result([turn for _, side in sides for turn in _compared(side, side)], source)
 
@@ -287,7 +287,7 @@ def _compared(one: _Side, two: _Side) -> Iterator[_Turn]:
 def _result(turns: Sequence[_Turn], source: Source | None) -> FormatInvariance | NotEstimable:
     """`source`: the run whose repeated askings stand beside, if there is one."""
     if not turns:
-        return NotEstimable(UNTESTED)
+        return UNTESTED
     of_forms = by_key((turn.forms, turn) for turn in turns)
     askings = [] if source is None else list(_askings(source))
     again = by_key(askings)

@@ -9,10 +9,11 @@ Episodes that used all their turns are exact under any threshold.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.pages.cells_and_tables import BENCHMARKS, Table, bounds, of_rows
+from tutorsim.analysis.pages.cells_and_tables import BENCHMARKS, bounds
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Rows, table
 from tutorsim.analysis.recount.tables import HELD
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import by_origin
 from tutorsim.analysis.statistics import by_key
@@ -157,27 +158,36 @@ _BOUNDED: Final[Mapping[Bounded, tuple[str, str]]] = {
 """Outcome → its name, and what its figures are."""
 
 
-def threshold_table(
-    found: Mapping[float, Sequence[AtThreshold]], logged: float | None, outcome: Bounded = "success"
-) -> Table | None:
-    """An outcome under other success thresholds, beside the study's own; `None` without any."""
-    name, meant = _BOUNDED[outcome]
+class Thresholds(NamedTuple):
+    """One outcome under thresholds."""
+
+    found: Mapping[float, Sequence[AtThreshold]]
+    logged: float | None
+    """The study's threshold; `None` where no other is asked about."""
+    outcome: Bounded = "success"
+
+
+@table(
+    "thresholds{which}",
+    "{outcome} under another threshold",
+    which=lambda of: "" if of.outcome == "success" else f"-{of.outcome}",
+    outcome=lambda of: _BOUNDED[of.outcome][0],
+    meant=lambda of: _BOUNDED[of.outcome][1],
+    held=HELD,
+)
+def threshold_table(of: Thresholds) -> Rows:
+    """{meant} Exact for thresholds at or below the logged one: an episode ends at its first attempt
+    that reaches it. Above, an episode that ended as a success may have gone on, and the bounds let
+    it end either way. {held}"""
     rows: dict[tuple[str, str], dict[str, Any]] = {}
-    for tried, of in found.items():
-        head = f"at {tried:g}, {'logged' if tried == logged else 'recounted'}"
-        for at in of:
+    for tried, every in of.found.items():
+        head = f"at {tried:g}, {'logged' if tried == of.logged else 'recounted'}"
+        for at in every:
             cells = {
                 "tasks": BENCHMARKS.get(at.benchmark, at.benchmark),
                 "condition": at.condition,
                 "episodes": at.episodes,
             }
             row = rows.setdefault((at.benchmark, at.condition), cells)
-            row[head] = bounds(getattr(at, outcome))
-    return of_rows(
-        "thresholds" if outcome == "success" else f"thresholds-{outcome}",
-        f"{name} under another threshold",
-        f"{meant} Exact for thresholds at or below the logged one: an episode "
-        "ends at its first attempt that reaches it. Above, an episode that ended as a success "
-        f"may have gone on, and the bounds let it end either way. {HELD}",
-        list(rows.values()),
-    )
+            row[head] = bounds(getattr(at, of.outcome))
+    yield from rows.values()

@@ -1,23 +1,26 @@
 """A recount by section, as texts and tables: orders, tie policies, rules, electorates."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final, NamedTuple, TypeVar
 
 from tutorsim.analysis.identify.possible_winners import TieReading
 from tutorsim.analysis.pages.cells_and_tables import (
     DASH,
     Part,
-    Table,
     Written,
     bounds_of,
     number,
-    of_rows,
     part_of,
 )
-from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
+    DeclaredTable,
+    Rows,
+    RowsOf,
+    table,
+)
 from tutorsim.analysis.recount.result_models import (
     ElectorateRow,
-    Exact,
     Interval,
     OrderTable,
     PolicyRow,
@@ -25,6 +28,7 @@ from tutorsim.analysis.recount.result_models import (
     RecountResult,
     RuleRow,
 )
+from tutorsim.analysis.statistics import by_key
 from tutorsim.vocabularies import PROTOCOLS
 
 R = TypeVar("R", PolicyRow, ElectorateRow, ReadingRow)
@@ -35,9 +39,16 @@ HELD: Final = "All that came before a vote is held fixed."
 """Ends the caption of every counterfactual; the head of a recount says it in full."""
 
 
-def exact(found: Exact) -> Written:
-    """An exact number, whole where it is one."""
-    return number(found.value, digits=0 if found.value.is_integer() else 1)
+def exact(found: Fraction | None) -> Written:
+    """An exact number, whole where it is one; a dash if there is none."""
+    if found is None:
+        return number(None)
+    return number(float(found), digits=0 if found.denominator == 1 else 1)
+
+
+def rounded(found: Fraction | None, digits: int = 1) -> Written:
+    """An exact number to so many digits; a dash if there is none."""
+    return number(None if found is None else round(float(found), digits), digits=digits)
 
 
 def interval(found: Interval | None) -> Written:
@@ -48,16 +59,6 @@ def interval(found: Interval | None) -> Written:
     if found.lower == found.upper:
         return Written(point, found.point)
     return Written(f"{point} [{found.lower:,}, {found.upper:,}]", found.model_dump())
-
-
-def _of(rows: Sequence[R], protocol: str | None) -> list[R]:
-    """Rows with turns of one protocol's ballots, or of all."""
-    return [row for row in rows if row.protocol == protocol and row.turns]
-
-
-def _named(name: str, title: str, protocol: str | None) -> tuple[str, str]:
-    """Name and title of a table of one protocol's ballots, or of all."""
-    return (f"{name}-{protocol}", f"{title}, {protocol} ballots") if protocol else (name, title)
 
 
 # --- Fallback orders -----------------------------------------------------------------------------
@@ -71,48 +72,39 @@ _POLICIES: Final = {
 }
 
 
-def order_wins_table(found: OrderTable) -> Table | None:
-    """Wins of each candidate over all orders; nothing is owed to an order where none is logged."""
-    logged = found.logged_order
-    said = (
-        f". Logged order: {' > '.join(logged)}."
-        if logged
-        else f", of which counting leaves {found.decided_by_order:,} tied; an order would decide "
+@table(
+    "order-wins",
+    "Wins {under}",
+    under=lambda of: "under every fallback order" if of.logged_order else "whatever the order",
+    order=lambda of: (
+        f". Logged order: {' > '.join(of.logged_order)}."
+        if of.logged_order
+        else f", of which counting leaves {of.decided_by_order:,} tied; an order would decide "
         "those."
-    )
-    owed = " Owed: turns of “logged” that the order decided." if logged else ""
-    return of_rows(
-        "order-wins",
-        "Wins under every fallback order" if logged else "Wins whatever the order",
-        f"Turns won, of {found.turns:,}{said} Robust: won under every order. By lot: mean over "
-        f"all orders.{owed} {found.asks} {HELD}",
-        [
-            {
-                "candidate": r.candidate,
-                **({"logged": r.logged} if logged else {}),
-                "robust": r.robust,
-                "at most": r.most,
-                "by lot": exact(r.expected),
-                **(
-                    {
-                        "owed": r.by_order,
-                        "share owed": _share_owed(r.share_by_order),
-                    }
-                    if logged
-                    else {}
-                ),
-            }
-            for r in found.candidates
-        ],
-    )
-
-
-def _share_owed(found: Exact | None) -> str:
-    return f"{found.value:.2f}" if found else "–"
+    ),
+    owed=lambda of: " Owed: turns of “logged” that the order decided." if of.logged_order else "",
+    held=HELD,
+)
+def order_wins_table(found: OrderTable) -> Rows:
+    """Turns won, of {turns}{order} Robust: won under every order. By lot: mean over all
+    orders.{owed} {asks} {held}"""
+    for row in found.candidates:
+        yield {
+            "candidate": row.candidate,
+            **({"logged": row.logged} if found.logged_order else {}),
+            "robust": row.robust,
+            "at most": row.most,
+            "by lot": exact(row.expected),
+            **(
+                {"owed": row.by_order, "share owed": rounded(row.share_by_order, 2)}
+                if found.logged_order
+                else {}
+            ),
+        }
 
 
 @table("by-order", "What the order decides", held=HELD)
-def by_order_table(found: Sequence[OrderTable]) -> Iterator[Row]:
+def by_order_table(found: Sequence[OrderTable]) -> Rows:
     """Turns. By lot: changed on average under an order drawn at random. At most: under the order
     that changes the most turns. {held}"""
     for of in found:
@@ -120,56 +112,81 @@ def by_order_table(found: Sequence[OrderTable]) -> Iterator[Row]:
             "protocol": of.protocol or "all",
             "turns": of.turns,
             "decided by the order": of.decided_by_order,
-            "changed by lot": exact(of.changed_expected) if of.changed_expected else "–",
+            "changed by lot": exact(of.changed_expected),
             "changed at most": of.changed_most,
         }
 
 
-def listed_orders(found: Sequence[OrderTable]) -> Iterator[Part | None]:
-    """Wins under each single order, for all protocols and each of them."""
-    for of in found:
-        many = of.orders if isinstance(of.orders, str) else f"{of.orders:,}"
-        title = f"Wins under each of {many} orders, {of.protocol or 'all protocols'}"
-        if not of.listed:
-            yield f"{title}: too many orders to list."
-            continue
-        short = {row.candidate: str(place) for place, row in enumerate(of.candidates, start=1)}
-        yield of_rows(
-            f"orders-{of.protocol or 'all'}",
-            title,
-            f"{', '.join(f'{place}: {name}' for name, place in short.items())}. {of.asks} {HELD}",
-            [
-                {
-                    "order": " > ".join(short[name] for name in row.order),
-                    **{place: row.wins[name] for name, place in short.items()},
-                    "changed": row.changed,
-                }
-                for row in of.listed
-            ],
-        )
+def _places(found: OrderTable) -> dict[str, str]:
+    """Candidate → its short name in a list of orders."""
+    return {row.candidate: str(place) for place, row in enumerate(found.candidates, start=1)}
 
 
-def policies_table(rows: Sequence[PolicyRow], protocol: str | None = None) -> Table | None:
-    """Wins under other ways to break ties, expected ones where a lot is drawn."""
-    own = [r for r in _of(rows, protocol) if r.policy != "tie_round" or r.changed.value]
-    if not own:
-        return None
-    turns, compared = own[0].turns, own[0].compared
-    of = "" if compared is None else f" (compared: the {compared:,} that counting decided)"
-    return of_rows(
-        *_named("policies", "Other ways to break ties", protocol),
-        f"Votes whose winner changes{of}, and wins of each candidate, of {turns:,}: as logged in "
-        f"the row of that name, recounted in the others; expectations where a lot is drawn. Exact. "
-        f"{HELD}",
-        [
-            {
-                "tie policy": _POLICIES[r.policy],
-                "turns changed": f"{r.changed.value:.1f}",
-                **{f"wins of {name}": f"{won.value:.1f}" for name, won in r.wins.items()},
+@table(
+    "orders-{whose}",
+    "{wins}",
+    whose=lambda of: of.protocol or "all",
+    wins=lambda of: _listed_title(of),
+    places=lambda of: ", ".join(f"{place}: {name}" for name, place in _places(of).items()),
+    held=HELD,
+)
+def listed_orders_table(found: OrderTable) -> Rows:
+    """{places}. {asks} {held}"""
+    short = _places(found)
+    for row in found.listed:
+        yield {
+            "order": " > ".join(short[name] for name in row.order),
+            **{place: row.wins[name] for name, place in short.items()},
+            "changed": row.changed,
+        }
+
+
+def _listed_title(found: OrderTable) -> str:
+    return f"Wins under each of {found.many} orders, {found.protocol or 'all protocols'}"
+
+
+def _of_ballots(name: str, title: str, **words: Any) -> Callable[[RowsOf[Any]], DeclaredTable[Any]]:
+    """Declares a table of one protocol's ballots, as its name and title say, or of all."""
+
+    def said(text: str) -> Callable[[Sequence[R]], str]:
+        return lambda rows: text.format(rows[0].protocol) if rows[0].protocol else ""
+
+    return table(
+        f"{name}{{which}}", f"{title}{{ballots}}",
+        which=said("-{}"), ballots=said(", {} ballots"), held=HELD, **words,
+    )  # fmt: skip
+
+
+def of_protocol(rows: Sequence[R], protocol: str | None = None) -> list[R]:
+    """Rows with turns of one protocol's ballots, or of all."""
+    return [row for row in rows if row.protocol == protocol and row.turns]
+
+
+@_of_ballots(
+    "policies",
+    "Other ways to break ties",
+    turns=lambda rows: f"{rows[0].turns:,}",
+    compared=lambda rows: (
+        ""
+        if rows[0].compared is None
+        else f" (compared: the {rows[0].compared:,} that counting decided)"
+    ),
+    logged=lambda rows: (
+        "as logged in the row of that name, recounted in the others; "
+        if any(row.policy == "logged" for row in rows)
+        else ""
+    ),
+)
+def policies_table(rows: Sequence[PolicyRow]) -> Rows:
+    """Votes whose winner changes{compared}, and wins of each candidate, of {turns}:
+    {logged}expectations where a lot is drawn. Exact. {held}"""
+    for row in rows:
+        if row.policy != "tie_round" or row.changed:
+            yield {
+                "tie policy": _POLICIES[row.policy],
+                "turns changed": rounded(row.changed),
+                **{f"wins of {name}": rounded(won) for name, won in row.wins.items()},
             }
-            for r in own
-        ],
-    )
 
 
 # --- Other electorates ---------------------------------------------------------------------------
@@ -182,50 +199,49 @@ _SCENARIOS: Final = {
 }
 
 
-def electorates_table(rows: Sequence[ElectorateRow], protocol: str | None = None) -> Table | None:
-    """Winners that change when other ballots, or fewer, are counted."""
-    own = _of(rows, protocol)
-    compared = any(r.compared is not None for r in own)
-    said = "Compared with logged winners are those that counting decided. " if compared else ""
-    decide = "has a figure where they meet" if compared else "lets the fallback order decide them"
-    return of_rows(
-        *_named("electorates", "Other electorates", protocol),
-        "Recounted: votes whose winner changes. Bounds leave ties open that nobody was asked to "
-        f"vote on; the last column {decide}. Left out: votes that "
-        f"lack a first vote, the voter or a stated confidence. {said}{HELD}",
-        [
-            {
-                "counted": f"without {r.voter}" if r.voter else _SCENARIOS[r.scenario],
-                "turns": r.turns,
-                "left out": r.not_computable,
-                **({"compared": r.compared} if compared else {}),
-                "winners changed": bounds_of(r.changed.lower, r.changed.upper),
-                "ties to the order": r.changed.point,
-            }
-            for r in own
-        ],
-    )
+def _compared(rows: Sequence[ElectorateRow | RuleRow]) -> bool:
+    """Whether some turns have no logged winner to compare with."""
+    return any(row.compared is not None for row in rows)
 
 
-def readings_table(rows: Sequence[ReadingRow], protocol: str | None = None) -> Table | None:
-    """Winners when the raw replies are read more strictly or more leniently."""
-    return of_rows(
-        *_named("readings", "Ballots read again", protocol),
-        "The raw replies of the recording, read by a stricter and by a more lenient reader; runs "
-        "use the standard one. What a reader refuses counts as an abstention, since nobody asked "
-        f"again. {HELD}",
-        [
-            {
-                "reading": r.reading,
-                "turns": r.turns,
-                "ballots read otherwise": part_of(r.ballots_changed, r.ballots),
-                "unreadable ballots": r.abstained,
-                "winners changed": bounds_of(r.changed.lower, r.changed.upper),
-            }
-            for r in rows
-            if r.protocol == protocol
-        ],
-    )
+@_of_ballots(
+    "electorates",
+    "Other electorates",
+    decide=lambda rows: (
+        "has a figure where they meet" if _compared(rows) else "lets the fallback order decide them"
+    ),
+    compared=lambda rows: (
+        "Compared with logged winners are those that counting decided. " * _compared(rows)
+    ),
+)
+def electorates_table(rows: Sequence[ElectorateRow]) -> Rows:
+    """Recounted: votes whose winner changes. Bounds leave ties open that nobody was asked to vote
+    on; the last column {decide}. Left out: votes that lack a first vote, the voter or a stated
+    confidence. {compared}{held}"""
+    for row in rows:
+        yield {
+            "counted": f"without {row.voter}" if row.voter else _SCENARIOS[row.scenario],
+            "turns": row.turns,
+            "left out": row.not_computable,
+            **({"compared": row.compared} if _compared(rows) else {}),
+            "winners changed": bounds_of(row.changed.lower, row.changed.upper),
+            "ties to the order": row.changed.point,
+        }
+
+
+@_of_ballots("readings", "Ballots read again")
+def readings_table(rows: Sequence[ReadingRow]) -> Rows:
+    """The raw replies of the recording, read by a stricter and by a more lenient reader; runs use
+    the standard one. What a reader refuses counts as an abstention, since nobody asked again.
+    {held}"""
+    for row in rows:
+        yield {
+            "reading": row.reading,
+            "turns": row.turns,
+            "ballots read otherwise": part_of(row.ballots_changed, row.ballots),
+            "unreadable ballots": row.abstained,
+            "winners changed": bounds_of(row.changed.lower, row.changed.upper),
+        }
 
 
 # --- Other rules ---------------------------------------------------------------------------------
@@ -233,7 +249,7 @@ def readings_table(rows: Sequence[ReadingRow], protocol: str | None = None) -> T
 _TIES: Final = {"fallback": "Ties go to the fallback order.", "set": "A tie stays a tie."}
 
 
-def _with_fewest_exempt(rows: Sequence[RuleRow], reading: TieReading) -> list[RuleRow]:
+def fewest_exempt(rows: Sequence[RuleRow], reading: TieReading) -> list[RuleRow]:
     """Rows of one reading of ties, with the fewest exempt voters that were asked about."""
     least = min((row.exempt for row in rows), default=0)
     return [row for row in rows if (row.reading, row.exempt) == (reading, least)]
@@ -249,28 +265,13 @@ def _conventions(rows: Sequence[RuleRow]) -> str:
     return "".join(dict.fromkeys(f"{row.convention} " for row in rows if row.convention))
 
 
-def protocols_table(found: RecountResult, told: Sequence[str]) -> Table | None:
-    """Each protocol's ballots under some rules, a tie staying a tie."""
-    rows = [r for r in _with_fewest_exempt(found.rules, "set") if r.target in told and r.other]
-    own = [row for row in rows if row.target not in PROTOCOLS]
-    points = any(row.point_only for row in rows)
-    return of_rows(
-        "protocols",
-        f"Under {'other rules' if own else 'the other protocols'}",
-        "Turns; a tie stays a tie. Single winner: the ballots leave one. "
-        f"{_conventions(own)}{HELD}",
-        [
-            {
-                **_counted(row),
-                "turns": row.turns,
-                "single winner": _bound(row, row.identified),
-                "logged winner surely": _bound(row, row.agreement.lower),
-                "logged winner possibly": _bound(row, row.agreement.upper),
-                **({"logged winner, a point": row.agreement.point} if points else {}),
-            }
-            for row in rows
-        ],
-    )
+def _ties(rows: Sequence[RuleRow]) -> str:
+    return _TIES[rows[0].reading]
+
+
+def _if_bounded(text: str) -> Callable[[Sequence[RuleRow]], str]:
+    """What is said of bounds; of rules that give a point alone there are none."""
+    return lambda rows: "" if all(row.point_only for row in rows) else text
 
 
 def _bound(row: RuleRow, cell: object) -> object:
@@ -283,152 +284,186 @@ def _within_bounds(row: RuleRow, found: Interval | None) -> Written | int | None
     return found.point if row.point_only and found is not None else interval(found)
 
 
-def rules_table(found: RecountResult, reading: TieReading) -> Table | None:
-    """What every rule would have chosen with the fewest exempt voters, under a reading of ties."""
-    rows = _with_fewest_exempt(found.rules, reading)
-    compared = any(row.compared is not None for row in rows)
-    least = min(found.exempt)
-    exempt = f", {least} exempt voters" if least else ""
-    ties = "ties to the order" if reading == "fallback" else "a tie stays a tie"
-    said = ", of those compared, which counting decided" if compared else ""
-    return of_rows(
-        f"rules-{reading}",
-        f"The same ballots under other rules, {ties}{exempt}",
-        "Turns. Single: their ballots leave one winner. Same: with the logged winner"
-        f"{said}. Flips: the first leader did not win. The figure is the named projection's, in "
-        "brackets what is certain and what is possible. Not settled: too costly to decide, "
-        f"counted as open. {_conventions(rows)}{RuleRow.asks} {HELD}",
-        [
-            {
-                **_counted(row),
-                "turns": row.turns,
-                "single": _bound(row, row.identified),
-                **({"compared": row.compared} if compared else {}),
-                "same": _within_bounds(row, row.agreement),
-                "flips": _within_bounds(row, row.flips),
-                "not settled": _bound(row, row.not_settled),
-            }
-            for row in rows
-        ],
-    )
+def _own(rows: Sequence[RuleRow]) -> list[RuleRow]:
+    return [row for row in rows if row.target not in PROTOCOLS]
 
 
-def approvals_table(found: RecountResult) -> Table | None:
-    """Approval voting of ballots of other formats, by how many candidates each voter approves of,
-    beside what logged approvals say of that; `None` where one number alone is asked about, or no
-    winner is there to be kept."""
+@table(
+    "protocols",
+    "Under {others}",
+    others=lambda rows: "other rules" if _own(rows) else "the other protocols",
+    conventions=lambda rows: _conventions(_own(rows)),
+    held=HELD,
+)
+def protocols_table(rows: Sequence[RuleRow]) -> Rows:
+    """Turns; a tie stays a tie. Single winner: the ballots leave one. {conventions}{held}"""
+    points = any(row.point_only for row in rows)
+    for row in rows:
+        yield {
+            **_counted(row),
+            "turns": row.turns,
+            "single winner": _bound(row, row.identified),
+            "logged winner surely": _bound(row, row.agreement.lower),
+            "logged winner possibly": _bound(row, row.agreement.upper),
+            **({"logged winner, a point": row.agreement.point} if points else {}),
+        }
+
+
+_OF_READING: Final = {"fallback": "ties to the order", "set": "a tie stays a tie"}
+
+
+@table(
+    "rules-{reading}",
+    "The same ballots under other rules, {ties}{exempt}",
+    reading=lambda rows: rows[0].reading,
+    ties=lambda rows: _OF_READING[rows[0].reading],
+    exempt=lambda rows: f", {rows[0].exempt} exempt voters" if rows[0].exempt else "",
+    single=_if_bounded("Single: their ballots leave one winner. "),
+    compared=lambda rows: ", of those compared, which counting decided" * _compared(rows),
+    bounded=_if_bounded(
+        "The figure is the named projection's, in brackets what is certain and what is possible. "
+        "Not settled: too costly to decide, counted as open. "
+    ),
+    conventions=_conventions,
+    asks=_if_bounded(f"{RuleRow.asks} "),
+    held=HELD,
+)
+def rules_table(rows: Sequence[RuleRow]) -> Rows:
+    """Turns. {single}Same: with the logged winner{compared}. Flips: the first leader did not win.
+    {bounded}{conventions}{asks}{held}"""
+    for row in rows:
+        yield {
+            **_counted(row),
+            "turns": row.turns,
+            "single": _bound(row, row.identified),
+            **({"compared": row.compared} if _compared(rows) else {}),
+            "same": _within_bounds(row, row.agreement),
+            "flips": _within_bounds(row, row.flips),
+            "not settled": _bound(row, row.not_settled),
+        }
+
+
+def _logged_numbers(found: RecountResult) -> str:
+    """What logged approval ballots say of how many candidates a voter approves of."""
+    if not found.approved:
+        return ""
+    least, most = min(found.approved), max(found.approved)
+    span = f"{least} to {most}" if least < most else f"{most}"
+    ballots = sum(found.approved.values())
+    return f"The last column counts logged approval ballots: {ballots:,} approve of {span}. "
+
+
+@table(
+    "approvals",
+    "Approval voting, by how many candidates each voter approves of",
+    logged=_logged_numbers,
+    held=HELD,
+)
+def approvals_table(found: RecountResult) -> Rows:
+    """A tie stays a tie. How many each voter approves of is an assumption of its own. In a range a
+    voter may approve of one of two equal candidates, under “any number” of both or neither.
+    {logged}{held}"""
     rows = [
         (row, row.approves)
-        for row in _with_fewest_exempt(found.approvals, "set")
+        for row in fewest_exempt(found.approvals, "set")
         if row.other and row.with_winner and row.approves is not None
     ]
-    if len({number for _, number in rows}) < 2:
-        return None
-    logged, told = found.approved, ""
-    ballots = sum(logged.values())
-    if logged:
-        least, most = min(logged), max(logged)
-        span = f"{least} to {most}" if least < most else f"{most}"
-        told = f"The last column counts logged approval ballots: {ballots:,} approve of {span}. "
+    logged = found.approved
 
     def within(least: int, most: int | None) -> Written:
         """Logged approval ballots of so many candidates."""
         sizes = [size for size in logged if least <= size <= (most or size)]
-        return part_of(sum(logged[size] for size in sizes), ballots)
+        return part_of(sum(logged[size] for size in sizes), sum(logged.values()))
 
-    return of_rows(
-        "approvals",
-        "Approval voting, by how many candidates each voter approves of",
-        "A tie stays a tie. How many each voter approves of is an assumption of its own. In a "
-        "range a voter may approve of one of two equal candidates, under “any number” of both or "
-        f"neither. {told}{HELD}",
-        [
-            {
-                "ballots": row.logged_protocol,
-                "each approves of": number.words,
-                "surely kept": row.agreement.lower,
-                "surely changed": row.changes,
-                "open": row.with_winner - row.agreement.lower - row.changes,
-                "turns": row.with_winner,
-                **({"logged ballots": within(*number)} if ballots else {}),
-            }
-            for row, number in rows
-        ],
-    )
+    # one number alone is no range to compare with another
+    for row, each in rows if len({each for _, each in rows}) > 1 else ():
+        yield {
+            "ballots": row.logged_protocol,
+            "each approves of": each.words,
+            "surely kept": row.agreement.lower,
+            "surely changed": row.changes,
+            "open": row.with_winner - row.agreement.lower - row.changes,
+            "turns": row.with_winner,
+            **({"logged ballots": within(*each)} if logged else {}),
+        }
 
 
-def dial_table(
-    rows: Sequence[RuleRow], reading: TieReading, pairs: Iterable[tuple[str, str]], tested: str
-) -> Table | None:
-    """Turns with one possible winner as voters are exempt from the assumption.
+class Dial(NamedTuple):
+    """Rows of one reading of ties, with every number of exempt voters."""
 
-    `pairs`: which logged protocols under which targets. `tested`: how far the assumption was
-    tested, in words.
-    """
-    found = {(r.logged_protocol, r.target, r.exempt): r for r in rows if r.reading == reading}
-    exempt = sorted({r.exempt for r in rows})
-    lines = []
-    for logged, target in pairs:
-        own = {k: found[logged, target, k] for k in exempt}
-        single = {k: part_of(row.identified, row.turns) for k, row in own.items()}
-        certain = {k: part_of(row.agreement.lower, row.turns) for k, row in own.items()}
-        if not own[exempt[0]].point_only:
-            lines.append(
-                {
-                    "logged": logged,
-                    "counted as": target,
-                    **{f"one possible winner, k = {k}": cell for k, cell in single.items()},
-                    **{f"logged winner certain, k = {k}": cell for k, cell in certain.items()},
-                }
-            )
-    return of_rows(
-        "dial",
-        "What is left when voters are exempt",
-        f"Recounted. {tested} With "
-        "k voters exempt, any k of them may have cast any ballot at all under the other protocol; "
-        "the breakdown point of a vote is the smallest k at which its one possible winner is "
-        f"lost. {'A tie stays a tie.' if reading == 'set' else 'Ties go to the order.'} {HELD}",
-        lines,
-    )
+    rows: Sequence[RuleRow]
+    tested: str
+    """How far the assumption was tested from which voters are exempt, in words."""
 
 
-def breakdown_table(rows: Sequence[RuleRow], reading: TieReading) -> Table | None:
-    """Turns by the number of exempt voters that it takes to lose their one possible winner."""
-    own = [row for row in _with_fewest_exempt(rows, reading) if not row.point_only]
-    kinds = dict.fromkeys(kind for row in own for kind, n in row.breakdown.items() if n)
+@table(
+    "dial",
+    "What is left when voters are exempt",
+    ties=lambda of: (
+        "A tie stays a tie." if of.rows[0].reading == "set" else "Ties go to the order."
+    ),
+    held=HELD,
+)
+def dial_table(of: Dial) -> Rows:
+    """Recounted. {tested} With k voters exempt, any k of them may have cast any ballot at all under
+    the other protocol; the breakdown point of a vote is the smallest k at which its one possible
+    winner is lost. {ties} {held}"""
+    bounded = (((r.logged_protocol, r.target), r) for r in of.rows if not r.point_only)
+    for (logged, target), rows in by_key(bounded).items():
+        yield {
+            "logged": logged,
+            "counted as": target,
+            **{
+                f"one possible winner, k = {row.exempt}": part_of(row.identified, row.turns)
+                for row in rows
+            },
+            **{
+                f"logged winner certain, k = {row.exempt}": part_of(row.agreement.lower, row.turns)
+                for row in rows
+            },
+        }
+
+
+@table(
+    "breakdown",
+    "Exempt voters that it takes to lose the winner",
+    ties=_ties,
+    conventions=lambda rows: _conventions([row for row in rows if not row.point_only]),
+    held=HELD,
+)
+def breakdown_table(rows: Sequence[RuleRow]) -> Rows:
+    """Turns by the fewest exempt voters with whom a second winner is possible. 0: two were possible
+    to begin with. Never: no number of them does it. Not settled: finding it takes too much work.
+    {ties} {conventions}{held}"""
+    bounded = [row for row in rows if not row.point_only]
+    kinds = dict.fromkeys(kind for row in bounded for kind, n in row.breakdown.items() if n)
     numbers = sorted((kind for kind in kinds if kind.isdecimal()), key=int)
     heads = [*numbers, *(kind for kind in ("never", "not_settled") if kind in kinds)]
-    return of_rows(
-        "breakdown",
-        "Exempt voters that it takes to lose the winner",
-        "Turns by the fewest exempt voters with whom a second winner is possible. 0: two were "
-        "possible to begin with. Never: no number of them does it. Not settled: finding it takes "
-        f"too much work. {_TIES[reading]} {_conventions(own)}{HELD}",
-        [{**_counted(row), **{kind: row.breakdown.get(kind, 0) for kind in heads}} for row in own],
-    )
+    for row in bounded:
+        yield {**_counted(row), **{kind: row.breakdown.get(kind, 0) for kind in heads}}
 
 
-def rule_wins_table(rows: Sequence[RuleRow], reading: TieReading) -> Table | None:
-    """Wins of every candidate under every rule, with the fewest exempt voters."""
-    own = _with_fewest_exempt(rows, reading)
-    names = list(dict.fromkeys(name for row in own for name in row.wins))
-    said = dict.fromkeys(f"{r.logged_protocol} as {r.target} by {r.projection}" for r in own)
-    return of_rows(
-        "rule-wins",
-        "Wins under other rules",
-        f"Turns, in brackets what is certain and what is possible. {_TIES[reading]} Projections: "
-        f"{'; '.join(said)}. {_conventions(own)}{RuleRow.asks} {HELD}",
-        [
-            {
-                **_counted(row),
-                **{
-                    name: _within_bounds(row, row.wins[name]) if name in row.wins else ""
-                    for name in names
-                },
-            }
-            for row in own
-        ],
-    )
+@table(
+    "rule-wins",
+    "Wins under other rules",
+    bounded=_if_bounded(", in brackets what is certain and what is possible"),
+    ties=_ties,
+    projections=lambda rows: "; ".join(
+        dict.fromkeys(f"{r.logged_protocol} as {r.target} by {r.projection}" for r in rows)
+    ),
+    conventions=_conventions,
+    asks=_if_bounded(f"{RuleRow.asks} "),
+    held=HELD,
+)
+def rule_wins_table(rows: Sequence[RuleRow]) -> Rows:
+    """Turns{bounded}. {ties} Projections: {projections}. {conventions}{asks}{held}"""
+    names = list(dict.fromkeys(name for row in rows for name in row.wins))
+    for row in rows:
+        wins = row.wins
+        yield {
+            **_counted(row),
+            **{name: _within_bounds(row, wins[name]) if name in wins else "" for name in names},
+        }
 
 
 # --- Recount sections ----------------------------------------------------------------------------
@@ -440,34 +475,32 @@ def _orders(found: RecountResult, _: str, full: bool) -> Parts:
     yield order_wins_table(found.orders[0])
     if found.orders[0].logged_order:
         yield by_order_table(found.orders)
-    if full:
-        yield from listed_orders(found.orders)
+    for of in found.orders if full else ():
+        yield listed_orders_table(of) or f"{_listed_title(of)}: too many orders to list."
 
 
 def _rules(found: RecountResult, tested: str, full: bool) -> Parts:
     readings = dict.fromkeys(row.reading for row in found.rules)
-    yield from (rules_table(found, reading) for reading in readings)
+    yield from (rules_table(fewest_exempt(found.rules, reading)) for reading in readings)
     reading: TieReading = "fallback" if "fallback" in readings else "set"
-    pairs = dict.fromkeys((row.logged_protocol, row.target) for row in found.rules)
-    yield dial_table(found.rules, reading, pairs, tested)
+    yield dial_table(Dial([row for row in found.rules if row.reading == reading], tested))
     yield approvals_table(found)
-    yield breakdown_table(found.rules, reading)
+    rows = fewest_exempt(found.rules, reading)
+    yield breakdown_table(rows)
     if full:
-        yield rule_wins_table(found.rules, reading)
+        yield rule_wins_table(rows)
 
 
-def _by_protocol(
-    rows: Sequence[R], full: bool, shown: Callable[[Sequence[R], str | None], Table | None]
-) -> Parts:
+def _by_protocol(rows: Sequence[R], full: bool, shown: DeclaredTable[Sequence[R]]) -> Parts:
     """A table of all protocols together; in full also of each of them, if there are several."""
     protocols = list(dict.fromkeys(row.protocol for row in rows))
     for protocol in protocols:
         if protocol is None or (full and len(protocols) > 2):
-            yield shown(rows, protocol)
+            yield shown(of_protocol(rows, protocol))
 
 
 def _readings(found: RecountResult, _: str, full: bool) -> Parts:
-    if not found.readings:
+    if not of_protocol(found.readings):
         yield "Ballots read again: there are no raw replies to read."
     yield from _by_protocol(found.readings, full, readings_table)
 

@@ -28,7 +28,6 @@ from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import 
 from tutorsim.analysis.recount.recount_plan_and_own_rules import Plan
 from tutorsim.analysis.recount.result_models import (
     ElectorateRow,
-    Exact,
     Interval,
     OrderRow,
     OrderTable,
@@ -71,8 +70,8 @@ over orders needs."""
 
 LISTED_ORDERS: Final = 720
 """Orders that a table lists one by one: all of six candidates."""
-COUNTED_ORDERS: Final = 1_500
-"""Candidates whose orders are counted in digits: Python writes numbers of up to 4,300."""
+COUNTED_ORDERS: Final = 18
+"""Candidates whose orders are counted in digits: 18! is the last below 2^53."""
 
 
 class Sweep(NamedTuple):
@@ -153,7 +152,7 @@ def order_table(
         turns=turns,
         decided_by_order=turns - sizes[1],
         candidates=tuple(_role_wins(c, own[c], won[c] if logged else None) for c in order),
-        changed_expected=Exact.of(turns - _by_lot(sizes)) if logged else None,
+        changed_expected=turns - _by_lot(sizes) if logged else None,
         changed_most=int(swept.changed.max()) if swept is not None and logged else None,
         orders=factorial(m) if m <= COUNTED_ORDERS else f"{m}!",
         listed=listed,
@@ -176,10 +175,10 @@ def _role_wins(candidate: str, sizes: Counter[int], logged: int | None) -> RoleW
         logged=logged,
         least=alone,
         most=sizes.total(),
-        expected=Exact.of(_by_lot(sizes)),
+        expected=_by_lot(sizes),
         robust=alone,
         by_order=None if logged is None else logged - alone,
-        share_by_order=Exact.of(Fraction(logged - alone, logged)) if logged else None,
+        share_by_order=Fraction(logged - alone, logged) if logged else None,
     )
 
 
@@ -233,8 +232,8 @@ def policy_rows(by_protocol: Mapping[str | None, RecountCounts], plan: Plan) -> 
             policy=policy,
             protocol=protocol,
             turns=counts.turns,
-            wins={candidate: Exact.of(won) for candidate, won in wins.items()},
-            changed=Exact.of(changed),
+            wins=wins,
+            changed=changed,
             compared=None if ordered else compared,
         )
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import click
 from rich.console import RenderableType
@@ -30,18 +30,22 @@ from tutorsim.analysis.recount import recount as recount_source
 from tutorsim.analysis.recount.first_screen import (
     read_words,
     recount_verdict,
+    told_rows,
     told_rules,
     verdict_table,
 )
 from tutorsim.analysis.recount.recount_plan_and_own_rules import refuse_shadowed
 from tutorsim.analysis.recount.result_models import RecountResult
 from tutorsim.analysis.recount.same_voter_in_two_formats import (
+    UNTESTED,
     FormatInvariance,
     format_invariance,
     invariance_words,
 )
 from tutorsim.analysis.recount.success_under_other_score_thresholds import (
     AtThreshold,
+    Bounded,
+    Thresholds,
     at_threshold,
     threshold_table,
 )
@@ -215,7 +219,8 @@ def recount(
     ballots leave open. Each turn is counted alone, and the logged dialogue is held fixed.
 
     \b
-    --json gives:
+    --json gives, for every system and for ballots; tables are empty of what is
+    not there or was not asked for:
       schema_version source provenance caption fallback_order budget exempt
       turns notes
       orders: [{protocol logged_order turns decided_by_order changed_expected
@@ -242,10 +247,14 @@ def recount(
         askings: [{form pairs abstained same consistent}]}, or not_estimable
       thresholds: [{benchmark condition threshold episodes exact fired success
                     turns final gain}]
+      episodes: of whole episodes under other settings, a document as that of
+        `summary --json`, with `outcomes`, the rows of --outcomes; null of
+        panels and ballots
     convention says how the target counts, if rules of its name are counted in several
     ways, and is null otherwise. For a rule given by --score it has the scores.
-    protocol null is all protocols; exact numbers are {exact value}, intervals
-    {lower point upper} in turns; every entry has its caption.
+    protocol null is all protocols; intervals are {lower point upper} in turns,
+    shares and means over orders or lots are numbers; every entry has its
+    caption. orders counts them, as a text such as 19! of over 18 candidates.
 
     \b
     --turns FILE has the columns:
@@ -265,7 +274,7 @@ def recount(
       of lessons: event setting logged speaker
       of labelled replies: repeat reading rule mistake guidance ties confidence
                   mistake_correct guidance_correct
-    --json has the same rows as `outcomes`, beside the sections of whole episodes.
+    --json has the same rows as `outcomes` in `episodes`.
     """
     check_logs(source)
     run = system_run(source, use="recount")
@@ -286,8 +295,10 @@ def recount(
             hint="Use --targets, --fallback-order or --turns.",
         )
     if run is not None and whole is not None and run.head.voting is None:
+        no_votes = RecountResult(source=run.name, provenance=run.provenance)
         shown = chain(document_shown(whole, sections, full=full), _odd_replies(run.stops))
-        publish_claimed(source, shown, lambda: _value_of_whole(whole, run, changes))
+        of_episodes = partial(_value_of_whole, whole, run, changes)
+        publish_claimed(source, shown, lambda: _value(no_votes, {}, UNTESTED, of_episodes()))
         return
     of_whole, of_votes = _sections_of(whole, sections)
     every = tuple(SECTIONS) if full else ()
@@ -313,14 +324,11 @@ def recount(
         _odd_replies(run.stops if run is not None else ()),
     )
     if whole is None or run is None:
-        publish_claimed(source, shown, lambda: _value(found, at, formats))
+        publish_claimed(source, shown, lambda: _value(found, at, formats, None))
         return
     shown = chain(document_shown(whole, of_whole, full=full), shown)
-    publish_claimed(
-        source,
-        shown,
-        lambda: {"episodes": _value_of_whole(whole, run, changes), **_value(found, at, formats)},
-    )
+    of_episodes = partial(_value_of_whole, whole, run, changes)
+    publish_claimed(source, shown, lambda: _value(found, at, formats, of_episodes()))
 
 
 def _tables(sections: Sequence[str], *, every: bool) -> tuple[RecountTable, ...]:
@@ -495,10 +503,11 @@ def _shown(
             yield from parts_shown(SECTIONS[name](found, tested, full), every_row=True)
     elif found.turns:
         along = [approvals_table(found)] if "approval" in told_rules(found) else []
-        yield from parts_shown([protocols_table(found, told_rules(found)), *along])
+        yield from parts_shown([protocols_table(told_rows(found)), *along])
         yield caption(f"More: --full, or --section {', '.join(SECTIONS)}.")
     own = source.run.success.threshold if at and source.run and source.run.success else None
-    yield from parts_shown(threshold_table(at, own, name) for name in ("success", "turns", "gain"))
+    every = (Thresholds(at, own, outcome) for outcome in get_args(Bounded))
+    yield from parts_shown(map(threshold_table, every))
 
 
 def _odd_replies(stops: Sequence[StopCount]) -> Iterator[RenderableType]:
@@ -512,7 +521,12 @@ def _value(
     found: RecountResult,
     at: Mapping[float, Sequence[AtThreshold]],
     formats: FormatInvariance | NotEstimable,
+    episodes: Mapping[str, object] | None,
 ) -> dict[str, object]:
-    rows = [row for rows in at.values() for row in rows]
-    tested = {"format_invariance": to_json(formats), "thresholds": to_json(rows)}
-    return {**found.model_dump(mode="json"), **tested}
+    """The same names of every source; what a source does not have is empty, or null."""
+    return {
+        **found.model_dump(mode="json"),
+        "format_invariance": to_json(formats),
+        "thresholds": to_json([row for rows in at.values() for row in rows]),
+        "episodes": episodes,
+    }

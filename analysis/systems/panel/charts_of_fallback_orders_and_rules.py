@@ -44,7 +44,7 @@ def _no_orders(of: Evidence) -> str:
         )
     if found.turns and not found.listed:
         return (
-            f"{found.orders:,} orders of {len(found.candidates)} candidates are too many to list "
+            f"{found.many} orders of {len(found.candidates)} candidates are too many to list "
             f"one by one; the span of each candidate's wins follows without listing them."
         )
     return "Nothing was put to a vote, so no order decided it."
@@ -254,7 +254,7 @@ def _dumbbells(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     dot=lambda data, of: "the filled dot is the logged order, " if of.orders.logged_order else "",
 )
 def wins_figure(of: Evidence) -> Iterator[Row]:
-    """Wins per candidate; n = {n}, {orders.orders:,} orders. The bar runs from the fewest to the
+    """Wins per candidate; n = {n}, {orders.many} orders. The bar runs from the fewest to the
     most wins that an order gives, {dot}the tick a random order's expectation. {cascade}"""
     for one in of.orders.candidates if of.orders.turns else ():
         yield {
@@ -262,7 +262,7 @@ def wins_figure(of: Evidence) -> Iterator[Row]:
             "logged": one.logged,
             "fewest": one.least,
             "most": one.most,
-            "expected": one.expected.value,
+            "expected": float(one.expected),
             "robust": one.robust,
         }
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter, itemgetter
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import polars as pl
 
@@ -15,12 +15,10 @@ from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import 
     turn_table,
 )
 from tutorsim.analysis.pages.cells_and_tables import (
-    Table,
     Written,
     absent,
     estimate,
     number,
-    of_rows,
     p_value,
     present,
 )
@@ -127,35 +125,49 @@ def _alone(rows: Sequence[Contrast]) -> list[Contrast]:
     return [replace(row, p_alone=values.get(i)) for i, row in enumerate(rows)]
 
 
-_CAPTION: Final = (
-    "Mean difference [95 % interval over tasks], paired on task and persona; first attempts are "
-    "drawn separately in each condition. p: signs flipped by task, all pairs of a task together, "
-    "exact unless marked ~ (then with the error of the draws), with Holm's correction over {} "
-    "contrasts. {}Detectable: the least mean difference that so many tasks with this spread would "
-    "show with 80 % power."
-)
 _ALONE: Final = (
     "These tasks alone: p of another claim, that the same tasks and personas, run again, would "
     "differ; labels permuted within task and persona, Holm's correction too. "
 )
 
 
-def contrasts_shown(found: Sequence[Contrast], outcomes: Sequence[str] = OUTCOMES) -> Table | None:
-    """The contrasts of a family on some outcomes in a table; `None` without any."""
-    shown = [row for row in found if row.outcome in outcomes]
-    few = any(row.p_alone is not None for row in shown)
-    rows = [
-        {
+class Family(NamedTuple):
+    """Contrasts that are corrected together, of which those on some outcomes are shown."""
+
+    contrasts: Sequence[Contrast]
+    outcomes: Sequence[str] = OUTCOMES
+
+    @property
+    def shown(self) -> list[Contrast]:
+        """The contrasts on these outcomes."""
+        return [row for row in self.contrasts if row.outcome in self.outcomes]
+
+    @property
+    def few(self) -> bool:
+        """Whether tasks are so few that some of those shown are told of these tasks alone."""
+        return any(row.p_alone is not None for row in self.shown)
+
+
+@table(
+    "contrasts",
+    "One condition against another",
+    secondary=("detectable",),
+    every=lambda of: len(of.contrasts),
+    alone=lambda of: _ALONE if of.few else "",
+)
+def contrasts_table(of: Family) -> Iterator[Row]:
+    """Mean difference [95 % interval over tasks], paired on task and persona; first attempts are
+    drawn separately in each condition. p: signs flipped by task, all pairs of a task together,
+    exact unless marked ~ (then with the error of the draws), with Holm's correction over {every}
+    contrasts. {alone}Detectable: the least mean difference that so many tasks with this spread
+    would show with 80 % power."""
+    for row in of.shown:
+        yield {
             "difference of": f"{row.name} {row.measured}",
             **row.cells("difference", "p", "pairs", "tasks"),
-            **({"these tasks alone": _p_alone(row)} if few else {}),
+            **({"these tasks alone": _p_alone(row)} if of.few else {}),
             **row.cells("detectable"),
         }
-        for row in shown
-    ]
-    caption = _CAPTION.format(len(found), _ALONE if few else "")
-    title = "One condition against another"
-    return of_rows("contrasts", title, caption, rows, secondary=("detectable",))
 
 
 def _p_alone(row: Contrast) -> Written:
@@ -212,14 +224,14 @@ def contrast_values(found: Sequence[Contrast]) -> list[dict[str, object]]:
 def conditions_document(run: SystemRun) -> Document:
     """The conditions of a run against one another, on every outcome."""
     found = contrasts_of(run.source, OUTCOMES)
-    every = present(contrasts_shown(found))
+    every = present(contrasts_table(Family(found)))
     headline, words = contrast_headline(found), contrast_words(found)
     return framed(
         run,
         summary=f"The conditions of {run.name} against one another.",
         answers=(Answer("Do the conditions differ?", headline, words, "differences"),),
         sections=(Section("differences", "Every outcome", "", tables=every),),
-        brief=present(contrasts_shown(found, ("success",))),
+        brief=present(contrasts_table(Family(found, ("success",)))),
         values=lambda: {"contrasts": contrast_values(found)},
     )
 

@@ -35,11 +35,16 @@ from tutorsim.analysis.recount.same_voter_in_two_formats import (
     invariance_table,
     invariance_words,
 )
-from tutorsim.analysis.recount.success_under_other_score_thresholds import threshold_table
+from tutorsim.analysis.recount.success_under_other_score_thresholds import (
+    Thresholds,
+    threshold_table,
+)
 from tutorsim.analysis.recount.tables import (
+    Dial,
     approvals_table,
     dial_table,
     electorates_table,
+    of_protocol,
     policies_table,
     readings_table,
 )
@@ -53,9 +58,10 @@ from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system imp
     contrast_headline,
 )
 from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import (
+    Family,
     contrast_values,
     contrast_words,
-    contrasts_shown,
+    contrasts_table,
 )
 from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
     Divergence,
@@ -265,7 +271,7 @@ def _decided(evidence: Evidence) -> Answer:
             section,
         )
     widest = max(found.candidates, key=lambda one: one.most - one.least)
-    drawn = 0.0 if found.changed_expected is None else found.changed_expected.value
+    drawn = float(found.changed_expected or 0)
     return Answer(
         "What did the fallback order decide?",
         share(found.decided_by_order, found.turns, unit),
@@ -343,13 +349,8 @@ def answers(evidence: Evidence) -> tuple[Answer, ...]:
 
 def _dial(evidence: Evidence) -> Table | None:
     """Every protocol under the others, as voters are exempt."""
-    pairs = [
-        (r.logged_protocol, r.target)
-        for r in evidence.rules
-        if r.target in PROTOCOLS and r.target != r.logged_protocol and r.turns
-    ]
-    tested = invariance_words(evidence.invariance)
-    return dial_table(evidence.recount.rules, evidence.reading, pairs, tested)
+    rows = [r for r in evidence.recount.rules if r.reading == evidence.reading and r.other]
+    return dial_table(Dial(rows, invariance_words(evidence.invariance)))
 
 
 def _logged_success(evidence: Evidence) -> str | None:
@@ -377,7 +378,7 @@ def _policies(evidence: Evidence) -> Table | None:
     held = evidence.tie_rounds
     if evidence.unordered and not held:
         return None
-    rows = evidence.recount.policies
+    rows = of_protocol(evidence.recount.policies)
     return policies_table([row for row in rows if held or row.policy not in _OF_TIE_ROUNDS])
 
 
@@ -385,7 +386,7 @@ _OF_TIE_ROUNDS: Final = ("no_tie_round", "random_no_tie_round")
 
 
 def _electorates(evidence: Evidence) -> Table | None:
-    return electorates_table(evidence.recount.electorates)
+    return electorates_table(of_protocol(evidence.recount.electorates))
 
 
 def _folded(found: Table | None) -> Table | None:
@@ -404,7 +405,7 @@ CONDITIONS: Final[DeclaredSection[Evidence]] = section(
     "One condition against another",
     lambda of: contrast_words(of.contrasts),
     _student_chart("contrasts_figure"),
-    lambda of: _folded(contrasts_shown(of.contrasts)),
+    lambda of: _folded(contrasts_table(Family(of.contrasts))),
     when=lambda of: of.contrasts,
 )
 PANELS: Final[DeclaredSection[Evidence]] = section(
@@ -429,7 +430,7 @@ OUTCOMES: Final = section(
     _student_chart("scores_figure"),
     _student_chart("personas_figure"),
     gains_table,
-    lambda of: threshold_table(of.thresholds, of.threshold),
+    lambda of: threshold_table(Thresholds(of.thresholds, of.threshold)),
 )
 DECISIONS: Final = section(
     "decisions",
@@ -471,7 +472,7 @@ RULES: Final = section(
     lambda of: invariance_table({"": of.invariance}),
     lambda of: askings_by_format_table({"": of.invariance}),
     _electorates,
-    lambda of: readings_table(of.recount.readings),
+    lambda of: readings_table(of_protocol(of.recount.readings)),
     lambda of: alternatives_table((of.divergences, _logged_success(of))),
 )
 VOTERS: Final = section(
@@ -638,7 +639,10 @@ BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
         when=_of_run,
     ),
     section(
-        "contrasts", "One condition against another", "", lambda of: contrasts_shown(of.contrasts)
+        "contrasts",
+        "One condition against another",
+        "",
+        lambda of: contrasts_table(Family(of.contrasts)),
     ),
     PANELS,
     section(

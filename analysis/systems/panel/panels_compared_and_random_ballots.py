@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from math import comb, factorial, fsum
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,6 @@ from tutorsim.analysis.ballots.recount_source import Source, of_panel
 from tutorsim.analysis.pages.cells_and_tables import (
     Table,
     estimate,
-    of_rows,
     part_of,
     plain,
     present,
@@ -381,9 +380,9 @@ class PanelsView:
         """Who sits where, how each panel voted, what became of its students, and contrasts."""
         return present(
             roster_table(self),
-            *(_votes_table(self, measure) for measure in _MEANT),
+            *(_votes_table(OnMeasure(self, measure)) for measure in _MEANT),
             outcomes_table(self),
-            *(panel_contrasts_table(self, measure) for measure in _NAMES),
+            *(panel_contrasts_table(OnMeasure(self, measure)) for measure in _NAMES),
         )
 
     def to_json(self) -> dict[str, object]:
@@ -394,6 +393,18 @@ class PanelsView:
             "outcomes": to_json(self.outcomes),
             "contrasts": to_json(list(map(_values, self.contrasts))),
         }
+
+
+class OnMeasure(NamedTuple):
+    """Panels compared on one measure."""
+
+    view: PanelsView
+    measure: str
+
+    @property
+    def named(self) -> str:
+        """The measure as a title begins with it."""
+        return _NAMES[self.measure].capitalize()
 
 
 def _values(row: Contrast) -> dict[str, object]:
@@ -413,27 +424,21 @@ def roster_table(of: PanelsView) -> Iterator[Row]:
         yield {"panel": name, "made of": makeup_words(made), "size": len(made.roles)}
 
 
-def _votes_table(of: PanelsView, measure: str) -> Table | None:
-    """One share of turns by protocol and panel, beside random ballots."""
-    return of_rows(
-        f"panel-{measure}",
-        f"{_NAMES[measure].capitalize()}, by size",
-        f"Share of turns [95 % interval over tasks]. {_MEANT[measure]} By chance: every voter "
-        "draws its ballot uniformly from all that the protocol allows, independently; counted "
-        f"exactly, or, marked ~, from {DRAWS:,} drawn votes (standard error at most 0.0025). "
-        "Sizes differ by chance alone: look at a share beside its chance first.",
-        [
-            {
-                "protocol": row.found.protocol,
-                "panel": row.panel,
-                "size": row.size,
-                "turns": row.found.turns,
-                measure: estimate(row.share(measure)),
-                "by chance": row.by_chance(measure),
-            }
-            for row in of.votes
-        ],
-    )
+@table("panel-{measure}", "{named}, by size", meant=lambda of: _MEANT[of.measure], draws=DRAWS)
+def _votes_table(of: OnMeasure) -> Iterator[Row]:
+    """Share of turns [95 % interval over tasks]. {meant} By chance: every voter draws its ballot
+    uniformly from all that the protocol allows, independently; counted exactly, or, marked ~, from
+    {draws:,} drawn votes (standard error at most 0.0025). Sizes differ by chance alone: look at a
+    share beside its chance first."""
+    for row in of.view.votes:
+        yield {
+            "protocol": row.found.protocol,
+            "panel": row.panel,
+            "size": row.size,
+            "turns": row.found.turns,
+            of.measure: estimate(row.share(of.measure)),
+            "by chance": row.by_chance(of.measure),
+        }
 
 
 @table("panel-outcomes", "What became of the students, by panel")
@@ -454,21 +459,22 @@ def outcomes_table(of: PanelsView) -> Iterator[Row]:
         }
 
 
-def panel_contrasts_table(of: PanelsView, measure: str) -> Table | None:
-    """Every panel against the study's first, on one measure."""
-    rows = [row for row in of.contrasts if row.outcome == measure]
+@table(
+    "panel-contrasts-{measure}",
+    "{named}: one panel against another",
+    shares=lambda of: "; shares of the turns of a pair" * (of.measure in _MEANT),
+    every=lambda of: len(of.view.contrasts),
+)
+def panel_contrasts_table(of: OnMeasure) -> Iterator[Row]:
+    """Mean difference [95 % interval over tasks] to the study's first panel, paired on task and
+    persona{shares}. First attempts are drawn separately in each episode. p: signs flipped by task,
+    exact unless marked ~, with Holm's correction over all {every} contrasts of panels. Detectable:
+    the least mean difference that so many tasks with this spread would show with 80 % power."""
+    rows = [row for row in of.view.contrasts if row.outcome == of.measure]
     several = len({row.benchmark for row in rows}) > 1
     columns = ("condition", "difference of", "pairs", "difference", "p", "detectable")
-    return of_rows(
-        f"panel-contrasts-{measure}",
-        f"{_NAMES[measure].capitalize()}: one panel against another",
-        "Mean difference [95 % interval over tasks] to the study's first panel, paired on task "
-        f"and persona{'; shares of the turns of a pair' * (measure in _MEANT)}. First attempts are "
-        "drawn separately in each episode. p: signs flipped by task, exact unless marked ~, with "
-        f"Holm's correction over all {len(of.contrasts)} contrasts of panels. Detectable: the "
-        "least mean difference that so many tasks with this spread would show with 80 % power.",
-        [row.cells(*(("benchmark",) * several), *columns) for row in rows],
-    )
+    for row in rows:
+        yield row.cells(*(("benchmark",) * several), *columns)
 
 
 @table("panel-certain", "Certain under another rule, by size")

@@ -359,8 +359,9 @@ def _rates(of: Any) -> dict[str, str]:
 
 @table(
     "diagnostics",
-    lambda of: "How the votes went" if of.unordered else "How the panels decided",
+    "How the {decided}",
     secondary=("episodes", "abstentions"),
+    decided=lambda of: "votes went" if of.unordered else "panels decided",
     flips=lambda of: (
         "Flip: the winner was not among those who led the first vote, where counting decided. Left "
         "tied: no order is logged, so that nobody won."

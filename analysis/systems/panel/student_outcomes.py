@@ -16,7 +16,6 @@ from tutorsim.analysis.pages.cells_and_tables import (
     Written,
     bar,
     estimate,
-    of_rows,
     present,
 )
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
@@ -325,11 +324,19 @@ def gains_table(of: Any) -> Iterator[Row]:
 
 def persona_tables(of: Any) -> tuple[Table, ...]:
     """Successes of scored episodes, persona by condition, one table a benchmark."""
-    own = by_key((row.benchmark, row) for row in of.successes)
-    return present(*(_persona_table(benchmark, rows) for benchmark, rows in own.items()))
+    return present(
+        *map(_persona_table, by_key((row.benchmark, row) for row in of.successes).values())
+    )
 
 
-def _persona_table(benchmark: str, own: Sequence[Success]) -> Table | None:
+@table(
+    "personas-{benchmark}",
+    "Success by persona, {tasks}",
+    benchmark=lambda own: own[0].benchmark,
+    tasks=lambda own: BENCHMARKS.get(own[0].benchmark, own[0].benchmark),
+)
+def _persona_table(own: Sequence[Success]) -> Iterator[Row]:
+    """Successful episodes / episodes with a last score."""
     rows: dict[str, dict[str, Written | str]] = {}
     empty = dict.fromkeys((row.condition for row in own), "")
     for row in own:
@@ -337,12 +344,7 @@ def _persona_table(benchmark: str, own: Sequence[Success]) -> Table | None:
         cells[row.condition] = Written(
             f"{row.successes}/{row.rate.n}", Share(row.successes, row.rate.n)
         )
-    return of_rows(
-        f"personas-{benchmark}",
-        f"Success by persona, {BENCHMARKS.get(benchmark, benchmark)}",
-        "Successful episodes / episodes with a last score.",
-        list(rows.values()),
-    )
+    yield from rows.values()
 
 
 # --- Scores by turn ------------------------------------------------------------------------------

@@ -13,10 +13,10 @@ from tutorsim.analysis.pages.cells_and_tables import (
     Table,
     bounds,
     estimate,
-    of_rows,
     p_value,
     part_of,
 )
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.document_as_html_with_packed_episodes import to_html
 from tutorsim.analysis.pages.document_as_json_and_as_claims import document_parts, table_parts
@@ -162,7 +162,7 @@ def test_the_page_says_how_to_cite_only_where_there_is_a_digest():
     ],
 )  # fmt: skip
 def test_a_claim_takes_its_value_from_the_cell(cell_, printed, value, interval):
-    made = of_rows("t", "T", "", [{"who": "a", "what": cell_}])
+    made = table("t", "T")(lambda cell: [{"who": "a", "what": cell}])(cell_)
     parts = table_parts(made, "report")
     [claim] = [one for one in claims_in(parts, "relay") if one.id == "report.table-t.a.what"]
     assert (claim.value, claim.printed) == (value, printed or str(cell_))
@@ -172,6 +172,6 @@ def test_a_claim_takes_its_value_from_the_cell(cell_, printed, value, interval):
 
 def test_a_share_is_two_claims_and_what_is_missing_none():
     row = {"who": "a", "what": part_of(3, 47), "lack": estimate(NotEstimable("few 3"))}
-    made = of_rows("t", "T", "", [row])
+    made = table("t", "T")(lambda row: [row])(row)
     claims = {one.id: one.value for one in claims_in(table_parts(made, "report"), "relay")}
     assert claims == {"report.table-t.a.what": 3, "report.table-t.a.what.2": 47}

@@ -9,7 +9,7 @@ from tests.analysis.made import figure_of
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, votes, with_retest
 from tests.reference.completions import agrees, every_ballot
 from tutorsim.analysis.recount import same_voter_in_two_formats as formats
-from tutorsim.analysis.recount.tables import dial_table
+from tutorsim.analysis.recount.tables import Dial, dial_table
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, to_json
 from tutorsim.analysis.systems.panel.page_data import (
     Evidence,
@@ -46,8 +46,7 @@ def test_pairs_of_formats_stand_beside_two_askings_of_one(two_formats):
     ]
     assert formats.askings_by_format_table(found).data.rows() == [("simple", 4, 0, "0.75", "0.75")]
     tested = formats.invariance_words(evidence.invariance)
-    pairs = [("simple", "ranked")]
-    caption = dial_table(evidence.recount.rules, "set", pairs, tested).caption
+    caption = dial_table(Dial(evidence.recount.rules, tested)).caption
     assert "consistent in 0 of 4 pairs" in caption
     assert "two askings of one format were the same ballot in 3 of 4" in caption
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tutorsim.analysis.recount import recount, tables
+from tutorsim.analysis.recount.first_screen import told_rows
 from tutorsim.vocabularies import DEFAULT_ROLES
 
 S, MI, MO, ME = DEFAULT_ROLES
@@ -13,6 +14,16 @@ S, MI, MO, ME = DEFAULT_ROLES
 @pytest.fixture
 def found(two_votes):
     return recount(two_votes, targets=("simple", "ranked"), exempt=(0, 1))
+
+
+def of_all(declared, rows):
+    """The rows of a table of all protocols."""
+    return declared(tables.of_protocol(rows)).data.iter_rows()
+
+
+def under(found, reading):
+    """The table of rules under a reading of ties."""
+    return tables.rules_table(tables.fewest_exempt(found.rules, reading)).data
 
 
 def test_what_is_owed_to_the_order_stands_beside_what_any_order_gives(found):
@@ -25,7 +36,7 @@ def test_what_is_owed_to_the_order_stands_beside_what_any_order_gives(found):
 
 
 def test_a_lot_gives_half_of_a_tied_turn_to_each(found):
-    rows = {row[0]: row[1:4] for row in tables.policies_table(found.policies).data.iter_rows()}
+    rows = {row[0]: row[1:4] for row in of_all(tables.policies_table, found.policies)}
     assert rows == {
         "as logged": ("0.0", "2.0", "0.0"),
         "no tie round, the order at once": ("0.0", "2.0", "0.0"),
@@ -36,13 +47,13 @@ def test_a_lot_gives_half_of_a_tied_turn_to_each(found):
 
 def test_another_order_has_a_row_of_its_own(two_votes):
     changed = recount(two_votes, targets=("simple",), exempt=(0,), order=(MI, S, MO, ME))
-    rows = {row[0]: row[1:4] for row in tables.policies_table(changed.policies).data.iter_rows()}
+    rows = {row[0]: row[1:4] for row in of_all(tables.policies_table, changed.policies)}
     assert rows["as logged, under this order"] == ("1.0", "1.0", "1.0")
 
 
 def test_an_electorate_bounds_what_nobody_was_asked_to_vote_on(found):
     # The first votes tie in the second turn, without a tie round. Without one for S, MI leads it.
-    rows = {row[0]: row[3:] for row in tables.electorates_table(found.electorates).data.iter_rows()}
+    rows = {row[0]: row[3:] for row in of_all(tables.electorates_table, found.electorates)}
     assert rows["the first vote decides"] == ("0 to 1", 0)
     assert rows[f"without {S}"] == rows[f"without {MI}"] == ("1", 1)
     assert rows[f"without {MO}"] == rows[f"without {ME}"] == ("0", 0)
@@ -51,23 +62,26 @@ def test_an_electorate_bounds_what_nobody_was_asked_to_vote_on(found):
 def test_a_rule_keeps_for_certain_what_the_ballots_settle(found):
     # Whatever the four rank behind their choice: three firsts make 9 points of S and at most 9
     # of another, whom the order puts behind.
-    simple, ranked = tables.rules_table(found, "fallback").data.rows()
+    simple, ranked = under(found, "fallback").rows()
     assert simple == ("simple", "simple", 2, 2, "2", "0", 0)
     assert ranked[:5] == ("simple", "ranked", 2, 1, "2 [1, 2]")
-    assert tables.rules_table(found, "set").data.row(1)[3:5] == (0, "1 [0, 2]")
-    assert tables.protocols_table(found, ("ranked",)).data.rows() == [
+    assert under(found, "set").row(1)[3:5] == (
+        0,
+        "1 [0, 2]",
+    )
+    assert tables.protocols_table(told_rows(found)).data.rows() == [
         ("simple", "ranked", 2, 0, 0, 2)
     ]
-    wins = tables.rule_wins_table(found.rules, "fallback").data.row(1)
+    wins = tables.rule_wins_table(tables.fewest_exempt(found.rules, "fallback")).data.row(1)
     assert wins[2:4] == ("2 [1, 2]", "0 [0, 1]")
 
 
 def test_the_dial_counts_as_many_turns_as_the_breakdown(found):
-    pairs = [("simple", "simple"), ("simple", "ranked")]
-    dial = tables.dial_table(found.rules, "fallback", pairs, "Untested.").data
+    rows = [row for row in found.rules if row.reading == "fallback"]
+    dial = tables.dial_table(tables.Dial(rows, "Untested.")).data
     assert dial["one possible winner, k = 0"].to_list() == ["2 of 2", "1 of 2"]
     assert dial["one possible winner, k = 1"].to_list() == ["1 of 2", "0 of 2"]
-    lost = tables.breakdown_table(found.rules, "fallback").data
+    lost = tables.breakdown_table(tables.fewest_exempt(rows, "fallback")).data
     # One of four who may vote anyhow turns 2 to 2; two turn 3 to 1.
     assert lost.row(0) == ("simple", "simple", 0, 1, 1)
     assert lost["0"].to_list() == [0, 1]
@@ -93,7 +107,39 @@ def test_without_an_order_nothing_is_owed_to_one(two_votes):
     table = tables.order_wins_table(found.orders[0])
     assert table.data.columns == ["candidate", "robust", "at most", "by lot"]
     assert "of which counting leaves 1 tied" in table.caption
-    rules = tables.rules_table(found, "set").data
+    rules = under(found, "set")
     assert rules["compared"].to_list() == [1]
     [text] = tables.SECTIONS["readings"](found, "", False)
     assert "no raw replies" in text
+
+
+def test_a_caption_speaks_of_rows_that_are_there(two_votes, found):
+    """Without an order no row is as logged; without replies none are read again."""
+    assert "as logged in the row of that name" in policies_of(found).caption
+    source = replace(two_votes, run=None, episodes=(), fallback_order=None)
+    unordered = policies_of(recount(source, targets=("simple",), exempt=(0,)))
+    assert {row[0] for row in unordered.data.iter_rows()} == {
+        "a lot instead of the order",
+        "no tie round, a lot at once",
+    }
+    assert "of 2: expectations where a lot is drawn. Exact." in unordered.caption
+    silent = [row.model_copy(update={"turns": 0}) for row in found.readings]
+    said = tables.SECTIONS["readings"](found.model_copy(update={"readings": silent}), "", False)
+    assert [one for one in said if one] == ["Ballots read again: there are no raw replies to read."]
+
+
+def policies_of(found):
+    return tables.policies_table(tables.of_protocol(found.policies))
+
+
+def test_a_rule_that_gives_points_alone_has_no_word_of_bounds(two_votes):
+    def mine(ballots):
+        return {name: sum(b[name] for b in ballots.cast.values()) for name in ballots.candidates}
+
+    found = recount(two_votes, targets=(), exempt=(0,), rules={"mine": mine})
+    rows = tables.fewest_exempt(found.rules, "set")
+    for made in (tables.rules_table(rows), tables.rule_wins_table(rows)):
+        assert "a point only, which nothing bounds" in made.caption
+        assert not {"certain", "Single:", "Bounds"} & set(made.caption.split())
+    both = recount(two_votes, targets=("ranked",), exempt=(0,), rules={"mine": mine})
+    assert "what is certain" in tables.rules_table(tables.fewest_exempt(both.rules, "set")).caption

@@ -210,7 +210,7 @@ def test_unsettled_turns_are_marked_and_counted_as_open(monkeypatch, target):
 def test_the_json_form_reads_back_and_says_what_is_held_fixed():
     result = recount(random_source(7, 2), targets=["simple", "schulze"], exempt=[0, 1])
     data = result.model_dump(mode="json")
-    assert data["schema_version"] == 1
+    assert data["schema_version"] == 2
     assert "per_turn" not in data
     tables = [
         row

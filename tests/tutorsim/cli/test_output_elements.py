@@ -6,7 +6,7 @@ import shutil
 import pytest
 from rich.console import Console
 
-from tutorsim.analysis.pages.cells_and_tables import of_rows
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import table
 from tutorsim.cli.options import plain
 from tutorsim.cli.output_elements import print_all
 from tutorsim.cli.terminal_documents import parts_shown, table_shown
@@ -21,10 +21,14 @@ def drawn(made, width, *, every_row=False):
 
 def made(*rows, secondary=()):
     columns = ["name", "share", "n", "left out first"]
-    named = [dict(zip(columns, row, strict=True)) for row in rows]
-    found = of_rows("t", "Title", "Caption.", named, secondary=secondary)
-    assert found is not None
-    return found
+
+    @table("t", "Title", secondary=secondary)
+    def declared(of):
+        """Caption."""
+        for row in of:
+            yield dict(zip(columns, row, strict=True))
+
+    return declared(rows)
 
 
 @pytest.mark.parametrize(

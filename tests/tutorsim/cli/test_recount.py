@@ -4,8 +4,10 @@ import csv
 import json
 import re
 
+import polars as pl
 import pytest
 
+from tutorsim.runner.find_and_check_recording import bundled_recording
 from tutorsim.vocabularies import DEFAULT_ROLES
 
 COLUMNS = frozenset(
@@ -206,7 +208,20 @@ def test_another_order_is_counted_against_the_logged_winners(shell, built):
     again = next(row for row in value["policies"] if row["policy"] == "tie_round")
     listed = value["orders"][0]["listed"]
     order = next(row for row in listed if row["order"] == value["fallback_order"])
-    assert again["changed"]["value"] == order["changed"]
+    assert again["changed"] == order["changed"]
+
+
+def test_json_has_one_shape_whatever_the_system(shell, built):
+    """What a system does not have is empty or null, and tables are frames of one kind a column."""
+    of_panel = value_of(shell, "recount", built.folder, "--targets", "simple")
+    assert of_panel["episodes"] is None
+    for name in ("debate", "group", "oversight-audit"):
+        value = value_of(shell, "recount", bundled_recording(name))
+        assert list(value) == list(of_panel)
+        assert {"sections", "outcomes"} <= value["episodes"].keys()
+        assert (value["turns"] == 0) == (value["rules"] == [])
+        for table in ("orders", "policies", "electorates", "rules"):
+            assert pl.DataFrame(value[table], infer_schema_length=None).height == len(value[table])
 
 
 def test_thresholds_are_exact_downwards(shell, built):

@@ -47,7 +47,7 @@ def texts(value, place=""):
         yield place, value
 
 
-@pytest.mark.parametrize("command", ["summary", "recount"])
+@pytest.mark.parametrize("command", ["summary", "recount", "compare", "report"])
 @pytest.mark.parametrize(
     "name",
     [
@@ -55,12 +55,28 @@ def texts(value, place=""):
         *("debate", "group", "oversight-audit"),
     ],
 )
-def test_no_number_is_a_text_in_json(shell, name, command):
-    """Headlines are words; exact fractions, for which JSON has no number, stand beside one."""
-    value = shell(command, bundled_recording(name), "--json").json()
+def test_no_number_is_a_text_in_json(shell, name, command, tmp_path):
+    """Headlines are words, and versions names."""
+    where = ("-o", tmp_path / "page.html") if command == "report" else ()
+    value = shell(command, bundled_recording(name), "--json", *where).json()
     numbers = {k: v for k, v in texts(value) if ONLY_A_NUMBER.fullmatch(v)}
-    words = re.compile(r".*/(facts/Package .*|exact|headline)")
+    words = re.compile(r".*/(facts/Package .*|headline)")
     assert {k: v for k, v in numbers.items() if not words.fullmatch(k)} == {}
+
+
+@pytest.mark.parametrize("command", ["summary", "recount", "report"])
+def test_of_ballots_only_a_name_is_a_text_with_digits(shell, command, tmp_path):
+    """Thirds of a vote and shares of a place are numbers, the voters are 1 to 3."""
+    ballots = tmp_path / "ballots.csv"
+    rows = [f"{voter},{name}\n" for voter, name in enumerate("aabc", start=1)]
+    ballots.write_text("voter,vote\n" + "".join(rows) + "5,b\n6,c\n")
+    where = ("-o", tmp_path / "page.html") if command == "report" else ()
+    value = shell(command, ballots, "--json", *where).json()
+    named = {k for k, v in texts(value) if ONLY_A_NUMBER.fullmatch(v)}
+    assert all(place.endswith("/voter") for place in named)
+    if command == "recount":
+        [lot, _] = [row for row in value["policies"] if row["policy"] == "random"]
+        assert lot["wins"] == {"a": 1 / 3, "b": 1 / 3, "c": 1 / 3}
 
 
 def test_provenance_stands_before_every_figure(shell, built):

@@ -60,10 +60,8 @@ def spans(*rows, turns=30):
     """The figure of candidates' wins: as logged, fewest, most, by lot, under every order."""
     names = ["candidate", "logged", "least", "most", "expected", "robust"]
     found = [SimpleNamespace(**dict(zip(names, row, strict=True))) for row in rows]
-    for one in found:
-        one.expected = SimpleNamespace(value=one.expected)
     order = tuple(one.candidate for one in found)
-    table = SimpleNamespace(candidates=found, turns=turns, orders=2, logged_order=order)
+    table = SimpleNamespace(candidates=found, turns=turns, many="2", logged_order=order)
     return wins_figure(SimpleNamespace(orders=table, unordered=False, unit="turn"))
 
 

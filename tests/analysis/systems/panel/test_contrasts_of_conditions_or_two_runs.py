@@ -7,11 +7,12 @@ import pytest
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, PermutationTest
 from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import (
+    Family,
     compare_runs,
     comparison_words,
     contrast_words,
     contrasts_of,
-    contrasts_shown,
+    contrasts_table,
 )
 from tutorsim.errors import UsageError
 
@@ -123,7 +124,7 @@ def test_a_difference_beyond_chance_is_told_with_its_size():
         "Beyond chance over tasks: simple − baseline +0.20 in last judge score (sciq), p = 0.008. "
         "1 contrast was tested over 8 tasks, by flipping signs of tasks, with Holm's correction."
     )
-    table = contrasts_shown(found)
+    table = contrasts_table(Family(found))
     assert table.data["difference of"][0] == "simple − baseline in last judge score (sciq)"
     assert table.data.row(0)[3:5] == (8, 8)
     assert table.data["p"][0] == "0.008"
@@ -137,7 +138,7 @@ def test_no_difference_is_never_told_as_an_absence():
 
 def test_too_few_tasks_are_told():
     found = contrasts_of(run_of(2, gain=0.2), ["final_score"])
-    table = contrasts_shown(found)
+    table = contrasts_table(Family(found))
     assert table.data["difference"][0] == "+0.20"
     assert table.caption.endswith(" Without an interval: too few tasks.")
     assert table.data["detectable"][0] == "not estimable"
@@ -165,7 +166,7 @@ def test_one_task_speaks_of_itself_alone():
 
 def test_a_run_of_one_condition_has_nothing_to_contrast():
     found = contrasts_of(panel_source(panel_episode(condition="simple")))
-    assert contrasts_shown(found) is None
+    assert contrasts_table(Family(found)) is None
     assert contrast_words(found) == "No two conditions share enough pairs to be compared."
 
 

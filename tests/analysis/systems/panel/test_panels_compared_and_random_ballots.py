@@ -21,6 +21,7 @@ from tutorsim.analysis.systems.panel import (
 )
 from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import compare_runs
 from tutorsim.analysis.systems.panel.panels_compared_and_random_ballots import (
+    OnMeasure,
     PanelsView,
     leaders_by_chance,
     panel_contrasts_table,
@@ -110,7 +111,7 @@ def test_panels_are_contrasted_with_the_first_over_shared_tasks(source):
 
 def test_a_single_pair_is_counted(source):
     one = replace(source, episodes=tuple(e for e in source.episodes if e.task_id == "t1"))
-    made = panel_contrasts_table(PanelsView(one), "success")
+    made = panel_contrasts_table(OnMeasure(PanelsView(one), "success"))
     [row] = made.data.iter_rows(named=True)
     assert row["pairs"] == 1
 

@@ -6,6 +6,7 @@ from tests.analysis.made import report_of
 from tests.analysis.panel_runs import panel_episode, panel_source
 from tutorsim.analysis.pages.cells_and_tables import DASH
 from tutorsim.analysis.recount.success_under_other_score_thresholds import (
+    Thresholds,
     at_threshold,
     threshold_table,
 )
@@ -202,13 +203,13 @@ def test_personas_have_a_table_for_each_benchmark(two_votes):
 def test_thresholds_bound_what_the_log_does_not_hold(two_votes):
     # 0.2, 0.4, 0.8: at 0.3 it ends after one turn; at 0.9 it might have gone on to succeed.
     found = {t: at_threshold(two_votes, t) for t in (0.3, 0.75, 0.9)}
-    assert threshold_table(found, 0.75).data.rows() == [
+    assert threshold_table(Thresholds(found, 0.75)).data.rows() == [
         ("science questions", "simple", 1, "1.00", "1.00", "0.00 to 1.00")
     ]
-    turns = threshold_table(found, 0.75, "turns").data
+    turns = threshold_table(Thresholds(found, 0.75, "turns")).data
     assert turns["at 0.3, recounted"].to_list() == ["1.00"]
     assert turns["at 0.75, logged"].to_list() == ["2.00"]
-    assert threshold_table({}, None) is None
+    assert threshold_table(Thresholds({}, None)) is None
 
 
 def test_few_tasks_are_said_to_be_few(two_votes):

@@ -523,7 +523,7 @@ def _value(
     formats: FormatInvariance | NotEstimable,
     episodes: Mapping[str, object] | None,
 ) -> dict[str, object]:
-    """The same names of every source; what a source does not have is empty, or null."""
+    """What JSON has: the same names of every source, empty or null where it lacks one."""
     return {
         **found.model_dump(mode="json"),
         "format_invariance": to_json(formats),

@@ -217,7 +217,7 @@ def open_session(loaded: LoadedStudy, folder: Path, *, retry_errors: bool = Fals
     if begun is None:
         begun = days_and_packages(earlier)
     head = {"study_digest": digest, **begun, "latest": day}
-    if retried and earlier is not None:
+    if retried:
         head[RETRIED] = True
     write_atomic(folder / SESSION_FILE, json.dumps(head).encode())
     if earlier is None:

@@ -111,7 +111,6 @@ def test_options_that_cannot_be_met_are_refused_before_anything_is_written(shell
     page, claims = tmp_path / "a.html", tmp_path / "c.json"
     refused = [
         ("report", built.folder, "-o", page, "--claims", claims, "--no-claims"),
-        ("report", built.folder, "-o", page, "--claims", page),
         ("report", built.folder, "-o", tmp_path / "a.svg", "--chart", "wins", "--claims", claims),
         ("summary", built.folder, "--claims", claims),
         ("verify", built.folder, "--claim", "poster.a.1"),
@@ -128,6 +127,26 @@ def test_options_that_cannot_be_met_are_refused_before_anything_is_written(shell
         assert told.code == 2, words
         assert told.err.startswith("Error: "), words
         assert len(told.err.strip().splitlines()) >= 2, words
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "more"),
+    [
+        ("report", "a.html", ()),
+        ("summary", "a.json", ("--full",)),
+        ("recount", "a.txt", ()),
+        ("diverge", "a.txt", ("--rule", "ranked")),
+        ("compare", "a.txt", ()),
+    ],
+)
+def test_a_command_and_its_claims_are_not_written_to_one_file(
+    command, name, more, shell, built, tmp_path
+):
+    one = tmp_path / name
+    runs = [built.folder] * (2 if command == "compare" else 1)
+    said = shell(command, *runs, *more, "-o", one, "--claims", one)
+    said.fails(2, "'s file and that of its claims. Name two files.")
     assert list(tmp_path.iterdir()) == []
 
 

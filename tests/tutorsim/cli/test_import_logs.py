@@ -1,12 +1,25 @@
 """`tutorsim import`: logs that are named, and those that come with tutorsim."""
 
 from tutorsim.records import read_run
+from tutorsim.runner.find_and_check_recording import bundled_logs
 
 
 def test_without_files_the_council_s_rankings_that_come_with_tutorsim_are_taken(shell, tmp_path):
     said = shell("import", "council", "-o", tmp_path / "run")
     assert (said.code, said.out) == (0, f"12 episodes written to {tmp_path / 'run'}.\n")
     assert read_run(tmp_path / "run").system == "debate"
+
+
+def test_as_json_it_is_said_what_was_written_left_out_and_noted(shell, tmp_path):
+    [log] = bundled_logs("council")
+    other = tmp_path / "other.json"
+    other.write_text("{}")
+    run = tmp_path / "run"
+    value = shell("import", "council", log, log, other, "-o", run, "--json").json(1)
+    assert (value["written"], value["episodes"]) == (str(run), 24)
+    assert [f"{other} is no log of a council" in one for one in value["skipped"]] == [True]
+    said = {"another vote has the same question and answers; both count": 12}
+    assert {note: len(places) for note, places in value["notes"].items()} == said
 
 
 def test_a_program_without_logs_here_needs_files(shell, tmp_path):

@@ -144,6 +144,25 @@ def test_a_request_that_is_no_json_object_is_told(body, recorded, shell):
         assert shell("verify", recorded.cassettes).code == 4
 
 
+@pytest.mark.parametrize(
+    ("body", "asked"),
+    [
+        ({"messages": [{"role": "user", "content": "Go on."}]}, "Go on."),
+        ({"messages": ["a", "b"], "model": "m"}, "['a', 'b']"),
+        ({"messages": None, "input": "c"}, "{'messages': None, 'input': 'c'}"),
+        ({"input": "c"}, "{'input': 'c'}"),
+    ],
+)
+def test_what_a_call_asked_is_the_message_the_messages_or_the_request(body, asked, recorded, shell):
+    path = recorded.cassettes / f"{EPISODE}.json"
+    content = orjson.loads(path.read_bytes())
+    content["interactions"][0]["request"]["body"] = json.dumps(body)
+    path.write_bytes(orjson.dumps(content))
+    call = ("--call", "0/student/student/1")
+    shown = shell("cassette", "show", recorded.cassettes, EPISODE, *call)
+    shown.tells(f"Asked\n{asked}\n\nReply")
+
+
 def test_files_are_held_against_the_manifest(recorded, shell):
     assert shell("cassette", "verify", recorded.cassettes).code == 0
     path = recorded.cassettes / f"{EPISODE}.json"

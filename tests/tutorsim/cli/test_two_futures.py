@@ -107,6 +107,8 @@ def test_futures_stand_side_by_side_where_there_is_room(branched):
     wide = on_terminal(branched, 130)
     [head] = [line for line in wide.splitlines() if "draw 1 of 2" in line and "logged" in line]
     assert head.index("logged") < head.index("draw 1 of 2") < head.index("draw 2 of 2")
+    assert "Turn 1:" in wide
+    assert "(ended)" not in wide
 
 
 def test_futures_stand_one_after_the_other_where_there_is_none(branched):

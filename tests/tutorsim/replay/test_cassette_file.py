@@ -291,6 +291,10 @@ def test_a_frame_that_claims_to_hold_too_much_is_not_unpacked(monkeypatch):
     monkeypatch.setattr("tutorsim.replay.cassette_file._LARGEST", len(TEXT) - 1)
     with pytest.raises(RecordingError, match=f"it holds {len(TEXT)} bytes"):
         cassette_file.decompressed(cassette_file.compressed(TEXT), "x.json.zst")
+    monkeypatch.setattr("tutorsim.replay.cassette_file._LARGEST", len(TEXT))
+    for text in (TEXT, b""):
+        packed = cassette_file.compressed(text)
+        assert cassette_file.decompressed(packed, "x.json.zst") == text
 
 
 def test_a_link_that_leads_out_is_refused_in_either_form(packed):

@@ -248,6 +248,18 @@ def test_a_block_that_fails_keeps_no_part_of_a_stream(tmp_path, server):
 
 
 @pytest.mark.loopback
+@pytest.mark.parametrize("name", ["async_client", "httpx1_async_client"])
+def test_one_asynchronous_client_asks_from_one_event_loop_after_another(tmp_path, server, name):
+    """A connection that the first loop left open would belong to a loop that is closed."""
+    server.respond = chat
+    with (tape := tutorsim.recorded_http(tmp_path / "c.json", mode="once")):
+        client = getattr(tape, name)
+        for _ in range(3):
+            asyncio.run(client.post(server.url + CHAT, json=ASKED)).raise_for_status()
+    assert len(server.seen) == 3
+
+
+@pytest.mark.loopback
 def test_a_block_that_fails_leaves_no_file_open(tmp_path, server):
     server.respond = chat
 

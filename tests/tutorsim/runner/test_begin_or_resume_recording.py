@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.tutorsim.conftest import files
+from tutorsim.catalog import WORDINGS_FILE
 from tutorsim.errors import FolderError, RecordingError
 from tutorsim.kernel.load_study_file import load_study
-from tutorsim.replay import SESSION_FILE
+from tutorsim.replay import SESSION_FILE, read_manifest
 from tutorsim.runner.begin_or_resume_recording import open_session
 
 
@@ -83,6 +84,24 @@ def test_a_study_that_cannot_be_written_whole_leaves_the_old_one(write_grid, fol
             open_session(other, folder)
     assert (folder / "study.toml").read_text() == before
     assert not (folder / ".study.tmp").exists()
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize("retry", [False, True])
+def test_a_finished_recording_is_gone_on_with_as_the_interrupted_command_was(recorded, retry):
+    loaded = load_study(recorded.study)
+    first = open_session(loaded, recorded.cassettes, retry_errors=retry)
+    second = open_session(loaded, recorded.cassettes)
+    assert (first.retried, second.retried) == (retry, retry)
+    assert second.earlier == read_manifest(recorded.cassettes)
+
+
+@pytest.mark.loopback
+def test_nothing_is_asked_in_wordings_that_were_edited(recorded):
+    path = recorded.cassettes / WORDINGS_FILE
+    path.write_text(path.read_text().replace('title = "', 'title = "Other ', 1))
+    with pytest.raises(RecordingError, match="does not hold the recorded wordings"):
+        open_session(load_study(recorded.study), recorded.cassettes)
 
 
 @pytest.mark.costly

@@ -53,11 +53,14 @@ def test_a_frame_that_is_no_data_is_malformed(body):
 
 
 def test_a_frame_above_the_cap_is_neither_sent_nor_read():
+    longest = "x" * (both_sides.FRAME_CAP - 2)  # two quotes belong to it
+    frames = both_sides.Frames()
+    frames.feed(both_sides.frame_bytes(longest))
+    assert frames.ready == [longest]
     with pytest.raises(both_sides.Malformed):
-        both_sides.frame_bytes("x" * both_sides.FRAME_CAP)
-    assert both_sides.frame_bytes("x" * both_sides.FRAME_CAP, cap=2 * both_sides.FRAME_CAP)
+        both_sides.frame_bytes(f"{longest}x")
     with pytest.raises(both_sides.Malformed):
-        both_sides.Frames().feed((both_sides.FRAME_CAP + 1).to_bytes(4, "big"))
+        frames.feed(both_sides.frame_bytes(f"{longest}x", cap=2 * both_sides.FRAME_CAP))
 
 
 def test_writing_to_nobody_says_so():

@@ -13,6 +13,8 @@ METHOD = "class A:\n    def solve(self): pass"
 BROKEN = "def solve(n)\n    return n"
 IN_TEXT = 'def solve(n):\n    """\n    ```\n    >>> solve(1)\n    ```\n    """\n    return n'
 AT_MARGIN = 'TEXT = """\n```\nexample\n```\n"""\ndef solve(n):\n    return n'
+THREE, FOUR = (AT_MARGIN.replace("example", "\n".join(["```"] * more)) for more in (1, 2))
+LONGEST = f"{GOOD}\n#{'x' * CODE_CAP}"[:CODE_CAP]
 
 
 def fenced(code, tag="python", mark="```"):
@@ -48,6 +50,9 @@ FOUND = {
     "untagged inside a longer untagged": (f"````\n{fenced(GOOD, '')}\n````", GOOD),
     "a fence in a docstring": (fenced(IN_TEXT), IN_TEXT),
     "a fence in a text at the margin": (fenced(AT_MARGIN), AT_MARGIN),
+    "three fences in a text at the margin": (fenced(THREE), THREE),
+    "as long as a program may be": (fenced(LONGEST), LONGEST),
+    "as many fences as a message may have": (fenced("x", "text") * 249 + "\n" + fenced(GOOD), GOOD),
     "indented in a list": (
         "1. So:\n   ```python\n   def solve(n):\n       return n\n   ```\n2. Done.",
         GOOD,
@@ -103,7 +108,8 @@ NOT_FOUND = {
     ),
     "zero byte": (fenced("x = 1\0"), "no fenced Python block compiles"),
     "lone surrogate": (fenced("x = '\udc80'"), "no fenced Python block compiles"),
-    "too long": (fenced("x = 1\n" * CODE_CAP), "the program is too long"),
+    "four fences in a text at the margin": (fenced(FOUR), "no fenced Python block compiles"),
+    "too long": (fenced(f"{LONGEST}x"), "the program is too long"),
     "too deep": (fenced("(" * 5000 + ")" * 5000), "no fenced Python block compiles"),
 }
 
@@ -115,7 +121,7 @@ def test_no_program_is_found_and_the_reason_is_given(name):
 
 
 def test_a_message_of_more_fences_than_anybody_writes_says_so():
-    message = "```python\n(\n" * 10_000 + fenced(GOOD)
+    message = "```python\n(\n" * 499 + fenced(GOOD)
     assert extract(message, "solve") == Extraction(None, "more than 500 code fences")
 
 

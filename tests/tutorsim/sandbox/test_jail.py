@@ -318,6 +318,8 @@ def test_limits_of_a_program_are_these_and_lower_ones_stay(monkeypatch):
     jail._limit(1 << 30)
     assert limits.pop(resource.RLIMIT_NOFILE) == (40, 40)
     jail._limit(1 << 29)
+    jail._limit_program(2.5, descriptors=True)
+    assert limits[resource.RLIMIT_NOFILE] == (64, 64)
     jail._limit_program(2.5)
     assert limits == {
         resource.RLIMIT_AS: (1 << 29, 1 << 29),

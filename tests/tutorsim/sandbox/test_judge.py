@@ -1,6 +1,8 @@
 """What the judge makes of a worker that says anything at all, and of tests of every kind."""
 
 import json
+import sys
+from textwrap import indent
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tutorsim.sandbox.conftest import TERMS
 from tutorsim.sandbox import Limits, Sandbox
 from tutorsim.sandbox.inner import judge
 from tutorsim.sandbox.inner import load_program_and_answer_calls as worker
@@ -297,6 +300,44 @@ def test_no_forged_answer_is_a_pass_or_a_failure_of_the_sandbox(best, answer):
     assert result.verdict.outcome in ("fail", "error"), result
 
 
+def test_of_what_a_program_says_so_much_is_kept():
+    """Of its output 64 KiB, of an exception 60 characters of its name and 500 of its text."""
+    error = f"class {'E' * 61}(Exception): pass\nraise {'E' * 61}('y' * 501)\n"
+    name = f"exception {'E' * 60}"
+    with Sandbox(workers=1) as sandbox:
+        for code, reason in (
+            (f"print('x' * 70_000, flush=True)\n{error}", f"{name} (loading)"),
+            (f"print('x' * 70_000, flush=True)\n{_in_call(error)}", f"{name} (call 1)"),
+            (
+                _in_call("print('x' * 70_000, flush=True)\nraise SystemExit('y' * 501)\n"),
+                "early exit",
+            ),
+        ):
+            result, usage = sandbox.judge_program(code, **TERMS)
+            assert (result.verdict.reason, usage.detail) == (reason, "y" * 500)
+            assert (usage.output, usage.written) == ("x" * 65_536, 70_001)
+
+
+def _in_call(body):
+    return "def solve(n):\n" + indent(body, "    ")
+
+
+ASKED_FOR = """
+def solve(n):
+    for i in range(10 ** 6):
+        print(end=".")
+        yield i
+"""
+
+
+@pytest.mark.parametrize(
+    ("taken", "made"), [(1, 1), (15, 15), (16, 17), (1000, 1044), (20_000, 20_678)]
+)
+def test_an_iterator_is_asked_ahead_for_a_part_of_what_was_taken(best, taken, made):
+    body = f"x = candidate(0)\n    for _ in range({taken}): next(x)"
+    assert best(ASKED_FOR, test=_test(body))[1].written == made
+
+
 RAISING = "def solve(n):\n    raise ValueError('no')\n"
 
 
@@ -381,14 +422,14 @@ def test_nothing_is_left_of_what_a_process_runs_before_a_program(best):
 
 
 @pytest.mark.parametrize(
-    ("module", "run", "small", "first"),
+    ("module", "run", "small", "first", "needs"),
     [
-        (worker, worker.run_worker, "_run_a_small_program", "write_frame"),
-        (judge, judge.run_judge, "_run_a_small_test", "read_frame"),
+        (worker, worker.run_worker, "_run_a_small_program", "write_frame", {"same", "item_of"}),
+        (judge, judge.run_judge, "_run_a_small_test", "read_frame", {"check", "feed"}),
     ],
 )
 def test_a_process_is_locked_and_has_its_memory_before_it_waits(
-    monkeypatch, module, run, small, first
+    monkeypatch, module, run, small, first, needs
 ):
     done: list[str] = []
 
@@ -403,9 +444,18 @@ def test_a_process_is_locked_and_has_its_memory_before_it_waits(
         raise Waits
 
     own = getattr(module, small)
-    monkeypatch.setattr(module, small, lambda: done.append("run") or own())
+    called = set()
+
+    def warm():
+        done.append("run")
+        sys.setprofile(lambda frame, event, _: called.add(frame.f_code.co_name))
+        own()
+        sys.setprofile(None)
+
+    monkeypatch.setattr(module, small, warm)
     monkeypatch.setattr(module, first, wait)
     monkeypatch.setattr("sys.setrecursionlimit", lambda _: None)
     with pytest.raises(Waits):
         run(jail)
     assert done == ["lock", "run", "wait"]
+    assert called >= {"compile_head", "frame_bytes", "item", "decode"} | needs

@@ -13,7 +13,7 @@ from collections import (
     namedtuple,
 )
 from contextlib import suppress
-from datetime import UTC, date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from fractions import Fraction
 from types import MappingProxyType
@@ -215,8 +215,9 @@ def test_deep_values_travel(levels, wrap):
 
 
 def test_tuples_too_deep_for_the_stack_are_malformed():
+    assert _over(_nested(9_999, tuple))
     with pytest.raises(Malformed):
-        _over(_nested(20_000, tuple))
+        _over(_nested(10_000, tuple))
 
 
 def test_a_small_value_of_many_paths_is_small_on_its_way():
@@ -234,6 +235,8 @@ def test_an_iterator_arrives_as_what_it_yields():
 
 def test_an_iterator_without_end_cannot_be_an_argument():
     assert isinstance(_over(iter(int, 1)), plain_values.Opaque)
+    assert sum(1 for _ in _over(iter(range(100_000)))) == 100_000
+    assert isinstance(_over(iter(range(100_001))), plain_values.Opaque)
 
 
 @pytest.mark.parametrize(
@@ -243,8 +246,32 @@ def test_what_cannot_travel_equals_nothing_and_keeps_its_truth(value):
     arrived = _over(value)
     assert isinstance(arrived, plain_values.Opaque)
     assert arrived not in (value, None, 0)
-    assert arrived.__eq__(arrived) is False
+    assert (arrived.__eq__(arrived), arrived.__ne__(arrived)) == (False, True)
     assert bool(arrived) is True
+    assert repr(arrived) == f"<{type(value).__name__}>"
+
+
+@pytest.mark.parametrize(("truth", "travels"), [(False, False), (1 / 2, True)])
+def test_an_opaque_value_is_true_unless_it_says_that_it_is_not(truth, travels):
+    """A truth value that is none raises; the name is cut after 60 characters."""
+    arrived = _over(type("A" * 61, (), {"__bool__": lambda self: truth})())
+    assert (bool(arrived), repr(arrived)) == (travels, f"<{'A' * 60}>")
+
+
+class Elsewhere(tzinfo):
+    def utcoffset(self, moment):
+        return timedelta(0)
+
+
+@pytest.mark.parametrize("value", [SUMMER.replace(tzinfo=Elsewhere()), time(1, tzinfo=Elsewhere())])
+def test_a_time_in_a_zone_of_the_program_s_own_cannot_travel(value):
+    assert isinstance(_over(value), plain_values.Opaque)
+
+
+@pytest.mark.parametrize("code", "bBhHiIlLqQfd")
+def test_a_view_of_numbers_of_any_kind_arrives_as_one(code):
+    arrived = _over(memoryview(array.array(code, [1, 2])))
+    assert (arrived.format, arrived.tolist()) == (code, [1, 2])
 
 
 def test_values_within_an_opaque_set_stay_apart():

@@ -7,7 +7,7 @@ import pytest
 
 from tutorsim.errors import UsageError
 from tutorsim.sandbox import LAYERS, LEVELS, SETTINGS, Limits
-from tutorsim.sandbox.inner.both_sides import CODE_CAP, FRAME_CAP
+from tutorsim.sandbox.inner.both_sides import CODE_CAP, FRAME_CAP, TASK_CAP
 from tutorsim.sandbox.inner.extract import FENCE_CAP
 from tutorsim.sandbox.inner.plain_values import DEPTH_CAP, EAGER_CAP
 from tutorsim.sandbox.inner.preload_standard_library import MODULES
@@ -26,8 +26,10 @@ def test_a_limit_that_leaves_nothing_is_refused(name, value):
 
 
 def test_messages_too_long_to_be_sent_cannot_be_allowed():
+    assert Limits(message=16 << 20)
     with pytest.raises(UsageError, match="limit message"):
-        Limits(message=1 << 30)
+        Limits(message=(16 << 20) + 1)
+    assert TASK_CAP >= 4 * (16 << 20), "no room for the task beside the longest message"
 
 
 @pytest.mark.parametrize(

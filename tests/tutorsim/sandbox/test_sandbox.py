@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pytest
 from tutorsim.errors import SandboxError, SandboxUnavailable, TaskFileError, UsageError
 from tutorsim.kernel.flow_and_drivers import CodeRun
 from tutorsim.sandbox import LEVELS, Limits, Sandbox, prove_tasks, require_provable
-from tutorsim.sandbox.sandbox import _workers, memory_ceiling, read_aftermath
+from tutorsim.sandbox.sandbox import Usage, _workers, memory_ceiling, read_aftermath
 from tutorsim.sandbox.zygote_client import Aftermath, Broken, Zygote
 from tutorsim.tasks import CodeTask, builtin, load_tasks
 
@@ -58,10 +59,13 @@ def test_a_message_without_a_program_says_why(best, message, reason):
     assert (result.verdict.outcome, result.verdict.reason) == ("no_code", reason)
 
 
-@pytest.mark.parametrize("text", ["x" * (1 << 20), "\U0001f600" * 700_000])
+@pytest.mark.parametrize("text", ["x" * ((1 << 20) - 1), "\U0001f600" * 700_000])
 def test_a_message_too_long_to_read_is_no_code(best, text):
-    result = best.sandbox.judge(coderun(text))
+    result, usage = best.sandbox.judge_detailed(coderun(text))
     assert result.verdict.reason == "the message is too long"
+    assert usage == Usage(0.0, 0.0, 0, 0, 0, "", "")
+    longest = best.sandbox.judge(coderun("x" * ((1 << 20) - 2)))  # and its two quotes
+    assert longest.verdict.reason == "no fenced Python block"
 
 
 def test_a_message_that_takes_too_long_to_read_is_ended(best):
@@ -70,10 +74,12 @@ def test_a_message_that_takes_too_long_to_read_is_ended(best):
     assert result.verdict.outcome in ("no_code", "timeout", "error")
 
 
-@pytest.mark.parametrize("text", ["x = 1\n" * 20_000, f"x = '{chr(0x1F600) * 710_000}'"])
+@pytest.mark.parametrize("text", [RIGHT.ljust(65_537), f"x = '{chr(0x1F600) * 710_000}'"])
 def test_a_program_too_long_is_no_code(best, text):
     result, _ = best.sandbox.judge_program(text, **TERMS)
     assert (result.verdict.outcome, result.verdict.reason) == ("no_code", "the program is too long")
+    result, _ = best.sandbox.judge_program(RIGHT.ljust(65_536), **TERMS)
+    assert result.verdict.outcome == "pass"
 
 
 def test_the_module_is_cheap_to_import_and_opening_starts_nothing():
@@ -329,6 +335,9 @@ def test_the_report_says_what_holds_and_is_plain_data(bench):
     assert report["level"] in LEVELS
     on = {layer for layer, status in report["layers"].items() if status == "ok"}
     assert LEVELS[report["level"]] <= on
+    assert (report["user"] == "root") == (pwd.getpwuid(os.geteuid()).pw_name == "root")
+    assert report["limits"] == bench.sandbox.fingerprint["limits"]
+    assert (report["workers"], report["kernel"].split()[0]) == (2, "Linux")
     assert len(report["probes"]) == 12
     assert all(result.startswith("denied") for result in report["probes"].values())
     assert report["fixed_loop_seconds"] == round(report["fixed_loop_seconds"], 4) > 0
@@ -551,15 +560,18 @@ GONE = {"verdict": {"outcome": "gone", "reason": "", "detail": ""}}
 @pytest.mark.parametrize(
     ("ends", "expected"),
     [
-        ({"worker": -9, "rss": 300 * MIB}, ("error", "memory limit")),
+        ({"worker": -9, "rss": 94 * MIB + 1}, ("error", "memory limit")),
         ({"worker": -9, "rss": 300 * MIB, "cpu": 3.0}, ("timeout", "cpu limit")),
-        ({"judge": -9, "judge_rss": 300 * MIB}, ("error", "memory limit in the tests")),
+        ({"worker": -9, "killed": "left"}, ("error", "protocol: connection closed")),
+        ({"cpu": 2.0}, ("timeout", "cpu limit")),
+        ({"judge": -9, "judge_rss": 94 * MIB + 1}, ("error", "memory limit in the tests")),
         ({"judge": -9, "judge_rss": 300 * MIB, "killed": "tests"},
          ("timeout", "cpu limit in the tests")),
         ({"worker": -9, "killed": "wall"}, ("timeout", "wall limit")),
         ({"worker": -24}, ("timeout", "cpu limit")),
         ({"judge": -24}, ("timeout", "cpu limit in the tests")),
         ({"worker": -11}, ("error", "killed by SIGSEGV")),
+        ({"worker": -40}, ("error", "killed by signal 40")),
         ({"worker": 0}, ("error", "early exit")),
     ],
 )  # fmt: skip
@@ -568,8 +580,12 @@ def test_the_end_of_a_program_tells_its_verdict(ends, expected):
 
 
 @pytest.mark.parametrize(
-    "ends", [{"worker": -9}, {"judge": -9}, {"judge": -11}, {"judge": 1}, {"killed": "owner"}]
-)
+    "ends",
+    [
+        {"worker": -9, "rss": 94 * MIB}, {"judge": -9, "judge_rss": 94 * MIB}, {"judge": -1},
+        {"judge": 1}, {"killed": "owner"},
+    ],
+)  # fmt: skip
 def test_what_no_program_did_is_no_verdict(ends):
     with pytest.raises(Broken):
         _verdict((), **ends)

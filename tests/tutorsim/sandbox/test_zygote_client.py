@@ -3,6 +3,7 @@
 import errno
 import os
 import resource
+import signal
 import socket
 import subprocess
 import sys
@@ -11,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tutorsim.errors import SandboxError
-from tutorsim.sandbox import Sandbox
+from tutorsim.sandbox import LAYERS, Limits, Sandbox
+from tutorsim.sandbox.zygote_client import Job, Zygote
 
 RIGHT = {"program": "def twice(n):\n    return 2 * n\n", "prompt": "", "entry_point": "twice",
          "test": "def check(c):\n    assert c(4) == 8\n"}  # fmt: skip
@@ -116,6 +118,33 @@ def test_the_interpreters_own_memory_is_not_the_owners():
         sandbox._slots.put(zygote)
         assert 10 << 20 < zygote.started["resident"] < 150 << 20
     assert held
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize(
+    ("side", "killed"), [("program", "cpu"), ("program", "wall"), ("test", "tests")]
+)
+def test_what_is_over_a_limit_is_ended_at_once(side, killed):
+    """So the judge says itself that the program is gone, and is not given up a second later."""
+    limits = {
+        **Limits().as_dict(),
+        {"cpu": "cpu", "wall": "wall", "tests": "tests_cpu"}[killed]: 0.3,
+    }
+    code = {**RIGHT, side: f"{RIGHT[side]}\nwhile True: pass\n"}
+    layers = frozenset(LAYERS)
+    zygote = Zygote(layers, Limits(**limits))  # type: ignore[arg-type]
+    ends = zygote.run(Job(message="", **code)).ends
+    zygote.close()
+    assert (ends["killed"], ends["worker"]) == (killed, -9)
+    assert ends["judge"] == (-9 if side == "test" else 3)
+
+
+def test_a_zygote_that_does_not_end_is_ended(monkeypatch):
+    monkeypatch.setattr("tutorsim.sandbox.zygote_client._END_SECONDS", 0.1)
+    zygote = Zygote(frozenset(), Limits())
+    zygote._process.send_signal(signal.SIGSTOP)
+    zygote.close()
+    assert zygote._process.returncode == -signal.SIGKILL
 
 
 def _open_files():

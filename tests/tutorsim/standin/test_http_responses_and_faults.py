@@ -11,6 +11,9 @@ from tutorsim.standin.http_responses_and_faults import FAULT_KINDS, Fault, Fault
         ("429:0.1", Fault("429", share=0.1)),
         ("429:0.1:2.5", Fault("429", share=0.1, seconds=2.5)),
         ("drop:20", Fault("drop", share=1.0, every=20)),
+        ("drop:2:86400", Fault("drop", share=1.0, every=2, seconds=86400)),
+        ("500:0", Fault("500", share=0.0)),
+        ("529", Fault("529", share=0.05, every=None, seconds=1.0, persist=False)),
         ("500:1", Fault("500", share=1.0)),
         ("slow:1:0.2:persist", Fault("slow", share=1.0, seconds=0.2, persist=True)),
         ("cut:persist", Fault("cut", persist=True)),
@@ -21,7 +24,8 @@ def test_a_fault_is_read_from_its_text(spec, fault):
 
 
 @pytest.mark.parametrize(
-    "spec", ["", "oops", "500:", "500:x", "500:-1", "500:1.5", "500:1:2:3", "500:nan", "429:1:inf"]
+    "spec",
+    ["", "oops", "500:", "500:x", "500:-1", "500:1.5", "500:1:2:3", "500:nan", "429:1:86401"],
 )
 def test_what_is_no_fault_is_refused_with_the_kinds(spec):
     with pytest.raises(UsageError) as caught:

@@ -1,5 +1,6 @@
 import json
 import time
+from datetime import datetime, timedelta
 
 import anthropic
 import pytest
@@ -8,9 +9,10 @@ from tests.tutorsim.standin.conftest import body
 from tutorsim.kernel.system import Chance
 from tutorsim.model import Reply
 from tutorsim.model.batch_api import CustomId
-from tutorsim.standin import StandIn
+from tutorsim.standin import StandIn, messages_api_routes_and_replies
 from tutorsim.standin.http_responses_and_faults import Fault
 from tutorsim.standin.messages_api_routes_and_replies import Endpoint, read_request, think, tokens
+from tutorsim.standin.server import LARGEST_BODY
 
 # --- Mind ----------------------------------------------------------------------------------------
 
@@ -20,10 +22,12 @@ def test_what_is_none_of_its_parts_is_said_so():
     assert think(asked, Chance(1)).text.startswith("I play tutors, students and judges")
 
 
-def test_a_reply_ends_where_max_tokens_ends():
+@pytest.mark.parametrize(("length", "reason"), [(21, "max_tokens"), (20, "end_turn")])
+def test_a_reply_ends_where_max_tokens_ends(length, reason, monkeypatch):
+    monkeypatch.setattr(messages_api_routes_and_replies, "NOBODY", "x" * length)
     asked = body(max_tokens=5, system="", messages=[{"role": "user", "content": "Hello?"}])
     thought = think(asked, Chance(1))
-    assert (len(thought.text), thought.output_tokens, thought.stop_reason) == (20, 5, "max_tokens")
+    assert (len(thought.text), thought.output_tokens, thought.stop_reason) == (20, 5, reason)
 
 
 def test_four_characters_are_a_token():
@@ -53,6 +57,10 @@ def test_each_prompt_that_no_system_knows_is_told_once_and_every_reply_to_it_cou
     post(endpoint, body())
     assert told == ["You greet guests in English.", "Greet Otto."]
     assert endpoint.unknown == {"You greet guests in English.": 2, "Greet Otto.": 1}
+    for length in (60, 61):
+        asked = [{"role": "user", "content": "Greet Otto."}]
+        post(endpoint, body(system="x" * length, messages=asked))
+    assert told[2:] == ["x" * 60, "x" * 59 + "…"]
 
 
 def error(response):
@@ -260,13 +268,22 @@ def test_a_message_as_a_stream_says_what_the_whole_one_does():
     *parts, nothing = streamed.body.split(b"\n\n")
     events = [json.loads(one.partition(b"\ndata: ")[2]) for one in parts]
     assert nothing == b""
+    id_and_model = {name: whole[name] for name in ("id", "model")}
+    assert events[0]["message"] == {
+        **id_and_model, "type": "message", "role": "assistant", "content": [],
+        "stop_reason": None, "stop_sequence": None,
+        "usage": {"input_tokens": whole["usage"]["input_tokens"], "output_tokens": 0},
+    }  # fmt: skip
+    empty = {"type": "text", "text": ""}
+    assert events[1] == {"type": "content_block_start", "index": 0, "content_block": empty}
+    assert events[-3] == {"type": "content_block_stop", "index": 0}
+    assert {one["index"] for one in events[2:-3]} == {0}
     assert [f"event: {one['type']}".encode() for one in events] == [
         one.partition(b"\n")[0] for one in parts
     ]
     texts = [one["delta"]["text"] for one in events if one["type"] == "content_block_delta"]
     assert len(texts) > 3
     assert "".join(texts) == whole["content"][0]["text"]
-    assert events[0]["message"]["id"] == whole["id"]
     assert events[-2]["usage"]["output_tokens"] == whole["usage"]["output_tokens"]
     assert events[-2]["delta"]["stop_reason"] == whole["stop_reason"]
     assert events[-1] == {"type": "message_stop"}
@@ -283,6 +300,8 @@ def chat(endpoint, **more):
 def test_a_chat_completion_says_what_the_message_would_whole_or_as_a_stream():
     whole = json.loads(chat(Endpoint(seed=1)).body)
     (choice,) = whole["choices"]
+    assert whole["id"].startswith("chatcmpl-")
+    assert (whole["object"], whole["created"], whole["model"]) == ("chat.completion", 0, "any-name")
     request = {
         "model": "any-name",
         "max_tokens": 4096,
@@ -302,6 +321,9 @@ def test_a_chat_completion_says_what_the_message_would_whole_or_as_a_stream():
     assert {one["index"] for one in (choice, *deltas)} == {0}
     assert "".join(one["delta"].get("content", "") for one in deltas) == reply.text
     assert deltas[-1]["finish_reason"] == "stop"
+    assert deltas[0]["delta"] == {"role": "assistant", "content": ""}
+    refused = Endpoint(seed=1, faults=[Fault("refusal", share=1.0)])
+    assert json.loads(chat(refused).body)["choices"][0]["finish_reason"] == "content_filter"
     (short,) = json.loads(chat(Endpoint(seed=1), max_completion_tokens=1).body)["choices"]
     assert short["finish_reason"] == "length"
 
@@ -329,6 +351,25 @@ NAMES = [f"episode/1/vote_final/agent{place}/1" for place in range(40)]
 
 def entry(body, name, mark="f" * 14):
     return {"custom_id": str(CustomId.of(name, json.dumps(body), mark)), "params": body}
+
+
+def test_a_batch_is_as_large_as_the_api_allows_and_is_kept_for_a_day():
+    assert (messages_api_routes_and_replies.LARGEST_BATCH, LARGEST_BODY) == (256_000_000, 32 << 20)
+    requests = [{"custom_id": f"{place:064}", "params": {}} for place in range(100_001)]
+    assert send(Endpoint(seed=0), requests).status == 400
+    endpoint = Endpoint(seed=0)
+    batch = sent(endpoint, requests[1:])
+    assert (batch["request_counts"]["processing"], batch["ended_at"]) == (100_000, None)
+    shown = json.loads(get(endpoint, f"/{batch['id']}").body)
+    assert shown["request_counts"] == {
+        "processing": 0, "succeeded": 0, "errored": 100_000, "canceled": 0, "expired": 0,
+    }  # fmt: skip
+    created, expires, ended = (
+        datetime.fromisoformat(shown[f"{name}_at"]) for name in ("created", "expires", "ended")
+    )
+    assert (expires - created, ended >= created) == (timedelta(days=1), True)
+    assert (shown["type"], shown["archived_at"]) == ("message_batch", None)
+    assert shown["cancel_initiated_at"] is None
 
 
 def send(endpoint, requests):
@@ -453,6 +494,7 @@ def test_a_cancelled_batch_keeps_what_was_answered():
     found = [results(endpoint, batch["id"])[one["custom_id"]]["type"] for one in requests]
     assert found == ["succeeded"] * 2 + ["canceled"] * 3
     assert ended["request_counts"]["canceled"] == 3
+    assert ended["cancel_initiated_at"]
 
 
 def test_batches_are_listed_newest_first_and_page_by_page():
@@ -462,11 +504,16 @@ def test_batches_are_listed_newest_first_and_page_by_page():
     found, after = [], ""
     while True:
         page = json.loads(get(endpoint, f"?limit=2{after}").body)
+        assert page["first_id"] == page["data"][0]["id"]
         found += [one["id"] for one in page["data"]]
         after = f"&after_id={page['last_id']}"
         if not page["has_more"]:
             break
     assert found == ids[::-1]
+    for _ in range(16):
+        sent(endpoint, [entry(body(), "one")])
+    assert len(json.loads(get(endpoint, "").body)["data"]) == 20
+    assert get(endpoint, "?limit=1000").status == 200
 
 
 @pytest.mark.parametrize(
@@ -492,4 +539,4 @@ def test_unknown_batches_and_paths_are_not_found():
     for method, path in (("GET", "/none"), ("GET", "/none/results"), ("DELETE", "/none")):
         assert get(endpoint, path, method).status == 404
     assert get(endpoint, "?after_id=none").status == 400
-    assert get(endpoint, "?limit=0").status == 400
+    assert get(endpoint, "?limit=0").status == get(endpoint, "?limit=1001").status == 400

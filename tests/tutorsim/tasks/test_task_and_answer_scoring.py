@@ -49,6 +49,9 @@ def test_unreadable_is_wrong_and_said_apart():
     score = score_answer("A or B", kind="choice", options=OPTIONS, gold=("A",))
     assert score == AnswerScore(0.0, None, None, readable=False)
     assert score_answer("A", kind="choice", options=OPTIONS, gold=("A",)).value == 1
+    for kind, exact in (("choice", None), ("names", None), ("passage", 0.0)):
+        score = score_answer(None, kind=kind, options=(), gold=("A",))
+        assert score == AnswerScore(0.0, exact, None, readable=False)
 
 
 def test_nothing_delivered_is_worth_zero():

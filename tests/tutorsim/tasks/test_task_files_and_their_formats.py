@@ -202,6 +202,7 @@ def test_an_id_that_is_taken_is_refused_whatever_its_case(tmp_path, second):
     ],
 )
 def test_a_field_that_cannot_be_used_is_refused_by_its_name(tmp_path, field, value):
+    assert read_humaneval(write_lines(tmp_path / "t.jsonl", PROGRAM | {"task_id": "x" * 80}))
     path = write_lines(tmp_path / "t.jsonl", PROGRAM | {field: value})
     assert f"field {field}" in refusal(read_humaneval, path)
 

@@ -25,7 +25,7 @@ from .both_sides import (
 )
 from .extract import compile_head
 from .jail import Jail
-from .plain_values import MUTABLE, Decoded, Encoder, decode, item_of, refill
+from .plain_values import MUTABLE, NAME_CAP, Decoded, Encoder, decode, item_of, refill
 
 WORKER_GONE = 3
 """Exit status that says: ask the worker's own end what happened."""
@@ -273,4 +273,4 @@ def _run_tests(student: _Student, job: dict[str, Any]) -> None:
 
 def _word(name: str) -> str:
     """A class's name as far as it is one."""
-    return name[:60] if name.isidentifier() else "of its own"
+    return name[:NAME_CAP] if name.isidentifier() else "of its own"

@@ -18,11 +18,10 @@ from typing import Any
 from .both_sides import TASK_CAP, Closed, Malformed, frame_bytes, read_frame, write_frame
 from .extract import Extraction, compile_head, extract, without_mark
 from .jail import Jail
-from .plain_values import MUTABLE, Encoder, Node, decode, item_of
+from .plain_values import MUTABLE, NAME_CAP, Encoder, Node, decode, item_of
 
 _SOCKET = 3
 _TEXT_CAP = 64 * 1024
-_NAME_CAP = 60
 # What a class is called, whatever its metaclass says of it.
 _name = vars(type)["__name__"].__get__
 _BUILTIN_ERRORS = {
@@ -177,7 +176,7 @@ def _raised(error: BaseException, encoder: Encoder) -> dict[str, Any]:
         args = [encoder.item(part) for part in parts]
     except BaseException:
         args = []
-    own = {"raised": names[0], "name": _name(kind)[:_NAME_CAP], "text": text}
+    own = {"raised": names[0], "name": _name(kind)[:NAME_CAP], "text": text}
     return {**own, "args": args, "nodes": encoder.nodes}
 
 

@@ -41,7 +41,7 @@ from .both_sides import Malformed
 # --- Nodes ---------------------------------------------------------------------------------------
 
 NAME_CAP = 60
-"""Characters of a class's name that travel with an opaque value."""
+"""Characters of a class's name that travel with an opaque value or an exception."""
 
 Item = object
 Node = list[Any]
@@ -116,7 +116,7 @@ class Encoder:
 
     def _item(self, value: object) -> Item:
         kind = type(value)
-        if kind is str or kind is float or kind is bool or value is None:
+        if kind is bool or value is None:
             return value
         if issubclass(kind, int):
             plain = int.__add__(value, 0)  # type: ignore[operator]

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .system_calls import errno_name, read_all
+from .system_calls import errno_name
 
 PROBES = (
     "read a file", "list a folder", "write a file", "connect over TCP", "send over UDP",
@@ -89,7 +89,8 @@ def tried(change: Callable[[], object], targets: Targets, names: Iterable[str] =
         finally:
             os._exit(0)
     os.close(theirs)
-    lines = read_all(ours).decode().splitlines()
+    with os.fdopen(ours, "rb") as pipe:
+        lines = pipe.read().decode().splitlines()
     os.waitpid(pid, 0)
     results = dict(line.split("\t", 1) for line in lines if "\t" in line)
     failure = results.pop("", "the child ended")

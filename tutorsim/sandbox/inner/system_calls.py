@@ -47,8 +47,8 @@ def syscall(number: int, *arguments: object) -> int:
     return _checked(_libc.syscall(ctypes.c_long(number), *longs), f"syscall {number}")
 
 
-def prctl(option: int, argument: int = 0, address: int = 0) -> int:
-    """Call prctl(2) with up to two arguments after the option, the others being zero."""
+def prctl(option: int, argument: int, address: int = 0) -> int:
+    """Call prctl(2) with one or two arguments after the option, the others being zero."""
     return _checked(_libc.prctl(option, argument, address, 0, 0), f"prctl {option}")
 
 
@@ -101,12 +101,3 @@ def leave_keyring() -> None:
 def errno_name(error: OSError) -> str:
     """`EPERM` and the like: the same on every machine and in every language."""
     return errno.errorcode.get(error.errno or 0, os.strerror(error.errno or 0))
-
-
-def read_all(descriptor: int) -> bytes:
-    """What comes out of a descriptor up to its end; closes it."""
-    parts = []
-    while part := os.read(descriptor, 65536):
-        parts.append(part)
-    os.close(descriptor)
-    return b"".join(parts)

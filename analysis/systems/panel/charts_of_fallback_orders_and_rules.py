@@ -21,7 +21,6 @@ from tutorsim.analysis.pages.words_and_safe_text import (
     spoken,
     top,
 )
-from tutorsim.analysis.recount.result_models import OrderRow
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.systems.panel.page_data import Evidence
 from tutorsim.vocabularies import PROTOCOLS
@@ -51,11 +50,7 @@ def _no_orders(of: Evidence) -> str:
 
 
 def _most_changed(of: Evidence) -> int:
-    return max(_changed(row) for row in of.orders.listed)
-
-
-def _changed(row: OrderRow) -> int:
-    return row.changed or 0
+    return max(row.changed or 0 for row in of.orders.listed)
 
 
 def _orders_finding(data: pl.DataFrame, of: Evidence) -> str:
@@ -71,8 +66,8 @@ def _reading(data: pl.DataFrame, of: Evidence) -> str:
             "Each row stands for all orders that begin alike; cells are averages over them. "
             "► marks the beginning of the logged order."
         )
-    short = short_names(of.orders.logged_order)
-    names = ", ".join(f"{cut} = {name}" for name, cut in short.items() if cut != name)
+    short = short_names(of.orders.logged_order).items()
+    names = ", ".join(f"{cut} = {name}" for name, cut in short if cut != name)
     return f"► marks the logged order.{f' {names}.' if names else ''}"
 
 
@@ -124,14 +119,13 @@ def _heat(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     notes = data.unique("row", keep="first", maintain_order=True).with_columns(
         note=pl.col("changed").round(1).map_elements("{:g}".format, pl.String)
     )
-    changed = (
-        alt.Chart(look.inline(notes))
-        .mark_text(fontSize=11, aria=False, align="left", color=look.MUTED)
-        .encode(
-            y=alt.Y("row:N", sort=rows),
-            text=alt.Text("note:N"),
-            x=alt.XValue(_CELL * len(candidates) + 8),  # type: ignore[no-untyped-call]
-        )
+    right = alt.Chart(look.inline(notes)).mark_text(
+        fontSize=11, aria=False, align="left", color=look.MUTED
+    )
+    changed = right.encode(
+        y=alt.Y("row:N", sort=rows),
+        text="note:N",
+        x=alt.XValue(_CELL * len(candidates) + 8),  # type: ignore[no-untyped-call]
     )
     size = {"width": _CELL * len(candidates), "height": 22 * len(rows)}
     return look.layered(cells, numbers, changed, **size)
@@ -161,7 +155,7 @@ def orders_figure(of: Evidence) -> Iterator[Row]:
     depth = _depth(len(logged))
     listed = of.orders.listed if of.orders.turns else ()
     heads = by_key((tuple(one.order[:depth]), one) for one in listed)
-    rows = [(fmean(map(_changed, orders)), head) for head, orders in heads.items()]
+    rows = [(fmean(one.changed or 0 for one in orders), head) for head, orders in heads.items()]
     # from the logged order to the most different
     rows.sort(key=lambda row: (row[1] != logged[:depth], row[0], [*map(logged.index, row[1])]))
     for changed, head in rows:
@@ -203,41 +197,30 @@ _NAMES: Final = alt.Axis(domain=False, ticks=False, offset=26)
 
 def _dumbbells(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     names = data.get_column("candidate").to_list()
-    colors = look.coloured("candidate", names, look.role_colors(names), legend=None)
-    tooltip = look.tips(
-        *("candidate:N", "logged:Q=logged wins", "fewest:Q=fewest", "most:Q=most"),
-        *("expected:Q=random order|.4~g", "robust:Q=under every order"),
-    )
     base = alt.Chart().encode(y=alt.Y("candidate:N", sort=names, title=None, axis=_NAMES))
-    wins = alt.X(
-        "fewest:Q",
-        title="wins",
-        scale=alt.Scale(zero=True, nice=True),
-        axis=look.counts_axis(max(data["most"])),
-    )
-    bar = base.mark_bar(height=7, opacity=0.35).encode(
-        x=wins, x2=alt.X2("most:Q"), color=colors, tooltip=tooltip
-    )
-    ends = [
-        base.mark_point(filled=False, size=70, strokeWidth=2).encode(
-            x=alt.X(f"{end}:Q"), color=colors, tooltip=tooltip
+    told = base.encode(
+        tooltip=look.tips(
+            *("candidate:N", "logged:Q=logged wins", "fewest:Q=fewest", "most:Q=most"),
+            *("expected:Q=random order|.4~g", "robust:Q=under every order"),
         )
-        for end in ("fewest", "most")
+    )
+    own = told.encode(color=look.coloured("candidate", names, look.role_colors(names), legend=None))
+    axis, wide = look.counts_axis(max(data["most"])), alt.Scale(zero=True, nice=True)
+    wins = alt.X("fewest:Q", title="wins", scale=wide, axis=axis)
+    bar = own.mark_bar(height=7, opacity=0.35).encode(x=wins, x2="most:Q")
+    hollow = own.mark_point(filled=False, size=70, strokeWidth=2)
+    expected = told.mark_tick(color=look.INK, thickness=2, height=20).encode(x="expected:Q")
+    logged = own.mark_point(filled=True, size=130, opacity=1, stroke=look.PAPER, strokeWidth=1.5)
+    dot = [logged.encode(x="logged:Q")] if of.orders.logged_order else []
+    beside: dict[str, dict[str, Any]] = {
+        "fewest:Q": {"align": "right", "dx": -10},
+        "most:Q": {"align": "left", "dx": 10},
+    }
+    numbers = [
+        base.mark_text(color=look.MUTED, aria=False, **place).encode(x=end, text=end)
+        for end, place in beside.items()
     ]
-    expected = base.mark_tick(color=look.INK, thickness=2, height=20).encode(
-        x=alt.X("expected:Q"), tooltip=tooltip
-    )
-    logged = base.mark_point(
-        filled=True, size=130, opacity=1, stroke=look.PAPER, strokeWidth=1.5
-    ).encode(x=alt.X("logged:Q"), color=colors, tooltip=tooltip)
-    low = base.mark_text(align="right", dx=-10, color=look.MUTED, aria=False).encode(
-        x=alt.X("fewest:Q"), text=alt.Text("fewest:Q")
-    )
-    high = base.mark_text(align="left", dx=10, color=look.MUTED, aria=False).encode(
-        x=alt.X("most:Q"), text=alt.Text("most:Q")
-    )
-    own = [logged] if of.orders.logged_order else []
-    layers = (bar, *ends, expected, *own, low, high)
+    layers = (bar, *(hollow.encode(x=end) for end in beside), expected, *dot, *numbers)
     return look.layered(*layers, data=look.inline(data), height=46 * len(names))
 
 
@@ -361,28 +344,21 @@ def _open_line(data: pl.DataFrame, of: Evidence) -> str:
 
 
 def _intervals(data: pl.DataFrame, of: Evidence) -> look.Drawing:
-    data, base = _panels(data, of)
-    tooltip = look.tips(
-        *(*_PAIR_TIPS, "lower:Q=at least|.1%", "upper:Q=at most|.1%"),
-        *("lower_open:Q=at least, ties open|.1%", "upper_open:Q=at most, ties open|.1%"),
-        "point:Q=projection|.1%",
+    data, plain = _panels(data, of)
+    base = plain.encode(
+        tooltip=look.tips(
+            *(*_PAIR_TIPS, "lower:Q=at least|.1%", "upper:Q=at most|.1%"),
+            *("lower_open:Q=at least, ties open|.1%", "upper_open:Q=at most, ties open|.1%"),
+            "point:Q=projection|.1%",
+        )
     )
     across = alt.X("lower:Q", title="share of turns", scale=look.ONE, axis=look.PERCENT)
-    open_ties = base.mark_rule(color=look.ACCENT, strokeWidth=1).encode(
-        x=alt.X("lower_open:Q"), x2=alt.X2("upper_open:Q"), tooltip=tooltip
-    )
-    bar = base.mark_bar(height=9, opacity=0.45, color=look.ACCENT).encode(
-        x=across, x2=alt.X2("upper:Q"), tooltip=tooltip
-    )
-    ends = [
-        base.mark_tick(color=look.ACCENT, thickness=2, height=13).encode(
-            x=alt.X(end), tooltip=tooltip
-        )
-        for end in ("lower:Q", "upper:Q")
-    ]
-    dot = base.mark_point(filled=True, size=60, color=look.INK, opacity=1).encode(
-        x=alt.X("point:Q"), tooltip=tooltip
-    )
+    line = base.mark_rule(color=look.ACCENT, strokeWidth=1)
+    open_ties = line.encode(x="lower_open:Q", x2="upper_open:Q")
+    bar = base.mark_bar(height=9, opacity=0.45, color=look.ACCENT).encode(x=across, x2="upper:Q")
+    tick = base.mark_tick(color=look.ACCENT, thickness=2, height=13)
+    ends = [tick.encode(x=end) for end in ("lower:Q", "upper:Q")]
+    dot = base.mark_point(filled=True, size=60, color=look.INK, opacity=1).encode(x="point:Q")
     return look.faceted(open_ties, bar, *ends, dot, data=data, by="panel", step=22, spacing=38)
 
 
@@ -464,19 +440,16 @@ def _identification_finding(data: pl.DataFrame, of: Evidence) -> str:
 
 
 def _widths(data: pl.DataFrame, of: Evidence) -> look.Drawing:
-    names = look.names_in(data, "possible")
-    sizes = sorted((name for name in names if name != UNSETTLED), key=int)
-    unsettled = [look.PLAIN] if UNSETTLED in names else []
-    domain = [*sizes, *([UNSETTLED] if unsettled else [])]
+    names = set(look.names_in(data, "possible"))
+    sizes, unsettled = sorted(names - {UNSETTLED}, key=int), names & {UNSETTLED}
+    domain = [*sizes, *unsettled]
     data, base = _panels(data, of)
-    data = data.with_columns(
-        place=pl.col("possible").replace_strict({name: i for i, name in enumerate(domain)})
-    )
+    data = data.with_columns(place=pl.col("possible").replace_strict(domain, range(len(domain))))
     bars = base.mark_bar(height=16, stroke=look.PAPER, strokeWidth=1).encode(
         x=alt.X("share:Q", title="share of turns", stack="zero", scale=look.ONE, axis=look.PERCENT),
         order=alt.Order("place:Q"),
         color=look.coloured(
-            *("possible", domain, [*look.shades(len(sizes)), *unsettled]),
+            *("possible", domain, [*look.shades(len(sizes)), look.PLAIN][: len(domain)]),
             title="possible winners",
             sort=domain,
         ),

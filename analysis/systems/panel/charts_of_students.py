@@ -66,20 +66,17 @@ def _scores_finding(data: pl.DataFrame, of: Evidence) -> str:
 def _draw_scores(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     conditions = look.names_in(data, "condition")
     named: dict[str, Any] = {"title": "condition", "sort": conditions}
-    color = look.coloured("condition", conditions, look.condition_colors(conditions), **named)
     shapes = alt.Scale(domain=conditions, range=_SHAPES[: len(conditions)])
     base = alt.Chart().encode(
         x=alt.X("turn:O", title="after tutoring turn", axis=alt.Axis(labelAngle=0)),
         xOffset=alt.XOffset("condition:N", sort=conditions),
+        color=look.coloured("condition", conditions, look.condition_colors(conditions), **named),
     )
     spread = base.mark_rule(strokeWidth=2, opacity=0.45).encode(
-        y=alt.Y("lower:Q", title="mean judge score", scale=look.ONE),
-        y2=alt.Y2("upper:Q"),
-        color=color,
+        y=alt.Y("lower:Q", title="mean judge score", scale=look.ONE), y2="upper:Q"
     )
     dots = base.mark_point(filled=True, size=65, opacity=1).encode(
-        y=alt.Y("mean:Q"),
-        color=color,
+        y="mean:Q",
         shape=alt.Shape("condition:N", scale=shapes, **named),
         tooltip=look.tips(
             *("test:N=benchmark", "condition:N", "turn:O=after turn", "mean:Q=mean score|.3f"),
@@ -126,7 +123,7 @@ def _personas_finding(data: pl.DataFrame, of: Evidence) -> str:
     if n < SMALL or len(rates) < 2:
         done = int(sums.get_column("successes").sum())
         return f"{done} of {counted(n, 'finished episode')} ended in success"
-    low, high = min(rates.values()), max(rates.values())
+    low, high = extremes(rates.values())
     if low == high:
         return f"Every persona succeeds in {percent(low)} of its episodes"
     personas = _study(of).personas
@@ -162,15 +159,8 @@ def _draw_personas(data: pl.DataFrame, of: Evidence) -> look.Drawing:
             look.INK, condition={"test": "datum.rate > 0.72", "value": look.PAPER}
         ),
     )
-    return look.faceted(
-        *(cells, text),
-        data=data,
-        by="test",
-        order=benchmarks,
-        width=alt.Step(48),
-        step=28,
-        spacing=24,
-    )
+    shape: dict[str, Any] = {"width": alt.Step(48), "step": 28, "spacing": 24}
+    return look.faceted(cells, text, data=data, by="test", order=benchmarks, **shape)
 
 
 @figure(

@@ -1,6 +1,7 @@
 """Charts of how votes went: what decided, who moved, what re-asking gives, how far to trust."""
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any, Final
 
 import altair as alt
@@ -45,10 +46,6 @@ def _said(of: Evidence) -> dict[str, str]:
     return {**_STEP_NAMES, "vote": "the vote"} if of.once else _STEP_NAMES
 
 
-def _is_open(data: pl.DataFrame) -> bool:
-    return "open" in data.get_column("decided_by")
-
-
 def _decided_finding(data: pl.DataFrame, of: Evidence) -> str:
     steps = dict(data.group_by("decided_by").agg(pl.col("turns").sum()).iter_rows())
     total, left = _turns(data), steps.get("fallback", steps.get("open", 0))
@@ -57,7 +54,7 @@ def _decided_finding(data: pl.DataFrame, of: Evidence) -> str:
     if ties == 0:
         return f"No {which} was tied in {counted(total, of.unit)}"
     tied = f"The {which} tied in {share(ties, total, of.unit)}"
-    if _is_open(data):
+    if of.unordered:
         still = "" if of.once else f"counting leaves {left:,} of them tied, and "
         return f"{tied}; {still}no order is logged"
     if left == 0:
@@ -68,7 +65,7 @@ def _decided_finding(data: pl.DataFrame, of: Evidence) -> str:
 
 
 def _decided(data: pl.DataFrame, of: Evidence) -> look.Drawing:
-    last = "open" if _is_open(data) else "fallback"
+    last = "open" if of.unordered else "fallback"
     names = [s for s in ("vote", "tie_round", last) if s != "tie_round" or of.tie_rounds]
     said, there = _said(of), data.filter(pl.col("turns") > 0)
     steps = there.with_columns(step=pl.col("decided_by").replace(said))
@@ -86,7 +83,7 @@ def _decided(data: pl.DataFrame, of: Evidence) -> look.Drawing:
             if of.tie_rounds
             else "What is tied "
         )
-        + ("stays tied." if _is_open(data) else "goes to the first in the fallback order.")
+        + ("stays tied." if of.unordered else "goes to the first in the fallback order.")
     ),
     alternative=lambda data, of: "; ".join(
         f"{protocol}, {_said(of).get(step, step)}: {n}" for protocol, step, n in data.iter_rows()
@@ -127,17 +124,9 @@ def _movement_finding(data: pl.DataFrame, of: Evidence) -> str:
 
 def _movement(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     candidates = list(of.candidates)
-    grid = pl.DataFrame(
-        [
-            (p, a, b)
-            for p in look.names_in(data, "protocol")
-            for a in candidates
-            for b in candidates
-        ],
-        schema=["protocol", "leader", "winner"],
-        orient="row",
-    )
-    data = grid.join(data, on=["protocol", "leader", "winner"], how="left").with_columns(
+    pairs = product(look.names_in(data, "protocol"), candidates, candidates)
+    grid = pl.DataFrame(list(pairs), schema=["protocol", "leader", "winner"], orient="row")
+    data = grid.join(data, on=grid.columns, how="left").with_columns(
         pl.col("turns").fill_null(0), same=pl.col("leader") == pl.col("winner")
     )
     most = max(data.get_column("turns"))
@@ -234,16 +223,12 @@ def _points(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     base = alt.Chart().encode(
         y=alt.Y("protocol:N", sort=look.names_in(data, "protocol"), title=None, axis=look.NAMES),
         yOffset=alt.YOffset("source:N", sort=list(_SOURCES)),
+        tooltip=look.tips(
+            *("protocol:N", "quantity:N", "source:N=figures", "value:Q|.2f", "low:Q=from|.2f"),
+            *("high:Q=to|.2f", "turns:Q"),
+        ),
     )
-    tooltip = look.tips(
-        *("protocol:N", "quantity:N", "source:N=figures", "value:Q|.2f", "low:Q=from|.2f"),
-        *("high:Q=to|.2f", "turns:Q"),
-    )
-    lines = (
-        base.transform_filter("isValid(datum.low)")
-        .mark_rule(color=look.PLAIN, strokeWidth=1.5)
-        .encode(x=alt.X("low:Q"), x2=alt.X2("high:Q"), tooltip=tooltip)
-    )
+    lines = base.mark_rule(color=look.PLAIN, strokeWidth=1.5).encode(x="low:Q", x2="high:Q")
     axis = alt.Axis(values=[0, 0.5, 1], format=".1f")
     dots = base.mark_point(
         size=70, filled=True, stroke=look.ACCENT, strokeWidth=2, opacity=1
@@ -256,11 +241,9 @@ def _points(data: pl.DataFrame, of: Evidence) -> look.Drawing:
             scale=alt.Scale(domain=list(_SOURCES), range=[look.ACCENT, look.PAPER]),
             legend=alt.Legend(symbolStrokeColor=look.ACCENT, symbolStrokeWidth=2),
         ),
-        tooltip=tooltip,
     )
-    return look.faceted(
-        *(lines, dots), data=data, by="quantity", width=180, step=18, spacing=30, columns=3
-    )
+    drawn = (lines.transform_filter("isValid(datum.low)"), dots)
+    return look.faceted(*drawn, data=data, by="quantity", width=180, step=18, spacing=30, columns=3)
 
 
 @figure(
@@ -344,15 +327,15 @@ _SHARE: Final[dict[str, Any]] = {
 _MOST_VOTERS: Final = 12
 
 
-def _voters(of: Evidence) -> pl.DataFrame:
-    """Voters of whom something is known, by the ballots that they cast."""
+def _voters(of: Evidence) -> list[str]:
+    """Voters of whom something is known, those with most ballots first."""
     found = of.pivotality.filter(pl.col("turns") > 0)
     busy = found.group_by("voter").agg(pl.col("turns").sum())
-    return busy.sort(pl.col("turns"), pl.col("voter"), descending=[True, False])
+    return busy.sort("turns", "voter", descending=[True, False])["voter"].to_list()
 
 
 def _left_out(data: pl.DataFrame, of: Evidence) -> str:
-    omitted = _voters(of).height - _MOST_VOTERS
+    omitted = len(_voters(of)) - _MOST_VOTERS
     first = f"The {_MOST_VOTERS} voters with most ballots, {omitted:,} others left out. "
     return first if omitted > 0 else ""
 
@@ -371,29 +354,23 @@ def _by_voter(data: pl.DataFrame, of: Evidence) -> str:
     )
 
 
-def _pivotal(data: pl.DataFrame, voters: list[str]) -> look.Drawing:
-    color = look.coloured("voter", voters, look.role_colors(voters), legend=None)
+def _pivotal(data: pl.DataFrame, of: Evidence) -> look.Drawing:
+    drawn = set(look.names_in(data, "voter"))
+    voters = [*(c for c in of.candidates if c in drawn), *sorted(drawn - set(of.candidates))]
     tooltip = look.tips(
         *("protocol:N", "voter:N", "turns:Q", "ordered:Q=winner changes|.1%", "low:Q|.1%"),
         *("high:Q|.1%", "certain:Q=winner falls behind|.1%"),
     )
-    base = alt.Chart().encode(y=alt.Y("voter:N", sort=voters, title=None, axis=look.NAMES))
-    bar = base.mark_rule(strokeWidth=3, opacity=0.5).encode(
-        x=alt.X("low:Q"), x2=alt.X2("high:Q"), color=color, tooltip=tooltip
+    base = alt.Chart().encode(
+        y=alt.Y("voter:N", sort=voters, title=None, axis=look.NAMES),
+        color=look.coloured("voter", voters, look.role_colors(voters), legend=None),
     )
-    least = base.mark_point(shape="diamond", size=45, opacity=1, aria=False).encode(
-        x=alt.X("certain:Q"), color=color
-    )
+    bar = base.mark_rule(strokeWidth=3, opacity=0.5).encode(x="low:Q", x2="high:Q", tooltip=tooltip)
+    least = base.mark_point(shape="diamond", size=45, opacity=1, aria=False).encode(x="certain:Q")
     dot = base.mark_point(filled=True, size=80, opacity=1).encode(
-        x=alt.X("ordered:Q", title="share of turns", **_SHARE), color=color, tooltip=tooltip
+        x=alt.X("ordered:Q", title="share of turns", **_SHARE), tooltip=tooltip
     )
     return look.faceted(bar, least, dot, data=data, by="protocol")
-
-
-def _ordered(of: Evidence) -> list[str]:
-    """Voters in role order, then by name."""
-    kept = set(_voters(of).head(_MOST_VOTERS).get_column("voter"))
-    return [*(c for c in of.candidates if c in kept), *sorted(kept - set(of.candidates))]
 
 
 @figure(
@@ -406,7 +383,7 @@ def _ordered(of: Evidence) -> list[str]:
         f"{row['protocol']}, {row['voter']}: {percent(row['ordered'])}"
         for row in data.iter_rows(named=True)
     ),
-    draw=lambda data, of: _pivotal(data, _ordered(of)),
+    draw=_pivotal,
     first=_left_out,
     ties=lambda data, of: (
         ", of those with a winner; a tie that this leaves has none"
@@ -418,7 +395,7 @@ def pivotal_figure(of: Evidence) -> Iterator[Row]:
     """{first}Share of {unit}s whose winner changes when the voter's final ballot is dropped, with
     its 95 % interval over tasks{ties}. The hollow mark counts only those where the winner falls
     behind. {held}"""
-    drawn = set(_ordered(of))
+    drawn = _voters(of)[:_MOST_VOTERS]
     for row in of.pivotality.iter_rows(named=True):
         if row["voter"] in drawn:
             yield {
@@ -468,26 +445,21 @@ def _by_label(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     data = data.with_columns(
         panel=pl.col("protocol").replace_strict(panels), marked=pl.col("p_label") < ALPHA
     )
-    color = look.coloured(
-        "protocol", list(counts), look.condition_colors(list(counts)), legend=None
-    )
-    x = alt.X("share:Q", title="share of ballot mass", **_SHARE)
+    names = list(counts)
     base = alt.Chart().encode(y=alt.Y("label:N", title="label shown", axis=look.NAMES))
-    even = base.mark_tick(color=look.MUTED, thickness=1.5, height=18).encode(x=alt.X("even:Q"))
+    even = base.mark_tick(color=look.MUTED, thickness=1.5, height=18).encode(x="even:Q")
+    shares = base.encode(
+        x=alt.X("share:Q", title="share of ballot mass", **_SHARE),
+        color=look.coloured("protocol", names, look.condition_colors(names), legend=None),
+    )
     tooltip = look.tips(
         *("protocol:N", "label:N", "share:Q|.1%", "even:Q=even share|.1%"),
         *("p_label:Q=p, this label|.3f", "p:Q=p, all labels|.3f"),
     )
-    rings = base.mark_point(filled=False, size=75, opacity=1, strokeWidth=2)
-    dots = base.mark_point(filled=True, size=95, opacity=1, aria=False).encode(x=x, color=color)
-    return look.faceted(
-        even,
-        rings.encode(x=x, color=color, tooltip=tooltip),
-        dots.transform_filter("datum.marked"),
-        data=data,
-        by="panel",
-        order=list(panels.values()),
-    )
+    rings = shares.mark_point(filled=False, size=75, opacity=1, strokeWidth=2)
+    dots = shares.mark_point(filled=True, size=95, opacity=1, aria=False)
+    layers = (even, rings.encode(tooltip=tooltip), dots.transform_filter("datum.marked"))
+    return look.faceted(*layers, data=data, by="panel", order=list(panels.values()))
 
 
 @figure(

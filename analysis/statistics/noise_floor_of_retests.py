@@ -30,7 +30,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 )
 from tutorsim.ballot_reading_and_decisions import RichBallot, masses_of
 from tutorsim.errors import LogError
-from tutorsim.records import BallotRecord, EpisodeLine, Provenance, RetestVote
+from tutorsim.records import BallotRecord, EpisodeLine, Provenance, RetestHead, RetestVote
 from tutorsim.vocabularies import BALLOT_FORMATS, BallotFormat
 
 # --- Repeated votes ------------------------------------------------------------------------------
@@ -315,14 +315,20 @@ def noise_floor(source: Source) -> NoiseFloor | NotEstimable:
         stages=head.stages,
         sample=head.sample,
         failed=sum(len(v.failures) for e in source.retest.episodes for v in e.votes),
-        answered_by=answered_by(head.provenance),
+        answered_by=_answered_by(head.provenance),
         ballots=[ballot_agreement(own) for own in every],
         winners=[winner_stability(own, seed=SEED) for own in every],
         beside=beside,
     )
 
 
-def answered_by(stated: Provenance) -> str:
+def asked_again(head: RetestHead) -> str:
+    """How often votes were asked again, and what answered, as a sentence."""
+    drawn = "" if head.sample is None else f", in {head.sample} turns drawn for it"
+    return f"Asked again {head.repeats} × by {_answered_by(head.provenance)}{drawn}."
+
+
+def _answered_by(stated: Provenance) -> str:
     """What answered a retest, in a few words."""
     models = f", {', '.join(stated.models)}" if stated.models else ""
     return f"{stated.kind}: {stated.name}{models}"

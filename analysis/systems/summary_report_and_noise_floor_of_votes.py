@@ -17,7 +17,7 @@ from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.noise_floor_of_retests import (
     AskedVote,
-    answered_by,
+    asked_again,
     asked_votes,
     ballot_agreement,
     winner_stability,
@@ -135,8 +135,6 @@ def noise_section(run: SystemRun, kind: Callable[[AskedVote], str]) -> tuple[Sec
 
 def asked_again_words(retest: Retest) -> str:
     """How often what was asked again, and by whom it was answered, in a sentence."""
-    head = retest.head
-    drawn = "" if head.sample is None else f", in {head.sample} turns drawn for it"
     failures = {
         (episode.episode_id, failure.key)
         for episode in retest.episodes
@@ -144,5 +142,4 @@ def asked_again_words(retest: Retest) -> str:
         for failure in vote.failures
     }
     failed = f" {len(failures)} calls failed; repeats that lack an answer are left out."
-    said = f"Asked again {head.repeats} × by {answered_by(head.provenance)}{drawn}."
-    return said + failed * bool(failures)
+    return asked_again(retest.head) + failed * bool(failures)

@@ -9,6 +9,7 @@ import polars as pl
 from tutorsim.analysis.charts import chart_forms_and_look as look
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words_and_safe_text import counted, extremes, percent, spoken
+from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
     contrast_headline,
     rows_about_zero,
@@ -35,13 +36,13 @@ def _beside_trivial(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     base = alt.Chart().encode(y=alt.Y("condition:N", sort=None, title=None, axis=look.NAMES))
     bars = base.mark_bar(height=7, opacity=0.4, color=look.ACCENT).encode(
         x=alt.X("lower:Q", title="accuracy", scale=look.ONE, axis=look.PERCENT),
-        x2=alt.X2("upper:Q"),
+        x2="upper:Q",
     )
     dot = base.mark_point(filled=True, size=60, color=look.INK, opacity=1).encode(
-        x=alt.X("accuracy:Q"),
+        x="accuracy:Q",
         tooltip=look.tips("condition:N", "label:N", "accuracy:Q|.3f", "trivial:Q|.3f", "items:Q"),
     )
-    line = alt.Chart().mark_rule(color=look.INK, strokeDash=[4, 3]).encode(x=alt.X("trivial:Q"))
+    line = alt.Chart().mark_rule(color=look.INK, strokeDash=[4, 3]).encode(x="trivial:Q")
     return look.faceted(bars, line, dot, data=data, by="label", order=list(LABELS))
 
 
@@ -83,7 +84,7 @@ def _ends(data: pl.DataFrame, of: Evidence) -> str:
 def _dots(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     base = alt.Chart().encode(y=alt.Y("condition:N", sort=None, title=None, axis=look.NAMES))
     bar = base.mark_bar(height=7, opacity=0.4, color=look.ACCENT).encode(
-        x=alt.X("lower:Q", title="headline", scale=look.ONE), x2=alt.X2("upper:Q")
+        x=alt.X("lower:Q", title="headline", scale=look.ONE), x2="upper:Q"
     )
     numbers = [f"{name}:Q|.3f" for name in ("headline", "lower", "upper")]
     dot = base.mark_point(filled=True, size=60, color=look.INK, opacity=1).encode(
@@ -209,11 +210,8 @@ def _gap(data: pl.DataFrame, of: Evidence) -> str:
 
 def _beside_diagonal(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     ends = alt.Axis(format=".0%", values=[0, 0.5, 1])
-    line = (
-        alt.Chart()
-        .mark_rule(color=look.MUTED, strokeDash=[4, 4])
-        .encode(x=alt.datum(0), x2=alt.datum(1), y=alt.datum(0), y2=alt.datum(1))
-    )
+    diagonal = alt.Chart().mark_rule(color=look.MUTED, strokeDash=[4, 4])
+    line = diagonal.encode(x=alt.datum(0), x2=alt.datum(1), y=alt.datum(0), y2=alt.datum(1))
     marks = alt.Chart().mark_point(filled=True, color=look.ACCENT, opacity=0.85)
     marks = marks.encode(
         x=alt.X("confidence:Q", title="stated confidence", scale=look.ONE, axis=ends),
@@ -221,16 +219,8 @@ def _beside_diagonal(data: pl.DataFrame, of: Evidence) -> look.Drawing:
         size=alt.Size("items:Q", legend=None, scale=alt.Scale(range=[30, 400])),
         tooltip=look.tips("condition:N", "confidence:Q|.2f", "right:Q|.2f", "items:Q"),
     )
-    return look.faceted(
-        *(line, marks),
-        data=data,
-        by="condition",
-        order=None,
-        width=180,
-        height=150,
-        spacing=40,
-        columns=3,
-    )
+    panel = {"width": 180, "height": 150, "spacing": 40, "columns": 3}
+    return look.faceted(line, marks, data=data, by="condition", order=None, **panel)
 
 
 @figure(
@@ -277,7 +267,7 @@ def _ranges(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     )
     x = alt.X("least:Q", title="share of turns", scale=look.ONE, axis=look.PERCENT)
     shape = alt.Shape("outcome:N", title=None, scale=alt.Scale(domain=list(names)))
-    bars = base.mark_bar(height=7, opacity=0.6).encode(x=x, x2=alt.X2("most:Q"))
+    bars = base.mark_bar(height=7, opacity=0.6).encode(x=x, x2="most:Q")
     points = base.mark_point(filled=True, size=45, opacity=1).encode(x=x, shape=shape)
     exact = points.transform_filter("datum.least == datum.most")
     return look.faceted(
@@ -347,11 +337,14 @@ def delivered(of: Evidence) -> Iterator[Row]:
     """Labelled replies by what the student's tutors voted by, and by what the reply does: it guides
     (label 2), hints (label 1), or gives no guidance. Without guidance (label 0) is also a reply
     that gives the answer itself."""
-    audited = [one for some in of.conditions.values() for one in some if one.audited is not None]
     names = {0: "no guidance", 1: "hints", 2: "guides"}
-    for voted in dict.fromkeys(one.audited.condition for one in audited if one.audited):
-        some = [one.label for one in audited if one.audited and one.audited.condition == voted]
-        said = [names[label.guidance] if label else "no label" for label in some]
+    audited = by_key(
+        (one.audited.condition, names[one.label.guidance] if one.label else "no label")
+        for some in of.conditions.values()
+        for one in some
+        if one.audited is not None
+    )
+    for voted, said in audited.items():
         for place, does in enumerate(_DOES):
             if does in said:
                 yield {"voted": voted, "does": does, "replies": said.count(does), "place": place}

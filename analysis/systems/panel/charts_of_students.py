@@ -159,8 +159,9 @@ def _draw_personas(data: pl.DataFrame, of: Evidence) -> look.Drawing:
             look.INK, condition={"test": "datum.rate > 0.72", "value": look.PAPER}
         ),
     )
-    shape: dict[str, Any] = {"width": alt.Step(48), "step": 28, "spacing": 24}
-    return look.faceted(cells, text, data=data, by="test", order=benchmarks, **shape)
+    return look.faceted(
+        cells, text, data=data, by="test", order=benchmarks, width=alt.Step(48), step=28, spacing=24
+    )
 
 
 @figure(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from math import fsum
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 import polars as pl
@@ -18,7 +18,7 @@ from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import 
     turn_table,
 )
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import DecidedTurns, only
-from tutorsim.analysis.pages.cells_and_tables import Written, bounds, plain
+from tutorsim.analysis.pages.cells_and_tables import DASH, Written, bounds, plain
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.recount import make_plan, recount
 from tutorsim.analysis.recount.recount_plan_and_own_rules import (
@@ -31,6 +31,7 @@ from tutorsim.analysis.recount.recount_plan_and_own_rules import (
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import shared_turns
 from tutorsim.analysis.statistics.array_types import Bools
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable, mean_of, to_json
+from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import BASELINE
 from tutorsim.analysis.systems.panel.student_outcomes import outcome_of
 from tutorsim.analysis.systems.system_view_and_opened_run import Leaving
 from tutorsim.errors import UsageError
@@ -289,13 +290,15 @@ _BOUNDS: Final = "its bounds let every outcome after a turn that may diverge be 
     covered=_COVERAGE,
     bounds=_BOUNDS,
 )
-def alternatives_table(of: tuple[Sequence[Divergence], str | None]) -> Iterator[Row]:
+def alternatives_table(of: Any) -> Iterator[Row]:
     """Episodes with a panel. {covered} Success is the share of all these episodes; {bounds}"""
-    found, logged = of  # success as logged, if an outcome is known
-    for one in found:
+    panels = [row for row in of.successes if row.condition != BASELINE]
+    n = sum(row.rate.n for row in panels)
+    logged = f"{sum(row.successes for row in panels) / n:.2f}" if n else DASH
+    for one in of.divergences:
         if one.coverage:
             success = {f"success: {logged} as logged, bounds": _pooled(one.coverage)}
-            known = success if logged is not None else {}
+            known = success if of.source.run is not None else {}
             yield {"alternative": one.question, **_counts(one.coverage), **known}
 
 

@@ -7,8 +7,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Final
 
-from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.pages.cells_and_tables import DASH, Table, dollars, present
+from tutorsim.analysis.pages.cells_and_tables import Table, dollars, present
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
     DeclaredSection,
     Row,
@@ -17,16 +16,13 @@ from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
     sections_of,
     table,
 )
-from tutorsim.analysis.pages.document import Answer, Document, Fact, Section
+from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.shown_episodes import NO_EPISODES, Episodes
 from tutorsim.analysis.pages.words_and_safe_text import (
-    WARNINGS,
     counted,
     listed,
     share,
-    spoken,
     top,
-    warning_of,
 )
 from tutorsim.analysis.recount.first_screen import verdict_table
 from tutorsim.analysis.recount.result_models import RuleRow
@@ -48,18 +44,12 @@ from tutorsim.analysis.recount.tables import (
     policies_table,
     readings_table,
 )
-from tutorsim.analysis.runs.branch_origins_and_shared_turns import (
-    branch_changes,
-    branch_counts,
-    branch_words,
-)
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
     contrast_headline,
 )
 from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import (
     Family,
-    contrast_values,
     contrast_words,
     contrasts_table,
 )
@@ -73,8 +63,13 @@ from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
 from tutorsim.analysis.systems.panel.episode_messages_and_list import telling, trace
 from tutorsim.analysis.systems.panel.page_data import (
     Evidence,
-    askings_table,
-    beside_floor_table,
+    days_of,
+    document_on,
+    ran_in_short,
+    study_words,
+    summary_of,
+    tutors_of,
+    values_of,
 )
 from tutorsim.analysis.systems.panel.panels_compared_and_random_ballots import certain_table
 from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
@@ -83,7 +78,9 @@ from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
 )
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import (
     LEFT_TIED,
+    askings_table,
     ballots_table,
+    beside_floor_table,
     chance_table,
     diagnostics_table,
     winners_table,
@@ -94,12 +91,6 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     success_table,
 )
 from tutorsim.analysis.systems.system_view_and_opened_run import Leaving, Left, Opened
-from tutorsim.records import Provenance, RunRecord, stop_counts
-from tutorsim.records.run_head_and_reading_run_folders_and_retests import (
-    makeup_words,
-    panels_of,
-    sizes_of,
-)
 from tutorsim.vocabularies import PROTOCOLS
 
 # --- First screen answers ------------------------------------------------------------------------
@@ -128,16 +119,10 @@ def _ran(evidence: Evidence) -> Answer | None:
         f"{counted(grid['episodes'], 'episode')}, {counted(turns.height, 'voting turn')}",
         f"{counted(sum(grid['tasks'].values()), 'task')} × "
         f"{counted(len(study.personas), 'student persona')} under each of the conditions "
-        f"{listed(study.conditions)}. {panels}A panel has {_span(run)} tutors and at most "
+        f"{listed(study.conditions)}. {panels}A panel has {tutors_of(run)} tutors and at most "
         f"{counted(study.max_turns, 'turn')}.{failed}",
         "outcomes",
     )
-
-
-def _span(run: RunRecord) -> str:
-    """How many tutors a panel has, from the smallest to the largest."""
-    least, *_, most = (*sizes_of(run), sizes_of(run)[-1])
-    return str(least) if least == most else f"{least} to {most}"
 
 
 def _won(evidence: Evidence) -> Answer | None:
@@ -173,9 +158,8 @@ def _answered(evidence: Evidence) -> Answer | None:
         return None
     stated, calls = run.provenance, sum(len(e.calls) for e in evidence.source.episodes)
     told, asked = _ANSWERED[stated.kind]
-    detail = (
-        f"{stated.name}. {counted(calls, 'call')} {asked} {listed(stated.models)}, {_days(stated)}."
-    )
+    models, days = listed(stated.models), days_of(stated)
+    detail = f"{stated.name}. {counted(calls, 'call')} {asked} {models}, {days}."
     return Answer(question, told, detail, "record")
 
 
@@ -189,14 +173,6 @@ _ANSWERED: Final = {
     "imported": ("Another program, whose logs were imported", "logged as answered by"),
 }
 """Kind of what answered → its name, and what it did to calls."""
-
-
-def _days(stated: Provenance) -> str:
-    if stated.recorded_from is None:
-        return "no day recorded"
-    if stated.recorded_to in (None, stated.recorded_from):
-        return f"recorded on {stated.recorded_from}"
-    return f"recorded from {stated.recorded_from} to {stated.recorded_to}"
 
 
 def _differs(evidence: Evidence) -> Answer | None:
@@ -295,9 +271,7 @@ def _open(evidence: Evidence) -> Answer:
         return Answer(
             question, "Who would have won under another ballot format", bounded, "decisions"
         )
-    every = [
-        r for r in evidence.rule_rows if r.target in PROTOCOLS and r.target != r.logged_protocol
-    ]
+    every = [r for r in evidence.rule_rows if r.other and r.target in PROTOCOLS]
     other, given = ([r for r in every if r.reading == reading] for reading in ("set", "fallback"))
     cases, unit = sum(r.turns for r in other), evidence.unit
     open_, left = (sum(r.turns - r.identified for r in rows) for rows in (other, given))
@@ -332,15 +306,15 @@ def _where_open(other: Sequence[RuleRow], unit: str) -> str:
     return f"most often in {missing(least)}. Least often they are in {missing(most)}."
 
 
-ANSWERS: Final = (_ran, _won, _answered, _differs, _of_panels, _agreed, _decided, _open)
-"""Questions of the first screen; each says nothing where it has nothing to say."""
-_OF_PAGE: Final = (_ran, _answered, _agreed)
-"""Not of a terminal's, whose head says what ran and answered; the last takes a recount."""
+_OF_PAGE: Final = (_ran, _won, _answered, _differs, _of_panels, _agreed, _decided, _open)
+"""Questions of a page's first screen; each says nothing where it has nothing to say."""
+_OF_TERMINAL: Final = (_won, _differs, _of_panels, _decided, _open)
+"""Those of a terminal's, whose head says what ran and answered; agreement takes a recount."""
 
 
 def answers(evidence: Evidence) -> tuple[Answer, ...]:
     """The answers of the first screen."""
-    asked = [ask for ask in ANSWERS if ask not in _OF_PAGE or not evidence.brief]
+    asked = _OF_TERMINAL if evidence.brief else _OF_PAGE
     return tuple(found for ask in asked if (found := ask(evidence)) is not None)
 
 
@@ -353,19 +327,9 @@ def _dial(evidence: Evidence) -> Table | None:
     return dial_table(Dial(rows, invariance_words(evidence.invariance)))
 
 
-def _logged_success(evidence: Evidence) -> str | None:
-    """The success of the panels' episodes with a known end; `None` where no outcome is known."""
-    if evidence.source.run is None:
-        return None
-    panels = [s for s in evidence.successes if s.condition != "baseline"]
-    n = sum(s.rate.n for s in panels)
-    return f"{sum(s.successes for s in panels) / n:.2f}" if n else DASH
-
-
 def _mixed_words(evidence: Evidence) -> str:
     """What a branch's figures are of, for a section's lead."""
-    run = evidence.source.run
-    if run is None or run.branch is None:
+    if not evidence.branched:
         return ""
     return (
         "Logged and re-simulated together, without episodes that the branch left open; `tutorsim "
@@ -445,8 +409,8 @@ DECISIONS: Final = section(
     diagnostics_table,
     lambda of: of.published_table,
     chance_table,
-    lambda of: beside_floor_table(of.noise),
-    lambda of: askings_table(of.noise),
+    beside_floor_table,
+    askings_table,
     winners_table,
 )
 ORDERS: Final = section(
@@ -473,7 +437,7 @@ RULES: Final = section(
     lambda of: askings_by_format_table({"": of.invariance}),
     _electorates,
     lambda of: readings_table(of_protocol(of.recount.readings)),
-    lambda of: alternatives_table((of.divergences, _logged_success(of))),
+    alternatives_table,
 )
 VOTERS: Final = section(
     "voters",
@@ -499,8 +463,8 @@ _CALLED: Final = {
 """Heads of columns and axes → what they are called where nobody holds a dialogue."""
 
 
-def _of_votes(one: DeclaredSection[Evidence]) -> DeclaredSection[Evidence]:
-    """The section's tables, and the charts that there are, in words for ballots from elsewhere."""
+def _in_votes(*sections: DeclaredSection[Evidence]) -> tuple[DeclaredSection[Evidence], ...]:
+    """Tables, and the charts that there are, in words for ballots from elsewhere."""
 
     def called(part: Callable[[Evidence], Any], of: Evidence) -> Any:
         made = part(of)
@@ -513,10 +477,12 @@ def _of_votes(one: DeclaredSection[Evidence]) -> DeclaredSection[Evidence]:
         secondary = tuple(_CALLED.get(name, name) for name in made.secondary)
         return replace(made, data=data, written=written, secondary=secondary)
 
-    return replace(one, parts=tuple(partial(called, part) for part in one.parts))
+    return tuple(
+        replace(one, parts=tuple(partial(called, part) for part in one.parts)) for one in sections
+    )
 
 
-_BALLOTS: Final = (
+OF_BALLOTS: Final = _in_votes(
     section(
         "decisions",
         "Who won",
@@ -555,7 +521,6 @@ _BALLOTS: Final = (
         _vote_chart("labels_figure"),
     ),
 )
-OF_BALLOTS: Final = tuple(map(_of_votes, _BALLOTS))
 """Sections of a report on ballots from elsewhere."""
 
 
@@ -565,32 +530,6 @@ OF_BALLOTS: Final = tuple(map(_of_votes, _BALLOTS))
 def _of_run(evidence: Evidence) -> bool:
     """Ballots from elsewhere have no outcomes and no calls."""
     return evidence.source.run is not None
-
-
-def _study_lead(evidence: Evidence) -> str:
-    run = evidence.source.run
-    if run is None:
-        return ""
-    study, grid = run.panel, evidence.grid
-    changed = run.branch is not None and run.branch.fallback_order is not None
-    said = (
-        f"Study {study.name}, seed {study.seed}, digest {run.study_digest[:12] or 'not stated'}; "
-        f"recording {run.recording_digest[:12] or 'not stated'}. "
-        f"Success: score at least {study.success_threshold:g}, and passing tests for programs, "
-        f"within {study.max_turns} turns. Labels: {spoken(study.blinding)}. "
-        f"Fallback order: {' > '.join(study.fallback_order)}"
-        + (", before the branch changes it." if changed else ".")
-    )
-    if not grid["episodes"]:
-        return said
-    named = panels_of(run)
-    panels = f"; panels {listed(list(named))}" if named else ""
-    tasks = listed([f"{n} of {name}" for name, n in grid["tasks"].items()])
-    return (
-        f"{said} Grid: tasks {tasks}; {len(grid['personas'])} personas; conditions "
-        f"{listed(grid['conditions'])}{panels}. Episodes: {grid['episodes']}, "
-        f"of which {grid['complete']} complete and {grid['failed']} failed."
-    )
 
 
 @table("failures", "Failed episodes")
@@ -628,7 +567,7 @@ def cost_table(of: Evidence) -> Iterator[Row]:
 
 
 BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
-    section("study", "The study", _study_lead, failures_table),
+    section("study", "The study", study_words, failures_table),
     section(
         "outcomes",
         "What became of the students",
@@ -651,8 +590,8 @@ BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
         _mixed_words,
         diagnostics_table,
         chance_table,
-        lambda of: beside_floor_table(of.noise),
-        lambda of: askings_table(of.noise),
+        beside_floor_table,
+        askings_table,
         winners_table,
     ),
     section("ballots", "The ballots", "", ballots_table),
@@ -663,7 +602,7 @@ BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
         lambda of: (
             "Calls taken over from the parent are among them, once for every draw; "
             "`tutorsim compare PARENT BRANCH` counts those that were paid for."
-            if of.source.run and of.source.run.branch
+            if of.branched
             else ""
         ),
         cost_table,
@@ -675,9 +614,6 @@ BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
 
 # --- Document ------------------------------------------------------------------------------------
 
-_UNKNOWN = "unknown: ballots from elsewhere"
-_ABSENT = "The file says how voters voted, and nothing of what was said before or came of it."
-
 
 def document(opened: Opened, brief: bool) -> Document:
     """The summary (brief) or the report (whole) of a run, or of ballots from elsewhere."""
@@ -685,11 +621,10 @@ def document(opened: Opened, brief: bool) -> Document:
     source, run = evidence.source, evidence.source.run
     whole = OF_BALLOTS if run is None else WHOLE
     tables = (success_table, winners_table) if brief else ()
-    return Document(
-        title=f"Report of {run.study.name if run else source.name}",
-        summary=_summary(evidence),
-        provenance=provenance_of(source),
-        warning=_warning(source),
+    return document_on(
+        evidence,
+        "Report",
+        summary=summary_of(evidence),
         told_of="What answered the calls" if run else "Where the ballots are from",
         answers=answers(evidence),
         sections=sections_of(evidence, BRIEF if brief else whole),
@@ -697,7 +632,6 @@ def document(opened: Opened, brief: bool) -> Document:
         without_episodes="The run holds no episode." if run else "",
         lead="kept" if run or evidence.turns.get_column("winner").count() else "identification",
         unknown=run is None and not source.stated,
-        facts=_facts(source),
         digest=run.recording_digest if run else "",
         brief=present(*(part(evidence) for part in tables)),
         values=lambda: values_of(evidence) if brief else {},
@@ -713,18 +647,16 @@ def diverged(opened: Opened, leaving: Leaving) -> Left:
 def divergence_document(opened: Opened, found: Divergence) -> Document:
     """The document on where episodes leave their logged path."""
     evidence = Evidence(opened.source, opened.asked, True)
-    source, run = evidence.source, evidence.source.run
     covered = sum(row.covered for row in found.coverage)
     episodes = found.episodes.height
     known = any(not isinstance(row.logged["success"], NotEstimable) for row in found.coverage)
     unknown = "" if known else "No outcome is logged, so there is none to bound."
-    open_ = "" if source.ordered else f" {_OPEN}"
+    open_ = f" {_OPEN}" if evidence.unordered else ""
     tables = present(coverage_table(found), first_turns_table(found))
-    return Document(
-        title=f"Divergence of {run.study.name if run else source.name}",
-        summary=f"{found.question}. {_ran_in_short(evidence)}{open_}",
-        provenance=provenance_of(source),
-        warning=_warning(source),
+    return document_on(
+        evidence,
+        "Divergence",
+        summary=f"{found.question}. {ran_in_short(evidence)}{open_}",
         answers=(
             Answer(
                 "How far does the recording speak for it?",
@@ -736,7 +668,6 @@ def divergence_document(opened: Opened, found: Divergence) -> Document:
             ),
         ),
         sections=(Section("coverage", "First turns that may differ", "", tables=tables),),
-        facts=_facts(source),
         brief=tuple(_first_rows(one) for one in tables),
         values=lambda: to_json(found),
     )
@@ -760,137 +691,7 @@ _OPEN: Final = (
 )
 
 
-def values_of(evidence: Evidence) -> dict[str, Any]:
-    """What a summary's tables leave out or say in words."""
-    source = evidence.source
-    run = source.run
-    return {
-        "study": None if run is None else run.study.model_dump(mode="json"),
-        "branch": run and run.branch and branch_counts(run.branch, source.episodes),
-        "grid": evidence.grid,
-        "success": evidence.success,
-        "success_by_persona": evidence.successes,
-        "rounds": evidence.rounds,
-        "gains": evidence.gains,
-        "contrasts": contrast_values(evidence.contrasts),
-        "diagnostics": evidence.diagnostics,
-        "chance": evidence.chance,
-        "noise_floor": evidence.noise,
-        "winning_roles": evidence.winners.to_dicts(),
-        "ballots": evidence.ballots,
-        "stop_reasons": [count._asdict() for count in stop_counts(source.episodes)],
-        "usage": evidence.usage,
-        **({"panels": evidence.panels} if evidence.panels else {}),
-    }
-
-
-def _warning(source: Source) -> str:
-    """What to know of the figures; of ballots what an export said, and that the rest is absent."""
-    if source.run is not None:
-        return warning_of(source.run.provenance)
-    said = [WARNINGS[kind] for kind in source.kinds if source.stated]
-    return " ".join((*said, _ABSENT))
-
-
-def provenance_of(source: Source) -> str:
-    """What answered the calls, for captions."""
-    if source.run is None and source.stated:
-        return f"{'; '.join(source.stated)} (exported ballots, {source.name})"
-    if source.run is None:
-        return f"{_UNKNOWN} ({source.name})"
-    stated, branch = source.run.provenance, source.run.branch
-    return f"{stated.kind} ({stated.name})" + (f"; {branch_words(branch)}" if branch else "")
-
-
-def _summary(evidence: Evidence) -> str:
-    run = evidence.source.run
-    if evidence.brief:
-        return _ran_in_short(evidence)
-    if run is None:
-        return (
-            f"What the ballots of {evidence.source.name} say about ties, orders and rules; "
-            f"{counted(evidence.turns.height, 'vote')}."
-        )
-    words = (
-        f"How panels of {_span(run)} tutors chose what to tell a student, what became of "
-        f"the students, and what other decision rules would have chosen from the same ballots."
-    )
-    if run.branch is None:
-        return words
-    counts = branch_counts(run.branch, evidence.source.episodes)
-    return (
-        f"{words} The run is a {branch_words(run.branch)}. Its figures are of both together: "
-        f"{counted(counts.covered, 'logged episode')} and {counted(counts.continued, 'episode')} "
-        "re-simulated. The comparison with its parent keeps them apart."
-    )
-
-
-def _ran_in_short(evidence: Evidence) -> str:
-    run, source = evidence.source.run, evidence.source
-    if run is None:
-        votes = counted(evidence.turns.height, "vote")
-        notes = "".join(f" {note}" for note in source.notes)
-        return f"{votes} from elsewhere.{notes}"
-    episodes, stated = source.episodes, run.provenance
-    if not episodes:
-        return "The run has no episode."
-    failed, tasks = evidence.grid["failed"], sum(evidence.grid["tasks"].values())
-    left = f" {counted(failed, 'episode')} failed and are in no figure." if failed else ""
-    mixed = ""
-    if run.branch is not None:
-        counts = branch_counts(run.branch, source.episodes)
-        mixed = (
-            f" Logged and re-simulated together: {counts.covered:,} as logged, "
-            f"{counts.continued:,} re-simulated. These have {counted(counts.draws, 'draw')}, of "
-            f"which {counts.failed:,} failed."
-        )
-    return (
-        f"{counted(len(episodes), 'episode')} of {counted(tasks, 'task')} under "
-        f"{listed(evidence.grid['conditions'])}.{left} Models: {listed(stated.models)}, "
-        f"{_days(stated)}.{mixed}"
-    )
-
-
-def _facts(source: Source) -> tuple[Fact, ...]:
-    """Settings, digests and versions; what a reader needs to find the same recording again."""
-    run = source.run
-    if run is None:
-        return (
-            ("Source", source.name),
-            ("Where they are from", _UNKNOWN),
-            ("Points of a cumulative ballot", source.budget),
-            *(("Reader's note", note) for note in source.notes),
-        )
-    study, stated, branch = run.panel, run.provenance, run.branch
-    branched = branch and (
-        ("Branch of", branch.parent),
-        ("Under", branch_changes(branch)),
-        ("Draws of each episode taken up", str(branch.continuations)),
-        ("Parent's recording digest", branch.parent_recording),
-    )
-    return (
-        ("Study", study.name),
-        *(branched or ()),
-        ("Seed", study.seed),
-        ("What answered", f"{stated.kind}: {stated.name}"),
-        ("Models that replied", listed(stated.models)),
-        ("Models asked for", listed([f"{who} {name}" for who, name in study.models.items()])),
-        ("Recorded", f"{stated.recorded_from or 'no day'} to {stated.recorded_to or 'no day'}"),
-        *((f"Panel {name}", makeup_words(made)) for name, made in run.panels.items()),
-        ("Roles", listed(study.roles)),
-        ("Fallback order", " › ".join(study.fallback_order)),
-        ("Labels", f"drawn {spoken(study.blinding)}"),
-        ("Success", f"judge score of at least {study.success_threshold:g}; programs also pass"),
-        ("Points of a cumulative ballot", study.cumulative_budget),
-        ("Repeats", study.repeats),
-        ("Study digest", run.study_digest),
-        ("Recording digest", run.recording_digest),
-        *((f"Package {name}", version) for name, version in run.packages.items()),
-    )
-
-
 def _episodes(evidence: Evidence) -> Episodes:
-    episodes, turns = evidence.source.episodes, evidence.turns
-    flipped = turns.filter("flip").get_column("episode_id") if episodes else ()
-    worth = telling(set(flipped))
-    return Episodes(episodes, partial(trace, None), worth, evidence.asked.episodes)
+    episodes = evidence.source.episodes
+    flipped = set(evidence.turns.filter("flip")["episode_id"]) if episodes else set()
+    return Episodes(episodes, partial(trace, None), telling(flipped), evidence.asked.episodes)

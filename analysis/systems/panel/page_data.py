@@ -1,4 +1,4 @@
-"""Everything a panel's report rests on, each thing computed once, when it is asked for."""
+"""What a panel's pages rest on: what was read, and what is computed of it, each thing once."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -13,20 +13,32 @@ from tutorsim.analysis.ballots.vote_arrays import Rounds
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import turn_table
 from tutorsim.analysis.identify.possible_winners import TieReading
-from tutorsim.analysis.pages.cells_and_tables import Table, estimate, number, plain, sum_of
+from tutorsim.analysis.pages.cells_and_tables import Table, estimate, number
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
+from tutorsim.analysis.pages.document import Document, Fact
 from tutorsim.analysis.pages.numbers_printed_in_studies import Printed, by_language_model, printed
-from tutorsim.analysis.pages.words_and_safe_text import WARNINGS, spoken
+from tutorsim.analysis.pages.words_and_safe_text import (
+    WARNINGS,
+    counted,
+    listed,
+    spoken,
+    warning_of,
+)
 from tutorsim.analysis.recount import RecountTable, recount
 from tutorsim.analysis.recount.result_models import OrderTable, RecountResult, RuleRow
 from tutorsim.analysis.recount.same_voter_in_two_formats import format_invariance
 from tutorsim.analysis.recount.success_under_other_score_thresholds import AtThreshold, at_threshold
-from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
-from tutorsim.analysis.statistics.noise_floor_of_retests import NoiseFloor, noise_floor
+from tutorsim.analysis.runs.branch_origins_and_shared_turns import (
+    branch_changes,
+    branch_counts,
+    branch_words,
+)
+from tutorsim.analysis.statistics.noise_floor_of_retests import noise_floor
 from tutorsim.analysis.statistics.text_similarity import role_collapse
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import Contrast
 from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import (
     HEAD_OUTCOMES,
+    contrast_values,
     contrasts_of,
 )
 from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
@@ -42,6 +54,7 @@ from tutorsim.analysis.systems.panel.self_support_labels_and_power import pivota
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import (
     chance_baselines,
     diagnostics,
+    noise_told,
     winning_roles,
 )
 from tutorsim.analysis.systems.panel.student_outcomes import (
@@ -53,98 +66,22 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     successes,
 )
 from tutorsim.analysis.systems.system_view_and_opened_run import NOTHING_ASKED, Asked, usage
+from tutorsim.records import Provenance, RunRecord, stop_counts
+from tutorsim.records.run_head_and_reading_run_folders_and_retests import (
+    makeup_words,
+    panels_of,
+    sizes_of,
+)
 from tutorsim.vocabularies import BALLOT_FORMATS, MAX_ROLES, PROTOCOLS
 
 T = TypeVar("T")
-
-# --- Noise floor ---------------------------------------------------------------------------------
-
-_QUANTITIES: Final = {
-    "flip": "flip",
-    "flip_set": "flip outside the leaders",
-    "leader": "leader changed, no tie round",
-    "shift": "vote shift",
-}
-_VOTES: Final = {"vote_initial": "first", "vote_final": "final"}
-
-
-def noise_told(found: NoiseFloor | NotEstimable) -> str:
-    """What is known of the floor, for the caption of what it stands beside."""
-    if isinstance(found, NotEstimable):
-        return (
-            "How much of it re-asking alone would give, the noise floor, is unknown: each vote "
-            "was asked for once."
-        )
-    return "How much of it re-asking alone gives stands in a table of its own."
-
-
-@table("noise", "Beside the noise floor", how=lambda found: _how(found))
-def beside_floor_table(found: NoiseFloor | NotEstimable) -> Iterator[Row]:
-    """Re-asked: two panels that answer one and the same prompt, each voter with two different
-    askings of its own, ties to the fallback order. Left: logged less re-asked, turn by turn. A flip
-    as logged may come from a tie round, which nobody was asked again; “no tie round” compares the
-    leaders of both votes. 95 % intervals in brackets: over tasks. {how}"""
-    for row in () if isinstance(found, NotEstimable) else found.beside:
-        yield {
-            "protocol": row["form"],
-            "what": _QUANTITIES[row["quantity"]],
-            "turns asked again": row["turns"],
-            "logged": estimate(row["logged"]),
-            "re-asked": estimate(row["floor"]),
-            "left": estimate(row["left"], signed=True),
-        }
-
-
-def _how(found: NoiseFloor) -> str:
-    turns = "" if found.sample is None else f", in {found.sample} turns drawn for it"
-    said = f"Asked again {found.repeats} × by {found.answered_by}{turns}."
-    finals = dict.fromkeys(row["form"] for row in found.beside if row["stage"] == "vote_final")
-    if finals:
-        said += (
-            f" Of {', '.join(finals)} the first vote was not asked again: the floor is that of the "
-            "final vote."
-        )
-    if found.failed:
-        said += f" {found.failed} calls failed; panels that lack an answer are left out."
-    drawn = max(row["sampled"] for row in found.beside)
-    if drawn:
-        said += f" Panels of {drawn} turns were drawn by a seed, all others enumerated."
-    return said
-
-
-@table(
-    "askings",
-    "One prompt, asked several times",
-    secondary=("same by chance", "pairs with abstentions"),
-)
-def askings_table(found: NoiseFloor | NotEstimable) -> Iterator[Row]:
-    """Pairs: two askings of one voter's prompt, logged or re-asked; same: share of them with one
-    ballot, or with the same candidates first; by chance: two ballots of one voter in different
-    turns. Pairs with one abstention + with two are in no share. Panels: one answer of each voter,
-    logged or re-asked; how often their leader is that of the logged ballots, and how often two of
-    them agree. A tie goes to the fallback order."""
-    if isinstance(found, NotEstimable):
-        return
-    for own, panels in zip(found.ballots, found.winners, strict=True):
-        yield {
-            "protocol": own["form"],
-            "vote": _VOTES[own["stage"]],
-            "pairs": own["pairs"],
-            "same ballot": estimate(own["same"]),
-            "same first": estimate(own["same_top"]),
-            "same by chance": plain(own["chance"]),
-            "pairs with abstentions": sum_of(one=own["one_abstained"], both=own["both_abstained"]),
-            "panels with the logged leader": estimate(panels["elects_logged"]),
-            "two panels agree": estimate(panels["agree"]),
-        }
-
 
 # --- Beside published ----------------------------------------------------------------------------
 
 PUBLISHED: Final = "tutorsim.analysis:data/published.toml"
 """Printed figures of the study."""
 
-_UNKNOWN: Final = "nothing is known of what answered it."
+_UNLABELLED: Final = "nothing is known of what answered it."
 
 _Place = tuple[str, str | None, str, str | None]
 """Quantity, benchmark, condition, role."""
@@ -154,7 +91,7 @@ _Place = tuple[str, str | None, str, str | None]
     "published",
     "Beside the published study",
     secondary=("where",),
-    label=lambda of: " ".join(WARNINGS[kind] for kind in of.source.kinds) or _UNKNOWN,
+    label=lambda of: " ".join(WARNINGS[kind] for kind in of.source.kinds) or _UNLABELLED,
 )
 def beside_published(of: "Evidence") -> Iterator[Row]:
     """This run's figures, with 95 % intervals, and the printed ones. This run: {label} Shift, flip
@@ -260,6 +197,14 @@ class Evidence:
     """Ballots by protocol, stage and status, in the table's order."""
     threshold = _once(lambda source: source.run.panel.success_threshold if source.run else None)
     """The study's success threshold; `None` without a run."""
+    branched = _once(
+        lambda source: (
+            branch_counts(source.run.branch, source.episodes)
+            if source.run and source.run.branch
+            else None
+        )
+    )
+    """What the run took up of another and continued; `None` unless it is a branch."""
     scores = _once(
         lambda source: scores_by_turn(
             source.episodes, max_turns=source.run.panel.max_turns if source.run else 0
@@ -275,10 +220,9 @@ class Evidence:
     @property
     def as_logged(self) -> str:
         """What the figures are of; a branch's are not all logged."""
-        run = self.source.run
-        if run is None:
+        if self.source.run is None:
             return "As cast"
-        return "Logged and re-simulated together" if run and run.branch else "As logged"
+        return "Logged and re-simulated together" if self.branched else "As logged"
 
     @property
     def held(self) -> str:
@@ -396,3 +340,186 @@ class Evidence:
             return {}
         tried = sorted({*THRESHOLDS, self.threshold})
         return {threshold: at_threshold(self.source, threshold) for threshold in tried}
+
+
+# --- What was read --------------------------------------------------------------------------------
+
+_UNKNOWN = "unknown: ballots from elsewhere"
+_ABSENT = "The file says how voters voted, and nothing of what was said before or came of it."
+
+
+def tutors_of(run: RunRecord) -> str:
+    """How many tutors a panel has, from the smallest to the largest."""
+    least, *_, most = (*sizes_of(run), sizes_of(run)[-1])
+    return str(least) if least == most else f"{least} to {most}"
+
+
+def days_of(stated: Provenance) -> str:
+    """The days on which a recording was made."""
+    if stated.recorded_from is None:
+        return "no day recorded"
+    if stated.recorded_to in (None, stated.recorded_from):
+        return f"recorded on {stated.recorded_from}"
+    return f"recorded from {stated.recorded_from} to {stated.recorded_to}"
+
+
+def study_words(evidence: Evidence) -> str:
+    """What was studied, and how much of it there is; nothing of ballots from elsewhere."""
+    run = evidence.source.run
+    if run is None:
+        return ""
+    study, grid = run.panel, evidence.grid
+    changed = run.branch is not None and run.branch.fallback_order is not None
+    said = (
+        f"Study {study.name}, seed {study.seed}, digest {run.study_digest[:12] or 'not stated'}; "
+        f"recording {run.recording_digest[:12] or 'not stated'}. "
+        f"Success: score at least {study.success_threshold:g}, and passing tests for programs, "
+        f"within {study.max_turns} turns. Labels: {spoken(study.blinding)}. "
+        f"Fallback order: {' > '.join(study.fallback_order)}"
+        + (", before the branch changes it." if changed else ".")
+    )
+    if not grid["episodes"]:
+        return said
+    named = panels_of(run)
+    panels = f"; panels {listed(list(named))}" if named else ""
+    tasks = listed([f"{n} of {name}" for name, n in grid["tasks"].items()])
+    return (
+        f"{said} Grid: tasks {tasks}; {len(grid['personas'])} personas; conditions "
+        f"{listed(grid['conditions'])}{panels}. Episodes: {grid['episodes']}, "
+        f"of which {grid['complete']} complete and {grid['failed']} failed."
+    )
+
+
+def provenance_of(source: Source) -> str:
+    """What answered the calls, for captions."""
+    if source.run is None and source.stated:
+        return f"{'; '.join(source.stated)} (exported ballots, {source.name})"
+    if source.run is None:
+        return f"{_UNKNOWN} ({source.name})"
+    stated, branch = source.run.provenance, source.run.branch
+    return f"{stated.kind} ({stated.name})" + (f"; {branch_words(branch)}" if branch else "")
+
+
+def summary_of(evidence: Evidence) -> str:
+    """What was run, and what a page says of it; of a summary, what was run in short."""
+    run = evidence.source.run
+    if evidence.brief:
+        return ran_in_short(evidence)
+    if run is None:
+        return (
+            f"What the ballots of {evidence.source.name} say about ties, orders and rules; "
+            f"{counted(evidence.turns.height, 'vote')}."
+        )
+    words = (
+        f"How panels of {tutors_of(run)} tutors chose what to tell a student, what became of "
+        f"the students, and what other decision rules would have chosen from the same ballots."
+    )
+    counts = evidence.branched
+    if run.branch is None or counts is None:
+        return words
+    return (
+        f"{words} The run is a {branch_words(run.branch)}. Its figures are of both together: "
+        f"{counted(counts.covered, 'logged episode')} and {counted(counts.continued, 'episode')} "
+        "re-simulated. The comparison with its parent keeps them apart."
+    )
+
+
+def ran_in_short(evidence: Evidence) -> str:
+    """How much was run, and by which models."""
+    run, source = evidence.source.run, evidence.source
+    if run is None:
+        votes = counted(evidence.turns.height, "vote")
+        notes = "".join(f" {note}" for note in source.notes)
+        return f"{votes} from elsewhere.{notes}"
+    episodes, stated = source.episodes, run.provenance
+    if not episodes:
+        return "The run has no episode."
+    failed, tasks = evidence.grid["failed"], sum(evidence.grid["tasks"].values())
+    left = f" {counted(failed, 'episode')} failed and are in no figure." if failed else ""
+    mixed = ""
+    if counts := evidence.branched:
+        mixed = (
+            f" Logged and re-simulated together: {counts.covered:,} as logged, "
+            f"{counts.continued:,} re-simulated. These have {counted(counts.draws, 'draw')}, of "
+            f"which {counts.failed:,} failed."
+        )
+    return (
+        f"{counted(len(episodes), 'episode')} of {counted(tasks, 'task')} under "
+        f"{listed(evidence.grid['conditions'])}.{left} Models: {listed(stated.models)}, "
+        f"{days_of(stated)}.{mixed}"
+    )
+
+
+def document_on(evidence: Evidence, title: str, **parts: Any) -> Document:
+    """A document with what was read around its parts; of ballots a warning says what an export
+    stated, and that the rest is absent."""
+    source, run = evidence.source, evidence.source.run
+    said = [WARNINGS[kind] for kind in source.kinds if source.stated]
+    return Document(
+        title=f"{title} of {run.study.name if run else source.name}",
+        provenance=provenance_of(source),
+        warning=warning_of(run.provenance) if run else " ".join((*said, _ABSENT)),
+        facts=_facts(source),
+        **parts,
+    )
+
+
+def _facts(source: Source) -> tuple[Fact, ...]:
+    """Settings, digests and versions; what a reader needs to find the same recording again."""
+    run = source.run
+    if run is None:
+        return (
+            ("Source", source.name),
+            ("Where they are from", _UNKNOWN),
+            ("Points of a cumulative ballot", source.budget),
+            *(("Reader's note", note) for note in source.notes),
+        )
+    study, stated, branch = run.panel, run.provenance, run.branch
+    branched = branch and (
+        ("Branch of", branch.parent),
+        ("Under", branch_changes(branch)),
+        ("Draws of each episode taken up", str(branch.continuations)),
+        ("Parent's recording digest", branch.parent_recording),
+    )
+    return (
+        ("Study", study.name),
+        *(branched or ()),
+        ("Seed", study.seed),
+        ("What answered", f"{stated.kind}: {stated.name}"),
+        ("Models that replied", listed(stated.models)),
+        ("Models asked for", listed([f"{who} {name}" for who, name in study.models.items()])),
+        ("Recorded", f"{stated.recorded_from or 'no day'} to {stated.recorded_to or 'no day'}"),
+        *((f"Panel {name}", makeup_words(made)) for name, made in run.panels.items()),
+        ("Roles", listed(study.roles)),
+        ("Fallback order", " › ".join(study.fallback_order)),
+        ("Labels", f"drawn {spoken(study.blinding)}"),
+        ("Success", f"judge score of at least {study.success_threshold:g}; programs also pass"),
+        ("Points of a cumulative ballot", study.cumulative_budget),
+        ("Repeats", study.repeats),
+        ("Study digest", run.study_digest),
+        ("Recording digest", run.recording_digest),
+        *((f"Package {name}", version) for name, version in run.packages.items()),
+    )
+
+
+def values_of(evidence: Evidence) -> dict[str, Any]:
+    """What a summary's tables leave out or say in words."""
+    run = evidence.source.run
+    return {
+        "study": None if run is None else run.study.model_dump(mode="json"),
+        "branch": evidence.branched,
+        "grid": evidence.grid,
+        "success": evidence.success,
+        "success_by_persona": evidence.successes,
+        "rounds": evidence.rounds,
+        "gains": evidence.gains,
+        "contrasts": contrast_values(evidence.contrasts),
+        "diagnostics": evidence.diagnostics,
+        "chance": evidence.chance,
+        "noise_floor": evidence.noise,
+        "winning_roles": evidence.winners.to_dicts(),
+        "ballots": evidence.ballots,
+        "stop_reasons": [count._asdict() for count in stop_counts(evidence.source.episodes)],
+        "usage": evidence.usage,
+        **({"panels": evidence.panels} if evidence.panels else {}),
+    }

@@ -1,4 +1,4 @@
-"""Vote shift, winner flips, ties and fallback per protocol, beside what chance alone gives."""
+"""Vote shift, winner flips, ties and fallback per protocol, beside chance and the noise floor."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +22,7 @@ from tutorsim.analysis.pages.cells_and_tables import (
     estimate,
     part_of,
     plain,
+    sum_of,
 )
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
@@ -32,6 +33,8 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_of_numbered,
     share_of_numbered,
 )
+from tutorsim.analysis.statistics.noise_floor_of_retests import NoiseFloor, asked_again
+from tutorsim.records import RetestHead
 from tutorsim.vocabularies import BALLOT_STATUSES, DECIDED_BY, BallotFormat
 
 # --- Shift flip tie fallback rates ---------------------------------------------------------------
@@ -466,3 +469,84 @@ def ballots_table(of: Any) -> Iterator[Row]:
         own = [row for row in of.ballots if row["protocol"] == protocol]
         each: dict[str, int] = {s: sum(row[s] for row in own) for s in BALLOT_STATUSES}
         yield {"protocol": protocol, "ballots": sum(each.values()), **each}
+
+
+# --- Noise floor ---------------------------------------------------------------------------------
+
+_QUANTITIES: Final = {
+    "flip": "flip",
+    "flip_set": "flip outside the leaders",
+    "leader": "leader changed, no tie round",
+    "shift": "vote shift",
+}
+_VOTES: Final = {"vote_initial": "first", "vote_final": "final"}
+
+
+def noise_told(found: NoiseFloor | NotEstimable) -> str:
+    """What is known of the floor, for the caption of what it stands beside."""
+    if isinstance(found, NotEstimable):
+        return (
+            "How much of it re-asking alone would give, the noise floor, is unknown: each vote "
+            "was asked for once."
+        )
+    return "How much of it re-asking alone gives stands in a table of its own."
+
+
+@table("noise", "Beside the noise floor", how=lambda of: _how(of.noise, of.source.retest.head))
+def beside_floor_table(of: Any) -> Iterator[Row]:
+    """Re-asked: two panels that answer one and the same prompt, each voter with two different
+    askings of its own, ties to the fallback order. Left: logged less re-asked, turn by turn. A flip
+    as logged may come from a tie round, which nobody was asked again; “no tie round” compares the
+    leaders of both votes. 95 % intervals in brackets: over tasks. {how}"""
+    for row in () if isinstance(of.noise, NotEstimable) else of.noise.beside:
+        yield {
+            "protocol": row["form"],
+            "what": _QUANTITIES[row["quantity"]],
+            "turns asked again": row["turns"],
+            "logged": estimate(row["logged"]),
+            "re-asked": estimate(row["floor"]),
+            "left": estimate(row["left"], signed=True),
+        }
+
+
+def _how(found: NoiseFloor, head: RetestHead) -> str:
+    said = asked_again(head)
+    finals = dict.fromkeys(row["form"] for row in found.beside if row["stage"] == "vote_final")
+    if finals:
+        said += (
+            f" Of {', '.join(finals)} the first vote was not asked again: the floor is that of the "
+            "final vote."
+        )
+    if found.failed:
+        said += f" {found.failed} calls failed; panels that lack an answer are left out."
+    drawn = max(row["sampled"] for row in found.beside)
+    if drawn:
+        said += f" Panels of {drawn} turns were drawn by a seed, all others enumerated."
+    return said
+
+
+@table(
+    "askings",
+    "One prompt, asked several times",
+    secondary=("same by chance", "pairs with abstentions"),
+)
+def askings_table(of: Any) -> Iterator[Row]:
+    """Pairs: two askings of one voter's prompt, logged or re-asked; same: share of them with one
+    ballot, or with the same candidates first; by chance: two ballots of one voter in different
+    turns. Pairs with one abstention + with two are in no share. Panels: one answer of each voter,
+    logged or re-asked; how often their leader is that of the logged ballots, and how often two of
+    them agree. A tie goes to the fallback order."""
+    if isinstance(of.noise, NotEstimable):
+        return
+    for own, panels in zip(of.noise.ballots, of.noise.winners, strict=True):
+        yield {
+            "protocol": own["form"],
+            "vote": _VOTES[own["stage"]],
+            "pairs": own["pairs"],
+            "same ballot": estimate(own["same"]),
+            "same first": estimate(own["same_top"]),
+            "same by chance": plain(own["chance"]),
+            "pairs with abstentions": sum_of(one=own["one_abstained"], both=own["both_abstained"]),
+            "panels with the logged leader": estimate(panels["elects_logged"]),
+            "two panels agree": estimate(panels["agree"]),
+        }

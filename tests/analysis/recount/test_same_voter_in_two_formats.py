@@ -11,11 +11,10 @@ from tests.reference.completions import agrees, every_ballot
 from tutorsim.analysis.recount import same_voter_in_two_formats as formats
 from tutorsim.analysis.recount.tables import Dial, dial_table
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, to_json
-from tutorsim.analysis.systems.panel.page_data import (
-    Evidence,
+from tutorsim.analysis.systems.panel.page_data import Evidence
+from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import (
     askings_table,
     beside_floor_table,
-    noise_told,
 )
 from tutorsim.ballot_reading_and_decisions import RichBallot
 from tutorsim.kernel.flow_and_drivers import drive, scripted
@@ -66,21 +65,21 @@ def test_of_several_places_each_row_says_where(two_formats):
 
 
 def test_the_floor_has_columns_for_logged_and_for_re_asked_figures(two_formats):
-    table = beside_floor_table(Evidence(two_formats).noise)
+    table = beside_floor_table(Evidence(two_formats))
     assert table.data.columns[-3:] == ["logged", "re-asked", "left"]
     # First and final vote alike: no flip. S 4 against S 3, MI 1: the order has no part in it.
     assert table.data.row(0) == ("simple", "flip", 1, *["0.00"] * 3)
     assert "the floor is that of the final vote" in table.caption
     assert "1 × by stand-in: asked again." in table.caption
-    assert askings_table(Evidence(two_formats).noise).data.height == 1
+    assert askings_table(Evidence(two_formats)).data.height == 1
 
 
 def test_without_a_retest_the_floor_is_unknown_in_captions_and_in_place_of_the_chart(two_formats):
     source = replace(two_formats, retest=None)
-    found = Evidence(source).noise
-    assert beside_floor_table(found) is None
-    assert askings_table(found) is None
-    assert "the noise floor, is unknown" in noise_told(found)
+    of = Evidence(source)
+    assert beside_floor_table(of) is None
+    assert askings_table(of) is None
+    assert "the noise floor, is unknown" in of.diagnostics_notes[0]
     figure = figure_of(source, "noise")
     assert figure.chart is None
     assert figure.finding == (

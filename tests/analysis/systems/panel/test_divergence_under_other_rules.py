@@ -20,6 +20,7 @@ from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
     without_tie_round,
 )
 from tutorsim.analysis.systems.panel.page import divergence_document
+from tutorsim.analysis.systems.panel.student_outcomes import successes
 from tutorsim.analysis.systems.system_view_and_opened_run import Asked, Leaving
 from tutorsim.errors import UsageError
 from tutorsim.vocabularies import DEFAULT_ROLES
@@ -185,11 +186,13 @@ def test_one_alternative_is_told_by_condition(found):
     assert row[6:] == ("0.00", "0.00 to 1.00", "1.00", "not estimable")
 
 
-def test_several_alternatives_are_told_a_row_each(found):
-    assert alternatives_table(([found], "1.00")).data.rows() == [
-        ("MI first", 1, 0, 0, 1, "0.00 to 1.00")
-    ]
-    assert alternatives_table(([found], None)).data.width == 5
+def test_several_alternatives_are_told_a_row_each(two_votes, found):
+    of = SimpleNamespace(source=two_votes, divergences=[found], successes=successes(two_votes))
+    told = alternatives_table(of).data
+    assert told.rows() == [("MI first", 1, 0, 0, 1, "0.00 to 1.00")]
+    assert told.columns[-1] == "success: 1.00 as logged, bounds"
+    of.source = replace(two_votes, run=None)
+    assert alternatives_table(of).data.width == 5
 
 
 @pytest.mark.parametrize(("turns", "more"), [(8, False), (9, True)])

@@ -1,9 +1,9 @@
 """Oversight runs: tables for other programs, and what is shown of a run."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
 from tutorsim.analysis.runs.run_tables import (
     SHARED_TABLES,
@@ -15,16 +15,22 @@ from tutorsim.analysis.runs.run_tables import (
     whole,
     yes,
 )
+from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggregations import (
+    Aggregated,
+    aggregated,
+)
 from tutorsim.analysis.systems.oversight.episode_messages import trace
 from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import (
     delivered_passages,
     proposal_passages,
 )
-from tutorsim.analysis.systems.oversight.label_accuracy import by_text
-from tutorsim.analysis.systems.oversight.page import document, outcomes_under, recount
+from tutorsim.analysis.systems.oversight.label_accuracy import by_text, pair_of
+from tutorsim.analysis.systems.oversight.page import chosen, document, recount
+from tutorsim.analysis.systems.oversight.page_data_and_replies_read_again import reread
 from tutorsim.analysis.systems.system_view_and_opened_run import Use, View
 from tutorsim.records import RunRecord
-from tutorsim.records.oversight import OversightRecord
+from tutorsim.records.oversight import LabelName, OversightRecord
+from tutorsim.vocabularies import READINGS, Reading
 
 __all__ = ["TABLES", "VIEW", "split_of"]
 
@@ -133,6 +139,58 @@ _UNREAD_INSIDE: Final = {
     "lead": "agent status reasoning",
 }
 """Record's field → what a recount does not look at in it."""
+
+
+def outcomes_under(changes: Mapping[str, tuple[str, ...]]) -> Table:
+    """The table of each item's labels under each reading and each way to put opinions together.
+
+    `changes`: as `recount` takes them; a reading leaves out the others. Raises `UsageError` if
+    another setting or value is given.
+    """
+    reading = chosen(changes).get("reading")
+    readings: Sequence[Reading] = (reading,) if reading else READINGS
+
+    def came(record: OversightRecord) -> Iterator[Parts]:
+        for name in readings if record.status == "complete" else ():
+            read = record if name == "standard" else reread(record, name)
+            for rule, labels, confidence in _labels_of(read):
+                yield record, name, rule, confidence, labels
+
+    return table_of(
+        came,
+        ("record", "reading", "rule", "confidence", "labels"),
+        repeat=whole("record.repeat"),
+        reading=text("reading"),  # how the logged replies are read
+        rule=text("rule"),  # as_run, quick (no debate), or another way to
+        mistake=whole(),  # put the opinions together; null: no label; so is guidance
+        guidance=whole(),
+        ties=whole(),  # labels, of the two, that were tied
+        confidence=real("confidence"),  # of who labels, under as_run and quick
+        mistake_correct=yes(_right("mistake")),  # null without gold; without a label false
+        guidance_correct=yes(_right("guidance")),
+    )
+
+
+def _right(label: LabelName) -> Callable[..., bool | None]:
+    def right(record: OversightRecord, *parts: Any) -> bool | None:
+        gold = record.gold
+        return None if gold is None else getattr(parts[-1], label) == getattr(gold, label)
+
+    return right
+
+
+def _labels_of(record: OversightRecord) -> Iterator[tuple[str, Aggregated, float | None]]:
+    """Rule → both labels and their ties, and the confidence of who states them."""
+    lead, quick = record.lead, record.quick
+    stated = lead or quick
+    confidence = stated.confidence if stated else None
+    yield "as_run", Aggregated(*pair_of(record.label), 0), confidence
+    if quick and not record.skipped:
+        yield "quick", Aggregated(*pair_of(quick.labels), 0), quick.confidence
+    others = aggregated(record) if record.judge is not None else None
+    for rule, labels in (others or {}).items():
+        if rule != "lead":
+            yield rule, labels, None
 
 
 VIEW: Final = View(

@@ -1,7 +1,7 @@
 """The summary, the report and the recount of an oversight run: every table, and where it stands."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, get_args
@@ -21,8 +21,7 @@ from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
 from tutorsim.analysis.pages.document import Answer, Document, Fact
 from tutorsim.analysis.pages.numbers_printed_in_studies import printed_in
 from tutorsim.analysis.pages.words_and_safe_text import counted, listed, spoken
-from tutorsim.analysis.runs.run_tables import Parts, real, table_of, text, whole, yes
-from tutorsim.analysis.runs.run_tables import Table as RunTable
+from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Bounds,
     Estimate,
@@ -41,7 +40,6 @@ from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system imp
 from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggregations import (
     RULES,
     AdaptiveCurve,
-    Aggregated,
     aggregated,
     brier,
     debate_shares,
@@ -70,15 +68,14 @@ from tutorsim.analysis.systems.oversight.label_accuracy import (
 )
 from tutorsim.analysis.systems.oversight.page_data_and_replies_read_again import (
     Evidence,
-    reread,
     reread_label,
 )
 from tutorsim.analysis.systems.summary_report_and_noise_floor_of_votes import noise_section
 from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, episodes_of, framed
 from tutorsim.errors import UsageError
 from tutorsim.records import SystemSettings
-from tutorsim.records.oversight import LABELS, LabelName, Labels, OversightRecord, gold_labels
-from tutorsim.vocabularies import READINGS, Reading
+from tutorsim.records.oversight import LABELS, Labels, OversightRecord, gold_labels
+from tutorsim.vocabularies import READINGS
 
 Rows = Iterator[Row]
 
@@ -88,10 +85,9 @@ Rows = Iterator[Row]
 
 def _same_text(of: Evidence) -> str:
     """How many dialogues of the log stand under several ids."""
-    ids: dict[str, set[str]] = {}
-    for named, record in zip(of.run.episodes, of.records, strict=True):
-        ids.setdefault(record.conversation, set()).add(named.conversation)
-    several = sum(len(names) > 1 for names in ids.values())
+    pairs = zip(of.records, of.run.episodes, strict=True)
+    ids = by_key((one.conversation, named.conversation) for one, named in pairs)
+    several = sum(len(set(names)) > 1 for names in ids.values())
     return f" {counted(several, 'dialogue')} of these under several ids." if several else ""
 
 
@@ -141,13 +137,12 @@ def scores(of: Evidence) -> Rows:
             "dialogues": found.dialogues,
             "unjudged": int(found.confusion["guidance"][:, -1].sum()),
         }
-    none = plain_number(None, digits=4)
     for name, found in of.trivial.items():
         label, value = BASELINES[name]
-        said = {metric: plain_number(one.value, digits=4) for metric, one in found.metrics.items()}
+        known = {metric: one.value for metric, one in found.metrics.items()}
         yield {
             "condition": f"{name} ({label} = {value})",
-            **{metric: said.get(metric, none) for metric in _SHOWN},
+            **{metric: plain_number(known.get(metric), digits=4) for metric in _SHOWN},
             "items": found.items,
             "dialogues": found.dialogues,
             "unjudged": 0,
@@ -308,12 +303,6 @@ _TO_LOGGED: Final = (
 )
 
 
-def _debated(of: Evidence) -> dict[str, list[OversightRecord]]:
-    """Condition → items after a debate."""
-    found = {name: [one for one in some if one.judge] for name, some in of.conditions.items()}
-    return {name: some for name, some in found.items() if some}
-
-
 @table(
     "aggregation",
     "Other ways to put the opinions together",
@@ -324,26 +313,29 @@ def aggregation(of: Evidence) -> Rows:
     """Exact, from the labels that critics, judge, stress tester and lead stated; `lead` is what was
     logged. `changed` counts labels, two an item. A tie goes to the lead's label. An agent that
     states no confidence has half a vote under `confidence_weighted`.{difference}"""
-    labels, scored, family = {}, {}, {}
-    for condition, records in _debated(of).items():
-        every = [rules for record in records if (rules := aggregated(record)) is not None]
+    labels, logged, scored, family = {}, {}, {}, {}
+    for condition, some in of.conditions.items():
+        records = [record for record in some if record.judge]
+        if not records:
+            continue
+        labels[condition] = every = [aggregated(record) or {} for record in records]
+        logged[condition] = [pair_of(record.label) for record in records]
         gold = [rules for rules, record in zip(every, records, strict=True) if record.gold]
-        base, labels[condition] = judged(records), every
+        base = judged(records)
         groups = {rule: relabelled(base, [row[rule][:2] for row in gold]) for rule in RULES}
         scored[condition] = evaluate(groups, over=of.over, metrics=["headline"])
         for row in differences(groups, seed=of.seed, reference="lead"):
             family[condition, row.second] = row
     tests = dict(zip(family, corrected(list(family.values())), strict=True))
-    for condition, records in _debated(of).items():
-        logged = [pair_of(record.label) for record in records]
+    for condition, every in labels.items():
         for rule in RULES:
-            pairs = [row[rule][:2] for row in labels[condition]]
+            pairs = [row[rule][:2] for row in every]
             yield {
                 "condition": condition,
                 "rule": rule,
                 "items": len(pairs),
-                "changed": changed_labels(logged, pairs),
-                "ties": sum(row[rule].ties for row in labels[condition]),
+                "changed": changed_labels(logged[condition], pairs),
+                "ties": sum(row[rule].ties for row in every),
                 "unjudged": sum(None in pair for pair in pairs),
                 **_scored(scored[condition].get(rule), tests.get((condition, rule))),
             }
@@ -582,7 +574,7 @@ def recount(run: SystemRun, changes: Mapping[str, tuple[str, ...]]) -> Document:
     `changes`: `over`, `dialogues` (the default) or `items`; `reading`, how the replies are read
     before anything is put together, `standard` as in the run. Others are refused.
     """
-    of = Evidence(run, **_chosen(changes))
+    of = Evidence(run, **chosen(changes))
     return framed(
         run,
         summary="What other ways to put the logged opinions together would have labelled.",
@@ -592,7 +584,7 @@ def recount(run: SystemRun, changes: Mapping[str, tuple[str, ...]]) -> Document:
     )
 
 
-def _chosen(changes: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+def chosen(changes: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
     """Setting → its one value; `UsageError` if a setting or a value is unknown."""
     for key, values in changes.items():
         if len(values) != 1 or values[0] not in _SETTABLE.get(key, ()):
@@ -603,58 +595,6 @@ def _chosen(changes: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
                 hint=f"What can be set, one value each: {listed}.",
             )
     return {key: value for key, (value,) in changes.items()}
-
-
-def outcomes_under(changes: Mapping[str, tuple[str, ...]]) -> RunTable:
-    """The table of each item's labels under each reading and each way to put opinions together.
-
-    `changes`: as `recount` takes them; a reading leaves out the others. Raises `UsageError` if
-    another setting or value is given.
-    """
-    reading = _chosen(changes).get("reading")
-    readings: Sequence[Reading] = (reading,) if reading else READINGS
-
-    def came(record: OversightRecord) -> Iterator[Parts]:
-        for name in readings if record.status == "complete" else ():
-            read = record if name == "standard" else reread(record, name)
-            for rule, labels, confidence in _labels_of(read):
-                yield record, name, rule, confidence, labels
-
-    return table_of(
-        came,
-        ("record", "reading", "rule", "confidence", "labels"),
-        repeat=whole("record.repeat"),
-        reading=text("reading"),  # how the logged replies are read
-        rule=text("rule"),  # as_run, quick (no debate), or another way to
-        mistake=whole(),  # put the opinions together; null: no label; so is guidance
-        guidance=whole(),
-        ties=whole(),  # labels, of the two, that were tied
-        confidence=real("confidence"),  # of who labels, under as_run and quick
-        mistake_correct=yes(_right("mistake")),  # null without gold; without a label false
-        guidance_correct=yes(_right("guidance")),
-    )
-
-
-def _right(label: LabelName) -> Callable[..., bool | None]:
-    def right(record: OversightRecord, *parts: Any) -> bool | None:
-        gold = record.gold
-        return None if gold is None else getattr(parts[-1], label) == getattr(gold, label)
-
-    return right
-
-
-def _labels_of(record: OversightRecord) -> Iterator[tuple[str, Aggregated, float | None]]:
-    """Rule → both labels and their ties, and the confidence of who states them."""
-    lead, quick = record.lead, record.quick
-    stated = lead or quick
-    confidence = stated.confidence if stated else None
-    yield "as_run", Aggregated(*pair_of(record.label), 0), confidence
-    if quick and not record.skipped:
-        yield "quick", Aggregated(*pair_of(quick.labels), 0), quick.confidence
-    others = aggregated(record) if record.judge is not None else None
-    for rule, labels in (others or {}).items():
-        if rule != "lead":
-            yield rule, labels, None
 
 
 def _summary(of: Evidence) -> str:
@@ -689,13 +629,16 @@ def below_trivial(of: Evidence) -> str:
 
 
 def _answers(of: Evidence) -> Iterator[Answer]:
+    def differing(row: Contrast) -> str:
+        return f"{row.name} {estimate(row.difference, signed=True)}"
+
     if of.has_gold:
         known = {name: one.metrics["headline"] for name, one in of.scores.items()}
         first = max(found.value for found in known.values())
         best = [name for name, found in known.items() if found.value == first]
         others = [name for name in known if name not in best]
         led = others and leads(of.differences, best, others)
-        chance = chance_words(of.differences, _told, over="dialogues")
+        chance = chance_words(of.differences, differing, over="dialogues")
         highest = f"Highest is {listed(best)}, {number(known[best[0]])}: mean of both macro-F1"
         yield Answer(
             "Which condition labels best?",
@@ -740,21 +683,15 @@ def _answers(of: Evidence) -> Iterator[Answer]:
     )
 
 
-def _told(row: Contrast) -> str:
-    return f"{row.name} {estimate(row.difference, signed=True)}"
-
-
 def _facts(of: Evidence) -> tuple[Fact, ...]:
     study = of.run.head.study
     assert isinstance(study, SystemSettings)
     settings = {**of.settings, **study.settings.get("models", {})}
     return (
         ("Conditions", ", ".join(study.conditions)),
-        *((spoken(name).capitalize(), _fact(value)) for name, value in settings.items()),
+        *(
+            (spoken(name).capitalize(), value if type(value) in (int, float) else str(value))
+            for name, value in settings.items()
+        ),
         ("Seed of the draws", of.seed),
     )
-
-
-def _fact(value: object) -> str | float:
-    """A number as it is, anything else in words."""
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

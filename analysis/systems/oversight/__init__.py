@@ -123,14 +123,15 @@ def _unread(head: RunRecord, use: Use) -> frozenset[str]:
     """
     if use == "document":
         return frozenset()
-    shown = {"tutor", "reply", "annotation"}
-    said = {"briefing", "challenges", "press", "judge_swapped", "lead_prompt"}
-    counted = {"failure", "unjudged", "scores"}
-    found = {f"{one}.{name}" for one, names in _UNREAD_INSIDE.items() for name in names.split()}
+    inside = (f"{one}.{name}" for one, names in _UNREAD_INSIDE.items() for name in names.split())
     voted = () if head.voting else ("turns",)
-    return frozenset({*shown, *said, *counted, *found, *voted})
+    return frozenset({*_UNREAD, *inside, *voted})
 
 
+_UNREAD: Final = (
+    *("tutor", "reply", "annotation", "briefing", "challenges", "press", "judge_swapped"),
+    *("lead_prompt", "failure", "unjudged", "scores"),
+)
 _UNREAD_INSIDE: Final = {
     "messages": "status attempts act turn thesis evidence",
     "judge": "status attempts first_shown winner why",
@@ -141,7 +142,7 @@ _UNREAD_INSIDE: Final = {
 """Record's field → what a recount does not look at in it."""
 
 
-def outcomes_under(changes: Mapping[str, tuple[str, ...]]) -> Table:
+def _outcomes_under(changes: Mapping[str, tuple[str, ...]]) -> Table:
     """The table of each item's labels under each reading and each way to put opinions together.
 
     `changes`: as `recount` takes them; a reading leaves out the others. Raises `UsageError` if
@@ -194,11 +195,11 @@ def _labels_of(record: OversightRecord) -> Iterator[tuple[str, Aggregated, float
 
 
 VIEW: Final = View(
-    tables={**TABLES, "outcomes": outcomes_under({})},
+    tables={**TABLES, "outcomes": _outcomes_under({})},
     document=document,
     trace=trace,
     recount=recount,
-    outcomes_under=outcomes_under,
+    outcomes_under=_outcomes_under,
     unread=_unread,
     outcomes={  # none without gold
         "mistake_correct": lambda record: record.scores.get("mistake"),

@@ -48,12 +48,6 @@ class AuditedTurn:
     possible: Mapping[str, tuple[str, ...]]
     """Rule → possible winners; a rule that is not in it is not settled."""
 
-    def may_be(self, outcome: str, winners: Sequence[str]) -> tuple[bool, bool]:
-        """Whether the reply of any of these roles must, and whether it may, have an outcome."""
-        found = [self.labels.get(role) for role in winners]
-        said = [None if labels is None else OUTCOMES[outcome](labels) for labels in found]
-        return all(one is True for one in said), any(one is not False for one in said)
-
 
 DELIVERED: Final = "(delivered)"
 """In place of a rule: what was delivered."""
@@ -149,11 +143,15 @@ def _shares(
     turns: Sequence[AuditedTurn], winners: Sequence[tuple[str, ...]]
 ) -> dict[str, tuple[float, float]]:
     """Outcome → least and greatest share of turns, each with its possible winners."""
+    replies = [
+        [turn.labels.get(role) for role in own] for turn, own in zip(turns, winners, strict=True)
+    ]
     shares = {}
-    for name in OUTCOMES:
-        ends = [turn.may_be(name, own) for turn, own in zip(turns, winners, strict=True)]
-        must, may = (sum(end) / len(ends) for end in zip(*ends, strict=True))
-        shares[name] = must, may
+    for name, holds in OUTCOMES.items():
+        said = [[labels and holds(labels) for labels in reply] for reply in replies]
+        must = sum(all(one is True for one in own) for own in said)
+        may = sum(any(one is not False for one in own) for own in said)
+        shares[name] = must / len(turns), may / len(turns)
     return shares
 
 

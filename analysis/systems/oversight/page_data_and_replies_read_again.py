@@ -39,7 +39,6 @@ from tutorsim.records import SystemSettings
 from tutorsim.records.oversight import (
     CANDIDATES,
     LABELS,
-    LabelName,
     Labels,
     LeadLabels,
     OversightRecord,
@@ -199,10 +198,9 @@ def _voted(said: Sequence[Labels | None]) -> Labels | None:
     votes = [labels for labels in said if labels is not None]
     if not votes:
         return None
-    return Labels.model_validate({name: _winner(name, votes) for name in LABELS})
-
-
-def _winner(name: LabelName, votes: Sequence[Labels]) -> int:
-    order = CANDIDATES[name]
-    masses = [{f"{name}_{getattr(labels, name)}": 1} for labels in votes]
-    return int(decide(masses, order, order=order).winner.rpartition("_")[2])
+    found = {}
+    for name in LABELS:
+        masses = [{f"{name}_{getattr(labels, name)}": 1} for labels in votes]
+        won = decide(masses, CANDIDATES[name], order=CANDIDATES[name]).winner
+        found[name] = int(won.rpartition("_")[2])
+    return Labels.model_validate(found)

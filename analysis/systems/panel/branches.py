@@ -49,7 +49,6 @@ from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import 
     runs_document,
 )
 from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
-    Alternatives,
     Coverage,
     Divergence,
     diverge,
@@ -331,7 +330,10 @@ def compare_branch(parent: Source, child: Source, prices: Prices | None = None) 
     """Set a branch beside its parent, outcome by outcome and episode by episode."""
     branch = child.run.branch if child.run else None
     assert branch is not None
-    found = diverge(parent, _covered_winners(parent, branch), question="The branch")
+    # the logged winner where nothing can change it; elsewhere nothing is settled
+    covered = turn_table(parent).winners().filter(pl.col("episode_id").is_in(branch.covered))
+    settled = covered.select("episode_id", "turn", winners=pl.concat_list("winner"))
+    found = diverge(parent, settled, question="The branch")
     pairs = pairs_of(found, parent, child)
     cells = [_cell(coverage, pairs, branch, prices) for coverage in found.coverage]
     return BranchComparison(
@@ -352,12 +354,6 @@ def compare_branch(parent: Source, child: Source, prices: Prices | None = None) 
 
 def _names(benchmark: str) -> tuple[Outcome, ...]:
     return _OUTCOMES if benchmark == "humaneval" else _OUTCOMES[:2]
-
-
-def _covered_winners(parent: Source, branch: Branch) -> Alternatives:
-    """The logged winner where nothing can change it; elsewhere nothing is settled."""
-    covered = turn_table(parent).winners().filter(pl.col("episode_id").is_in(branch.covered))
-    return covered.select("episode_id", "turn", winners=pl.concat_list("winner"))
 
 
 def _cell(

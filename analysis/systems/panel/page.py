@@ -96,8 +96,7 @@ from tutorsim.vocabularies import PROTOCOLS
 # --- First screen answers ------------------------------------------------------------------------
 
 
-def _no_votes(question: str, section: str) -> Answer:
-    return Answer(question, "Not estimable", "Nothing was put to a vote.", section)
+_NO_VOTES: Final = ("Not estimable", "Nothing was put to a vote.")
 
 
 def _ran(evidence: Evidence) -> Answer | None:
@@ -147,20 +146,18 @@ def _won(evidence: Evidence) -> Answer | None:
 
 
 def _answered(evidence: Evidence) -> Answer | None:
-    run = evidence.source.run
-    question = "What answered the calls?"
-    if run is None and evidence.source.stated:
-        kinds = evidence.source.kinds
-        told = _ANSWERED[kinds[0]][0] if len(kinds) == 1 else "Several"
-        detail = f"The ballots were exported from a recording: {'; '.join(evidence.source.stated)}."
-        return Answer(question, told, detail, "record")
-    if run is None:  # the head of the page says that nobody knows
+    source, run = evidence.source, evidence.source.run
+    if run is None and not source.stated:  # the head of the page says that nobody knows
         return None
-    stated, calls = run.provenance, sum(len(e.calls) for e in evidence.source.episodes)
-    told, asked = _ANSWERED[stated.kind]
-    models, days = listed(stated.models), days_of(stated)
-    detail = f"{stated.name}. {counted(calls, 'call')} {asked} {models}, {days}."
-    return Answer(question, told, detail, "record")
+    if run is None:
+        told = _ANSWERED[source.kinds[0]][0] if len(source.kinds) == 1 else "Several"
+        detail = f"The ballots were exported from a recording: {'; '.join(source.stated)}."
+    else:
+        stated, calls = run.provenance, sum(len(e.calls) for e in source.episodes)
+        told, asked = _ANSWERED[stated.kind]
+        models, days = listed(stated.models), days_of(stated)
+        detail = f"{stated.name}. {counted(calls, 'call')} {asked} {models}, {days}."
+    return Answer("What answered the calls?", told, detail, "record")
 
 
 _ANSWERED: Final = {
@@ -199,12 +196,12 @@ def _of_panels(evidence: Evidence) -> Answer | None:
 
 def _agreed(evidence: Evidence) -> Answer:
     """Turns whose winner every other protocol surely keeps, or some protocol surely changes."""
+    answer = partial(Answer, "What do the rules agree on?", section="rules")
     if not evidence.voted:
-        return _no_votes("What do the rules agree on?", "rules")
+        return answer(*_NO_VOTES)
     unit, (keeps, changes, n) = evidence.unit, evidence.recount.agreed("set")
     if not n:
-        why = f"{evidence.no_winner}, so there is no winner to keep."
-        return Answer("What do the rules agree on?", "Not estimable", why, "rules")
+        return answer("Not estimable", f"{evidence.no_winner}, so there is no winner to keep.")
     detail = (
         f"A tie under another protocol stays a tie here. In {share(changes, n, unit)} at least "
         "one other protocol would surely elect somebody else."
@@ -217,74 +214,62 @@ def _agreed(evidence: Evidence) -> Answer:
     if not evidence.unordered:
         given, _, _ = evidence.recount.agreed("fallback")
         detail += f" With ties given to the fallback order, all agree in {share(given, n, unit)}."
-    return Answer(
-        "What do the rules agree on?",
-        f"All four protocols surely agree in {share(keeps, n, unit)}",
-        detail,
-        "rules",
-    )
+    return answer(f"All four protocols surely agree in {share(keeps, n, unit)}", detail)
 
 
 def _decided(evidence: Evidence) -> Answer:
+    ordered = (
+        "would an order" if evidence.voted and evidence.unordered else "did the fallback order"
+    )
     section = "decisions" if evidence.brief else "orders"
+    answer = partial(Answer, f"What {ordered} decide?", section=section)
     if not evidence.voted:
-        return _no_votes("What did the fallback order decide?", section)
+        return answer(*_NO_VOTES)
     found, unit = evidence.orders, evidence.unit
-    if not found.logged_order and found.decided_by_order:
-        return Answer(
-            "What would an order decide?",
-            share(found.decided_by_order, found.turns, unit),
+    if not found.decided_by_order:
+        single = f"Counting left a single winner in every {unit}"
+        return answer("Nothing", f"{single}: every fallback order elects the same.")
+    decided = share(found.decided_by_order, found.turns, unit)
+    if evidence.unordered:
+        return answer(
+            decided,
             f"Counting leaves a tie there, and no order is logged: such a {unit} has no "
             "winner in this report. An order would give it one.",
-            section,
-        )
-    if not found.decided_by_order:
-        ordered = "did the fallback order" if found.logged_order else "would an order"
-        return Answer(
-            f"What {ordered} decide?",
-            "Nothing",
-            f"Counting left a single winner in every {unit}: every fallback order elects the same.",
-            section,
         )
     widest = max(found.candidates, key=lambda one: one.most - one.least)
     drawn = float(found.changed_expected or 0)
-    return Answer(
-        "What did the fallback order decide?",
-        share(found.decided_by_order, found.turns, unit),
+    return answer(
+        decided,
         f"Another fallback order could change these, and a random one would change "
         f"{drawn:.1f} on average. {widest.candidate} wins "
         f"{widest.least:,} to {counted(widest.most, unit)} depending on the order. As logged it "
         f"wins {widest.logged:,}.",
-        section,
     )
 
 
 def _open(evidence: Evidence) -> Answer:
-    question = "What is not identified?"
+    section = "decisions" if evidence.brief else "rules"
+    answer = partial(Answer, "What is not identified?", section=section)
     if not evidence.voted:
-        return _no_votes(question, "decisions" if evidence.brief else "rules")
+        return answer(*_NO_VOTES)
     said = ""
     if evidence.source.run is not None:
         said = " What a student would have said to another reply is never identified."
     if evidence.brief:
         bounded = f"`tutorsim recount` bounds the winners.{said}"
-        return Answer(
-            question, "Who would have won under another ballot format", bounded, "decisions"
-        )
+        return answer("Who would have won under another ballot format", bounded)
     every = [r for r in evidence.rule_rows if r.other and r.target in PROTOCOLS]
     other, given = ([r for r in every if r.reading == reading] for reading in ("set", "fallback"))
     cases, unit = sum(r.turns for r in other), evidence.unit
     open_, left = (sum(r.turns - r.identified for r in rows) for rows in (other, given))
     if not cases:
-        return Answer(question, "Nothing was recounted", "No other rule was asked for.", "rules")
+        return answer("Nothing was recounted", "No other rule was asked for.")
     if not evidence.unordered:
         said = f" With ties given to the fallback order it is {share(left, cases, 'case')}.{said}"
-    return Answer(
-        question,
+    return answer(
         f"The winner under another protocol, in {share(open_, cases, 'case')}",
         f"A case is a {unit} and another protocol, under which a tie stays a tie. Several winners "
         f"are possible there: {_where_open(other, unit)}{said}",
-        "rules",
     )
 
 
@@ -309,7 +294,7 @@ def _where_open(other: Sequence[RuleRow], unit: str) -> str:
 _OF_PAGE: Final = (_ran, _won, _answered, _differs, _of_panels, _agreed, _decided, _open)
 """Questions of a page's first screen; each says nothing where it has nothing to say."""
 _OF_TERMINAL: Final = (_won, _differs, _of_panels, _decided, _open)
-"""Those of a terminal's, whose head says what ran and answered; agreement takes a recount."""
+"""Questions of a terminal's, whose head says what ran; of agreement only a recount tells."""
 
 
 def answers(evidence: Evidence) -> tuple[Answer, ...]:

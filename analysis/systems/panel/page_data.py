@@ -322,16 +322,16 @@ class Evidence:
         """
         if self.unordered:
             return []
-        found = [
-            (under_order(self.source, (first,)), f"{first} first in the order")
+        found = {
+            f"{first} first in the order": under_order(self.source, (first,))
             for first in self.candidates[1:MAX_ROLES]
-        ]
-        found.append((without_tie_round(self.source), "no tie round"))
-        found.append((with_random_ties(self.source), "a lot instead of the order"))
+        }
+        found["no tie round"] = without_tie_round(self.source)
+        found["a lot instead of the order"] = with_random_ties(self.source)
         for target in PROTOCOLS:
             turns = self.recount.turns_under(target).filter(reading=self.reading)
-            found.append((alternatives_of(turns), f"{target} voting"))
-        return [diverge(self.source, winners, question=name) for winners, name in found]
+            found[f"{target} voting"] = alternatives_of(turns)
+        return [diverge(self.source, winners, question=name) for name, winners in found.items()]
 
     @cached_property
     def thresholds(self) -> dict[float, list[AtThreshold]]:

@@ -74,21 +74,10 @@ class Labelled:
     """Labels in order; empty where the voters were shown different ones."""
 
 
-def labelled_ballots(
-    source: Source, *, own: bool
-) -> list[tuple[BallotFormat, Labelled | NotEstimable]]:
-    """Final ballots with mass by protocol, or why they tell nothing.
-
-    `own`: only ballots of voters that are candidates.
-    """
-    every = _labelled(source, own=False)
-    if not own or all(isinstance(f, Labelled) and (f.own >= 0).all() for _, f in every):
-        return every
-    return _labelled(source, own=True)
-
-
 @lru_cache(maxsize=2)
 def _labelled(source: Source, *, own: bool) -> list[tuple[BallotFormat, Labelled | NotEstimable]]:
+    """Final ballots with mass by protocol, or why they tell nothing; `own`: only those of voters
+    that are candidates."""
     table = turn_table(source)
     rounds = table.votes.final
     return [
@@ -214,9 +203,12 @@ def _of_each(
     voting = None if source.run is None else source.run.voting
     alone = voting is None or voting.label_order in (None, "per_reader")
     blinding: Blinding = "per_reader" if alone else "shared"
+    every = _labelled(source, own=False)
+    if own and not all(isinstance(f, Labelled) and (f.own >= 0).all() for _, f in every):
+        every = _labelled(source, own=True)
     return [
         found if isinstance(found, NotEstimable) else test(protocol, found, blinding)
-        for protocol, found in labelled_ballots(source, own=own)
+        for protocol, found in every
     ]
 
 

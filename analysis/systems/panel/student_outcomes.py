@@ -274,11 +274,11 @@ def _gain(cell: tuple[str, ...], episodes: Sequence[EpisodeRecord], measure: Mea
 # --- Student outcomes ----------------------------------------------------------------------------
 
 
-def few_tasks_words(tasks: Mapping[str, int]) -> str:
+def few_tasks_words(of: Any) -> str:
     """How many tasks of each benchmark the intervals are over."""
     each = " and ".join(
         counted(n, BENCHMARKS[b].removesuffix("s")) if b in BENCHMARKS else f"{n} {b}"
-        for b, n in tasks.items()
+        for b, n in of.grid["tasks"].items()
     )
     return f"Intervals are over tasks ({each})."
 
@@ -287,14 +287,12 @@ def few_tasks_words(tasks: Mapping[str, int]) -> str:
     "success",
     "Success by condition",
     secondary=("unscored", "tutored"),
-    few=lambda of: few_tasks_words(of.grid["tasks"]),
+    few=few_tasks_words,
 )
 def success_table(of: Any) -> Iterator[Row]:
     """Share of complete episodes with a last score [95 % interval]. Tutored: episodes whose first
     attempt did not succeed. Turns: mean over all episodes. {few}{absent}"""
-    turns = {(row.benchmark, row.condition): row for row in of.rounds}
-    for row in of.success:
-        own = turns[row.benchmark, row.condition]
+    for row, own in zip(of.success, of.rounds, strict=True):
         yield {
             "benchmark": row.benchmark,
             "condition": row.condition,
@@ -307,7 +305,7 @@ def success_table(of: Any) -> Iterator[Row]:
         }
 
 
-@table("gains", "Before and after tutoring", few=lambda of: few_tasks_words(of.grid["tasks"]))
+@table("gains", "Before and after tutoring", few=few_tasks_words)
 def gains_table(of: Any) -> Iterator[Row]:
     """Mean [95 % interval] over tutored episodes with both values; n counts them. Code is the share
     of programs that pass. {few}"""

@@ -213,7 +213,7 @@ def test_thresholds_bound_what_the_log_does_not_hold(two_votes):
 
 
 def test_few_tasks_are_said_to_be_few(two_votes):
-    words = few_tasks_words(Evidence(two_votes).grid["tasks"])
+    words = few_tasks_words(Evidence(two_votes))
     assert words == "Intervals are over tasks (1 science question)."
 
 

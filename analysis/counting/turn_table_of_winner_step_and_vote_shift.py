@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -58,7 +59,6 @@ def turn_orders(source: Source, order: Order) -> Callable[[TurnKey], Order]:
 _EXACT: Final = 2**20
 """Totals below this have products that are exact in every step."""
 
-_NONE: Final = (np.zeros(0, dtype=np.int64),)
 _VOTE, _TIE_ROUND, _FALLBACK = range(len(DECIDED_BY))
 
 
@@ -229,27 +229,26 @@ def _first_leaders(votes: Votes, winner: Ints) -> tuple[Ints, Bools]:
 
 
 def _shifts(votes: Votes) -> Floats:
-    """Half the distance between vote shares: each candidate's share before, minus after."""
+    """Shape (T,): half the distance between vote shares before and after."""
     shifts = np.full(votes.turns.height, np.nan)
-    alike = np.zeros(votes.turns.height, dtype=np.bool_)
-    for first in votes.initial:
-        for last in votes.final:
-            if first.candidates.shape[1] == last.candidates.shape[1]:
-                row = np.full(len(shifts), -1)
-                row[last.turn] = np.arange(len(last.turn))
-                one = np.flatnonzero(row[first.turn] >= 0)
-                two = row[first.turn[one]]
-                same = fold(np.logical_and, first.candidates[one] == last.candidates[two], 1)
-                one, two = one[same], two[same]
-                shifts[first.turn[one]] = _distances(first.totals[one], last.totals[two])
-                alike[first.turn[one]] = True
-    voted = np.zeros(len(shifts), dtype=np.bool_)
-    for first in votes.initial:
-        voted[first.turn] = True
-    others = np.flatnonzero(voted & ~alike)
-    if len(others):
-        _join_others(shifts, votes, others)
+    for first, last in product(votes.initial, votes.final):
+        row = np.full(len(shifts), -1)
+        row[last.turn] = np.arange(len(last.turn))
+        one = np.flatnonzero(row[first.turn] >= 0)
+        two = row[first.turn[one]]
+        if len(one):
+            shifts[first.turn[one]] = _distances(*_side_by_side(first.of(one), last.of(two)))
     return shifts
+
+
+def _side_by_side(before: Rounds, after: Rounds) -> tuple[Ints, Ints]:
+    """Totals of two votes of each turn, both shape (R, candidates of either)."""
+    if np.array_equal(before.candidates, after.candidates):
+        return before.totals, after.totals
+    same = before.candidates[:, :, None] == after.candidates[:, None, :]
+    kept = (same * after.totals[:, None, :]).sum(axis=2)
+    others = after.totals * ~same.any(axis=1)
+    return np.hstack([before.totals, 0 * others]), np.hstack([kept, others])
 
 
 def _distances(before: Ints, after: Ints) -> Floats:
@@ -261,29 +260,6 @@ def _distances(before: Ints, after: Ints) -> Floats:
         # whole numbers, and one division at the end
         found = fold(np.add, np.abs(before * b - after * a), 1) / (2 * a * b)[:, 0]
     return np.asarray(found)
-
-
-def _join_others(shifts: Floats, votes: Votes, turns: Ints) -> None:
-    """The shifts of turns whose candidates were not the same in both votes."""
-    before, after = (
-        frame.filter(pl.col("turn").is_in(turns))
-        for frame in (_mass(votes.initial), _mass(votes.final))
-    )
-    both = before.join(after, on=["turn", "candidate"], how="full", coalesce=True)
-    wide = both.with_columns(pl.col("mass", "mass_right").fill_null(0))
-    for (turn,), rows in wide.group_by("turn"):
-        masses = rows.select("mass", "mass_right").to_numpy().T
-        shifts[turn] = _distances(masses[:1], masses[1:])[0]
-
-
-def _mass(rounds: Sequence[Rounds]) -> pl.DataFrame:
-    """Turn, candidate and mass, one row for each candidate of each round."""
-    columns = {
-        "turn": [np.repeat(r.turn, r.candidates.shape[1]) for r in rounds],
-        "candidate": [r.candidates.reshape(-1) for r in rounds],
-        "mass": [r.totals.reshape(-1) for r in rounds],
-    }
-    return pl.DataFrame({name: np.concatenate(parts or _NONE) for name, parts in columns.items()})
 
 
 def places_of(votes: Votes) -> pl.DataFrame:

@@ -407,20 +407,13 @@ def joined(
     sheets = {one.sheet: one for one in before}
     for path in files:
         filled = read_sheet(path)
-        _check_run(filled, run)
-        _check_items(filled, items.get(filled.survey.subject, {}))
-        _check_sheet(filled)
+        for what, why, hint in _faults(filled, items.get(filled.survey.subject, {}), run):
+            raise RatingFileError(what, why=why, hint=hint)
         ratings = tuple(
             Rating(item=row["item"], value=_value(filled, line, score), note=row["note"].strip())
             for line, row in filled.rows
             if (score := row["score"].strip())
         )
-        if not ratings:
-            raise RatingFileError(
-                f"{filled.file} holds no rating.",
-                why="Every `score` in it is empty.",
-                hint="Give the file after the rater has filled it in.",
-            )
         new = RatedSheet(
             survey=filled.survey,
             rater=filled.rater,
@@ -433,46 +426,48 @@ def joined(
     return tuple(sheets.values())
 
 
-def _check_run(filled: Filled, run: RunRecord) -> None:
+def _faults(
+    filled: Filled, items: Mapping[str, Item], run: RunRecord
+) -> Iterator[tuple[str, str, str]]:
+    """What is wrong with a sheet, why, and what to do next."""
     survey = filled.survey
     for name, theirs, ours in (
         ("study", survey.study_digest, run.study_digest),
         ("recording", survey.recording_digest, run.recording_digest),
     ):
         if theirs != ours:
-            raise RatingFileError(
+            yield (
                 f"{filled.file} was made from another {name}.",
-                why=f"Its {name} digest is {theirs[:12] or 'empty'}…, "
+                f"Its {name} digest is {theirs[:12] or 'empty'}…, "
                 f"the run's {ours[:12] or 'empty'}….",
-                hint="Point at the run that the sheet was exported from.",
+                "Point at the run that the sheet was exported from.",
             )
-
-
-def _check_items(filled: Filled, items: Mapping[str, Item]) -> None:
     for line, row in filled.rows:
         if digest_of(row["shown"]) != row["item"]:
-            raise RatingFileError(
+            yield (
                 f"{filled.file}, row {line}: item {row['item']} was altered.",
-                why="What is `shown` there is not the text that the item's digest is of.",
-                hint=_ASK_AGAIN,
+                "What is `shown` there is not the text that the item's digest is of.",
+                _ASK_AGAIN,
             )
         if row["item"] not in items:
-            raise RatingFileError(
+            yield (
                 f"{filled.file}, row {line}: the run has no item {row['item']}.",
-                why=f"No text among its {filled.survey.subject} has this digest.",
-                hint="Point at the run that the sheet was exported from. Nothing joined.",
+                f"No text among its {survey.subject} has this digest.",
+                "Point at the run that the sheet was exported from. Nothing joined.",
             )
-
-
-def _check_sheet(filled: Filled) -> None:
-    items = tuple(row["item"] for _, row in filled.rows)
-    found = filled.survey.sheet_digest(filled.rater, items)
-    if found != filled.sheet:
-        raise RatingFileError(
+    in_order = tuple(row["item"] for _, row in filled.rows)
+    if survey.sheet_digest(filled.rater, in_order) != filled.sheet:
+        yield (
             f"{filled.file} is not the sheet that it was.",
-            why="Rows are missing, doubled or in another order, or its `rater`, `number` or "
+            "Rows are missing, doubled or in another order, or its `rater`, `number` or "
             "`survey` was changed: the sheet's digest differs.",
-            hint=_ASK_AGAIN,
+            _ASK_AGAIN,
+        )
+    if not any(row["score"].strip() for _, row in filled.rows):
+        yield (
+            f"{filled.file} holds no rating.",
+            "Every `score` in it is empty.",
+            "Give the file after the rater has filled it in.",
         )
 
 

@@ -166,14 +166,14 @@ class SystemRun:
     def ballots(self) -> pl.DataFrame:
         """The ballots of every vote that decided; see `ballots_table`."""
         if isinstance(self.episodes, _OnDisk):
-            return self.episodes.ballots
+            return self.episodes.tallied[0]
         return ballots_table(self.episodes, run=self.head)
 
     @property
     def stops(self) -> list[StopCount]:
         """How many replies of each stage ended in which way."""
         if isinstance(self.episodes, _OnDisk):
-            return self.episodes.stops
+            return self.episodes.tallied[1]
         return stop_counts(self.episodes)
 
 
@@ -384,8 +384,7 @@ class _OnDisk(Sequence[Any]):
 
     def __init__(self, folder: Path, head: RunRecord, without: frozenset[str]) -> None:
         self._folder, self._head, self._without = folder, head, without
-        self._ballots: pl.DataFrame | None = None
-        self._stops: list[StopCount] | None = None
+        self._tallied: tuple[pl.DataFrame, list[StopCount]] | None = None
 
     def __iter__(self) -> Iterator[Any]:
         record = load(self._head.system, "record")
@@ -394,23 +393,15 @@ class _OnDisk(Sequence[Any]):
             gathered.take(one)
             stops.take(one)
             yield one
-        self._ballots, self._stops = gathered.frame(), stops.counts()
+        self._tallied = gathered.frame(), stops.counts()
 
     @property
-    def ballots(self) -> pl.DataFrame:
-        """The ballots of every vote that decided."""
-        if self._ballots is None:
+    def tallied(self) -> tuple[pl.DataFrame, list[StopCount]]:
+        """The ballots of every vote that decided, and how the replies of every episode ended."""
+        if self._tallied is None:
             deque(self, maxlen=0)
-        assert self._ballots is not None
-        return self._ballots
-
-    @property
-    def stops(self) -> list[StopCount]:
-        """How the replies of every episode ended."""
-        if self._stops is None:
-            deque(self, maxlen=0)
-        assert self._stops is not None
-        return self._stops
+        assert self._tallied is not None
+        return self._tallied
 
     def __len__(self) -> int:
         return self._head.episodes

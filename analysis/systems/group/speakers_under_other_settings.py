@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import combinations, islice, product
 from math import ceil
 from math import floor as floor_of
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -202,9 +202,9 @@ def _totals(cycles: Cycles, rule: Rule) -> Floats:
 
 # --- Other settings ------------------------------------------------------------------------------
 
-Difference = Literal["another", "nobody", "somebody"]
-"""Another agent speaks, nobody does any more, or somebody does at last."""
 _TEXTS: Final = ("episode_id", "difference", "logged", "changed")
+_DIFFERENCES: Final = (None, "somebody", "nobody", "another")
+"""None; somebody speaks at last, nobody does any more, or another agent does."""
 
 
 Recounted = tuple[Ints, pl.DataFrame]
@@ -303,35 +303,31 @@ def divergences(cycles: Cycles, changed: Ints) -> pl.DataFrame:
     firsts = np.append(differing, count)[np.searchsorted(differing, starts)]
     before = np.minimum(firsts - starts, lengths)
     rows = np.where(before < lengths, firsts, NOBODY)
-    logged, now = (_agents(cycles, rows, places) for places in (cycles.chosen, changed))
+    was, now = (np.append(places, NOBODY)[rows] for places in (cycles.chosen, changed))
+    kind = np.select([rows < 0, was == NOBODY, now == NOBODY], [0, 1, 2], 3)
+    logged, instead = (
+        np.append(_agents(cycles, places), np.array([None]))[rows].tolist()
+        for places in (cycles.chosen, changed)
+    )
     return pl.DataFrame(
         {
             "episode_id": [cycles.episode[start] for start in cycles.starts],
             "cycles": lengths,
             "event": pl.Series(np.append(cycles.event, 0)[rows]).set(pl.Series(rows < 0), None),
-            "difference": list(map(_difference, rows.tolist(), logged, now)),
+            "difference": [_DIFFERENCES[one] for one in kind.tolist()],
             "logged": logged,
-            "changed": now,
+            "changed": instead,
             "coverage": before / lengths,
         },
         schema_overrides=dict.fromkeys(_TEXTS, pl.String),
     )
 
 
-def _agents(cycles: Cycles, rows: Ints, places: Ints) -> list[str | None]:
-    """Who has the place of each row; `None` for nobody, and where there is no row."""
-    found = np.append(places, NOBODY)[rows]
-    names = cycles.agents[rows, found] if len(rows) else rows
-    return [
-        name if row >= 0 and place != NOBODY else None
-        for name, row, place in zip(names.tolist(), rows.tolist(), found.tolist(), strict=True)
-    ]
-
-
-def _difference(row: int, logged: str | None, changed: str | None) -> Difference | None:
-    if row < 0:
-        return None
-    return "somebody" if logged is None else "nobody" if changed is None else "another"
+def _agents(cycles: Cycles, places: Ints) -> Objects:
+    """C: who has the place of each cycle; `None` for nobody."""
+    names: Objects = cycles.agents[np.arange(len(places)), places]
+    names[places == NOBODY] = None
+    return names
 
 
 def curve(cycles: Cycles, found: Mapping[str, Recounted]) -> pl.DataFrame:
@@ -430,11 +426,8 @@ def outcomes_under(changes: Mapping[str, Sequence[str]]) -> Table:
 
     def came(records: Sequence[GroupRecord], run: RunRecord) -> Iterator[Parts]:
         cycles, rules = cycles_in(records, run), rules_under(changes, logged_rule(run))
-        named, every = {one.episode_id: one for one in records}, np.arange(len(cycles.event))
-        logged = _agents(cycles, every, cycles.chosen)
-        now = {
-            words: _agents(cycles, every, speakers(cycles, rule)) for words, rule in rules.items()
-        }
+        named, logged = {one.episode_id: one for one in records}, _agents(cycles, cycles.chosen)
+        now = {words: _agents(cycles, speakers(cycles, rule)) for words, rule in rules.items()}
         for row, event in enumerate(cycles.event.tolist()):
             for setting, found in now.items():
                 yield named[cycles.episode[row]], event, setting, logged[row], found[row]
@@ -537,8 +530,7 @@ def _speakers(bids: pl.DataFrame, rule: Rule) -> dict[Place, str | None]:
     """Who speaks; `None` for nobody."""
     cycles = cycles_of(bids)
     places = zip(cycles.episode, cycles.event.tolist(), strict=True)
-    who = _agents(cycles, np.arange(len(cycles.event)), speakers(cycles, rule))
-    return dict(zip(places, who, strict=True))
+    return dict(zip(places, _agents(cycles, speakers(cycles, rule)).tolist(), strict=True))
 
 
 @table("speaking", "How often another speaks", cycles=lambda of: of.cycles)

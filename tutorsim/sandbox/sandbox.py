@@ -547,7 +547,7 @@ def _cache_folder() -> Path:
 def _digest(sandbox: Sandbox, task: CodeTask) -> str:
     """SHA-256 over all that a proof depends on."""
     proven = [task.prompt, task.entry_point, task.canonical_solution, task.test]
-    text = json.dumps([proven, sandbox.fingerprint], sort_keys=True)
+    text = json.dumps([proven, sandbox.fingerprint])
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -452,7 +452,7 @@ def _as_message_request(value: object) -> object:
     """A request for a chat completion, or for a count of tokens, as one for a message."""
     if not isinstance(value, dict) or not isinstance(value.get("messages"), list):
         return value
-    system: list[str] = [*filter(None, [value.get("system")])]
+    system: list[Any] = [*filter(None, [value.get("system")])]
     messages: list[object] = []
     for message in value["messages"]:
         told = isinstance(message, dict) and message.get("role") in ("system", "developer")
@@ -460,13 +460,9 @@ def _as_message_request(value: object) -> object:
             raise Problem(400, "messages: text is required of a system message.")
         (system if told else messages).append(message["content"] if told else message)
     limit = value.get("max_completion_tokens", value.get("max_tokens", _CHAT_LIMIT))
-    texts = "\n\n".join(one if isinstance(one, str) else _joined(one) for one in system)
+    texts = "\n\n".join(map(_text, system))
     asked = {"model": value.get("model"), "max_tokens": limit, "messages": messages}
     return asked | ({"system": texts} if texts else {})
-
-
-def _joined(blocks: Sequence[Mapping[str, Any]]) -> str:
-    return "\n".join(str(block.get("text", "")) for block in blocks)
 
 
 def _parsed(content: bytes) -> object:

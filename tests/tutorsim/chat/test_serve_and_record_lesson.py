@@ -367,15 +367,10 @@ def test_a_finished_study_has_no_lesson_left(serve):
 @pytest.mark.parametrize(
     ("said", "port"),
     [
-        ({"port": 1}, 1),
-        ({"port": 65_535}, 65_535),
-        ({"port": 65_536}, 0),
-        ({"port": -1}, 0),
-        ({"port": "8"}, 0),
-        ({}, 0),
-        ([], 0),
+        ({"port": 1}, 1), ({"port": 65_535}, 65_535), ({"port": 65_536}, 0), ({"port": -1}, 0),
+        ({"port": "8"}, 0), ({}, 0), ([], 0),
     ],
-)
+)  # fmt: skip
 def test_of_an_earlier_address_only_a_port_is_taken(tmp_path, said, port):
     assert _earlier_port(tmp_path) == 0
     (tmp_path / ADDRESS_FILE).write_text(json.dumps(said))

@@ -302,24 +302,19 @@ def test_no_forged_answer_is_a_pass_or_a_failure_of_the_sandbox(best, answer):
 
 def test_of_what_a_program_says_so_much_is_kept():
     """Of its output 64 KiB, of an exception 60 characters of its name and 500 of its text."""
-    error = f"class {'E' * 61}(Exception): pass\nraise {'E' * 61}('y' * 501)\n"
-    name = f"exception {'E' * 60}"
+    said = "print('x' * 70_000, flush=True)\n"
+    error = f"{said}class {'E' * 61}(Exception): pass\nraise {'E' * 61}('y' * 501)\n"
+    leaves = f"{said}raise SystemExit('y' * 501)\n"
+    name, head = f"exception {'E' * 60}", "def solve(n):\n"
     with Sandbox(workers=1) as sandbox:
         for code, reason in (
-            (f"print('x' * 70_000, flush=True)\n{error}", f"{name} (loading)"),
-            (f"print('x' * 70_000, flush=True)\n{_in_call(error)}", f"{name} (call 1)"),
-            (
-                _in_call("print('x' * 70_000, flush=True)\nraise SystemExit('y' * 501)\n"),
-                "early exit",
-            ),
+            (error, f"{name} (loading)"),
+            (head + indent(error, "    "), f"{name} (call 1)"),
+            (head + indent(leaves, "    "), "early exit"),
         ):
             result, usage = sandbox.judge_program(code, **TERMS)
             assert (result.verdict.reason, usage.detail) == (reason, "y" * 500)
             assert (usage.output, usage.written) == ("x" * 65_536, 70_001)
-
-
-def _in_call(body):
-    return "def solve(n):\n" + indent(body, "    ")
 
 
 ASKED_FOR = """
@@ -445,17 +440,12 @@ def test_a_process_is_locked_and_has_its_memory_before_it_waits(
 
     own = getattr(module, small)
     called = set()
-
-    def warm():
-        done.append("run")
-        sys.setprofile(lambda frame, event, _: called.add(frame.f_code.co_name))
-        own()
-        sys.setprofile(None)
-
-    monkeypatch.setattr(module, small, warm)
+    monkeypatch.setattr(module, small, lambda: done.append("run") or own())
     monkeypatch.setattr(module, first, wait)
     monkeypatch.setattr("sys.setrecursionlimit", lambda _: None)
+    sys.setprofile(lambda frame, event, _: called.add(frame.f_code.co_name))
     with pytest.raises(Waits):
         run(jail)
+    sys.setprofile(None)
     assert done == ["lock", "run", "wait"]
     assert called >= {"compile_head", "frame_bytes", "item", "decode"} | needs

@@ -101,15 +101,17 @@ def test_programs_are_judged_side_by_side_from_threads():
     assert outcomes == ["pass" if n % 3 == 2 else "fail" for n in range(30)]
 
 
+def _idle(sandbox):
+    """The process of a zygote that waits."""
+    return next(one._process for one in sandbox._slots.queue if one is not None)
+
+
 @pytest.mark.costly
 def test_a_zygote_that_was_killed_is_replaced_and_the_program_judged():
     with Sandbox(workers=1) as sandbox:
         assert sandbox.judge(fenced_run(RIGHT)).verdict.outcome == "pass"
-        zygote = sandbox._slots.get()
-        assert zygote is not None
-        zygote._process.send_signal(signal.SIGKILL)
-        zygote._process.wait()
-        sandbox._slots.put(zygote)
+        _idle(sandbox).send_signal(signal.SIGKILL)
+        _idle(sandbox).wait()
         assert sandbox.judge(fenced_run(RIGHT)).verdict.outcome == "pass"
 
 
@@ -129,10 +131,12 @@ def test_a_failure_of_the_sandbox_is_retried_once_and_never_scored(monkeypatch):
 
 
 def test_a_zygote_that_does_not_start_says_why(monkeypatch):
-    monkeypatch.setattr("tutorsim.sandbox.zygote_client._BOOT", "raise OSError('no room: {}')")
+    said = f"raise OSError('no room: {'x' * 300} {{}}')"
+    monkeypatch.setattr("tutorsim.sandbox.zygote_client._BOOT", said)
     with Sandbox(workers=1) as sandbox, pytest.raises(SandboxError, match="no room") as error:
         sandbox.judge(fenced_run(RIGHT))
     assert error.value.exit_code == 6
+    assert f": OSError: no room: {'x' * 182}. " in error.value.why
 
 
 SLEEPS = "import signal\ndef twice(n):\n    signal.pause()\n"
@@ -143,13 +147,10 @@ SLEEPS = "import signal\ndef twice(n):\n    signal.pause()\n"
 def test_a_process_killed_from_outside_is_no_verdict(victim):
     with Sandbox("filter-only", workers=1, limits=Limits(wall=1.5)) as sandbox:
         sandbox.judge(fenced_run(RIGHT))
-        zygote = sandbox._slots.get()
-        assert zygote is not None
-        sandbox._slots.put(zygote)
-        killers = [threading.Timer(0.3, _kill_child, (zygote, victim))]
-        killers[0].start()
+        killer = threading.Timer(0.3, _kill_child, (_idle(sandbox).pid, victim))
+        killer.start()
         result = sandbox.judge(fenced_run(SLEEPS))
-        killers[0].join()
+        killer.join()
     # Judged again on a new zygote, where nobody kills it.
     assert (result.verdict.outcome, result.verdict.reason) == ("timeout", "wall limit")
 
@@ -167,10 +168,7 @@ def test_a_program_that_was_killed_for_its_memory_has_an_error():
     """As in a container smaller than the limits, where the kernel ends the largest process."""
     with Sandbox("filter-only", workers=1, limits=Limits(wall=60)) as sandbox:
         sandbox.judge(fenced_run(RIGHT))
-        zygote = sandbox._slots.get()
-        assert zygote is not None
-        sandbox._slots.put(zygote)
-        watcher = threading.Thread(target=_kill_the_largest, args=(zygote._process.pid,))
+        watcher = threading.Thread(target=_kill_the_largest, args=(_idle(sandbox).pid,))
         watcher.start()
         result = sandbox.judge(fenced_run(BOMB))
         watcher.join()
@@ -237,8 +235,7 @@ def test_a_mark_before_the_program_is_no_part_of_it(best):
 
 def _kill_child(zygote, which):
     """Kill a process of the working pair: of the zygote's four children the older two."""
-    zygote_pid = zygote._process.pid
-    children = Path(f"/proc/{zygote_pid}/task/{zygote_pid}/children").read_text().split()
+    children = Path(f"/proc/{zygote}/task/{zygote}/children").read_text().split()
     pair = sorted(map(int, children))[:2]
     os.kill(pair[0 if which == "worker" else 1], signal.SIGKILL)
 
@@ -341,14 +338,61 @@ def test_the_report_says_what_holds_and_is_plain_data(bench):
     assert len(report["probes"]) == 12
     assert all(result.startswith("denied") for result in report["probes"].values())
     assert report["fixed_loop_seconds"] == round(report["fixed_loop_seconds"], 4) > 0
-    [zygote] = [one._process.pid for one in bench.sandbox._slots.queue if one is not None][:1]
+    zygote = _idle(bench.sandbox).pid
     score = int(Path("/proc/self/oom_score_adj").read_text())
     assert Path(f"/proc/{zygote}/oom_score_adj").read_text() == f"{max(500, score)}\n"
+
+
+PLACE = """
+import fcntl, os, sys, zoneinfo
+def works(action, *given):
+    try:
+        return action(*given) is not None
+    except (OSError, zoneinfo.ZoneInfoNotFoundError):
+        return False
+def twice(n):
+    return [
+        sys.argv, sys.path, hasattr(sys.modules["__main__"], "main"),
+        [name for name in sys.modules if name.partition(".")[0] in ("inner", "tutorsim")],
+        [name for name in ("posix/UTC", "No/Where") if works(zoneinfo.ZoneInfo, name)],
+        [number for number in range(64) if works(fcntl.fcntl, number, fcntl.F_GETFD)],
+        os.getgroups(), 0 in (*os.getresuid(), *os.getresgid()),
+    ]
+"""
+
+
+def test_a_program_finds_the_library_and_nothing_of_the_sandbox(best):
+    place = [["solution"], [], False, [], [], [0, 1, 2, 3], [], False]
+    test = f"def check(candidate):\n    assert candidate(0) == {place}\n"
+    result = best.sandbox.judge(coderun(f"```python\n{PLACE}```", test=test))
+    assert result.verdict.outcome == "pass"
+
+
+def test_every_process_of_the_sandbox_has_given_up_its_rights(best):
+    """As the kernel tells it: no capability, no way to one, and no other process looks into it."""
+    best.sandbox.judge(fenced_run(RIGHT))
+    zygote = _idle(best.sandbox).pid
+    assert os.getsid(zygote) == zygote  # Ctrl-C in the owner's terminal does not reach it
+    *_, judge = below = _descendants(zygote)
+    for _ in range(1000):
+        if _status(judge)["Seccomp"] == "2":
+            break
+        threading.Event().wait(0.01)
+    for pid in below[-3:]:
+        status = _status(pid)
+        assert {status[f"Cap{name}"] for name in ("Inh", "Prm", "Eff", "Amb")} == {"0" * 16}
+        assert (status["NoNewPrivs"], Path(f"/proc/{pid}/environ").stat().st_uid) == ("1", 0)
+
+
+def _status(pid):
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
 def test_the_fingerprint_names_limits_and_interpreter_and_nothing_of_the_machine():
     with Sandbox("auto") as one, Sandbox("unsafe", workers=7) as other:
         assert one.fingerprint == other.fingerprint
+        assert one.fingerprint["rules"] == 3, "recordings of other rules are another question"
         assert sorted(one.fingerprint) == ["interpreter", "limits", "rules"]
         assert one._started is None
     with Sandbox(limits=Limits(cpu=1)) as changed:
@@ -390,7 +434,8 @@ def test_unsafe_runs_without_layers_and_marks_every_verdict():
     none = frozenset({"seccomp", "namespaces", "landlock", "uid"})
     with Sandbox("unsafe", without=none, workers=1) as sandbox:
         assert sandbox.level == "unsafe"
-        for run in (fenced_run(RIGHT), fenced_run(SLEEPS.replace("pause()", "x")), coderun("?")):
+        runs = [coderun(text) for text in ("?", "x" * (1 << 20))]
+        for run in (fenced_run(RIGHT), fenced_run(SLEEPS.replace("pause()", "x")), *runs):
             assert sandbox.judge(run).verdict.unsafe
         forger = "def twice(n):\n    import os\n    os._exit(0)\n"
         assert sandbox.judge(fenced_run(forger)).verdict.reason == "early exit"
@@ -406,8 +451,10 @@ def test_an_unknown_level_is_refused():
 @pytest.mark.parametrize("platform", ["darwin", "win32"])
 def test_other_systems_are_refused_in_words(monkeypatch, platform):
     monkeypatch.setattr(sys, "platform", platform)
-    with Sandbox() as sandbox, pytest.raises(SandboxUnavailable, match="cannot be judged"):
-        sandbox.judge(fenced_run(RIGHT))
+    with Sandbox(workers=2) as sandbox:
+        assert sandbox.workers == 1
+        with pytest.raises(SandboxUnavailable, match="cannot be judged"):
+            sandbox.judge(fenced_run(RIGHT))
 
 
 def test_the_level_is_the_one_that_this_machine_is_known_for():
@@ -463,8 +510,8 @@ def test_tasks_that_cannot_be_judged_are_named_in_order(best):
 @pytest.fixture
 def cache(monkeypatch, tmp_path):
     """A cache folder of the test's own."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path / "tutorsim" / "proven-tasks.txt"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "new"))
+    return tmp_path / "new" / "tutorsim" / "proven-tasks.txt"
 
 
 def test_tasks_that_cannot_be_judged_are_refused_by_name(best, cache):
@@ -514,7 +561,7 @@ def test_a_proof_is_kept_by_content(cache):
 
 
 def test_without_a_cache_folder_tasks_are_proven_each_time(cache):
-    cache.parent.write_text("no folder")
+    cache.parents[1].write_text("no folder")
     with Counting(workers=1) as sandbox:
         for _ in range(2):
             require_provable(sandbox, [TASK])

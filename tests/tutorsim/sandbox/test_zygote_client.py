@@ -126,13 +126,9 @@ def test_the_interpreters_own_memory_is_not_the_owners():
 )
 def test_what_is_over_a_limit_is_ended_at_once(side, killed):
     """So the judge says itself that the program is gone, and is not given up a second later."""
-    limits = {
-        **Limits().as_dict(),
-        {"cpu": "cpu", "wall": "wall", "tests": "tests_cpu"}[killed]: 0.3,
-    }
+    name = "tests_cpu" if side == "test" else killed
     code = {**RIGHT, side: f"{RIGHT[side]}\nwhile True: pass\n"}
-    layers = frozenset(LAYERS)
-    zygote = Zygote(layers, Limits(**limits))  # type: ignore[arg-type]
+    zygote = Zygote(frozenset(LAYERS), Limits(**{name: 0.3}))  # type: ignore[arg-type]
     ends = zygote.run(Job(message="", **code)).ends
     zygote.close()
     assert (ends["killed"], ends["worker"]) == (killed, -9)

@@ -96,7 +96,7 @@ def compiles(code: str) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            compile(code, "<solution>", "exec", dont_inherit=True)
+            compile(code, "<solution>", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
         return False
     return True
@@ -105,9 +105,9 @@ def compiles(code: str) -> bool:
 def compile_head(prompt: str) -> types.CodeType:
     """A task's head as code; one that ends after a signature is completed."""
     try:
-        return compile(prompt, "<prompt>", "exec", dont_inherit=True)
+        return compile(prompt, "<prompt>", "exec")
     except SyntaxError:
-        return compile(f"{prompt.rstrip()}\n    pass\n", "<prompt>", "exec", dont_inherit=True)
+        return compile(f"{prompt.rstrip()}\n    pass\n", "<prompt>", "exec")
 
 
 def _compiling(lines: list[str], block: _Block) -> str | None:
@@ -200,8 +200,8 @@ def _blocks(fences: list[_Fence], length: int) -> list[_Block]:
 
 def _closed_by(fence: _Fence, still_open: list[_Fence]) -> int | None:
     """Position of the innermost open block that this fence closes."""
-    for level in range(len(still_open) - 1, -1, -1):
-        if _closes(fence, still_open[level]):
+    for level, opening in reversed(list(enumerate(still_open))):
+        if _closes(fence, opening):
             return level
     return None
 
@@ -209,15 +209,14 @@ def _closed_by(fence: _Fence, still_open: list[_Fence]) -> int | None:
 def _closes(fence: _Fence, opening: _Fence) -> bool:
     return (
         fence.tag == ""
-        and fence.mark[0] == opening.mark[0]
-        and len(fence.mark) >= len(opening.mark)
+        and fence.mark.startswith(opening.mark)
         and fence.indent <= opening.indent + _DEEPER
     )
 
 
 def _nests(fence: _Fence, opening: _Fence) -> bool:
     """Whether an untagged fence is too short to close the open block, so it opens another."""
-    return fence.mark[0] == opening.mark[0] and len(fence.mark) < len(opening.mark)
+    return opening.mark.startswith(fence.mark) and fence.mark != opening.mark
 
 
 def _block(opening: _Fence, end: int, fences: list[_Fence]) -> _Block:
@@ -237,7 +236,7 @@ def _fence(number: int, line: str) -> _Fence | None:
     if match is None:
         return None
     indent, mark, info = match.groups()
-    if mark[0] == "`" and "`" in info:
+    if "`" in mark and "`" in info:
         return None
     words = re.split(r"[\s{},:;=]+", info.strip().lstrip("{."))
     return _Fence(number, len(indent), mark, words[0].lower())

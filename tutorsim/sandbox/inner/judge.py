@@ -265,7 +265,7 @@ def _run_tests(student: _Student, job: dict[str, Any]) -> None:
     random.seed(0)
     # The task's own helpers, also where the program has its own under the same names.
     exec(compile_head(job["prompt"]), names)
-    exec(compile(job["test"], "<tests>", "exec", dont_inherit=True), names)
+    exec(compile(job["test"], "<tests>", "exec"), names)
     # Some tests call the function by its name, beside the argument.
     names[job["entry_point"]] = student
     names["check"](student)

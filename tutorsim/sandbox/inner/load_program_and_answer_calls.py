@@ -68,7 +68,7 @@ def _load(prompt: str, code: str, entry_point: str) -> Any:
     sys.modules["solution"] = module
     random.seed(0)
     try:
-        program = compile(code, "<solution>", "exec", dont_inherit=True)
+        program = compile(code, "<solution>", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
         write_frame(_SOCKET, {"uncompiled": True})
         return None

@@ -28,7 +28,7 @@ argument why nothing is lost.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, wraps
 from itertools import chain, combinations, islice, permutations, product, takewhile
 from math import factorial, prod
@@ -63,7 +63,9 @@ class Options(NamedTuple):
 
     @staticmethod
     def of(rows: Ints) -> "Options":
-        """Options with their bounds."""
+        """Options with their bounds; a single one is its own."""
+        if len(rows) == 1:
+            return Options(rows, rows[0], rows[0])
         return Options(rows, rows.min(axis=0), rows.max(axis=0))
 
 
@@ -180,8 +182,14 @@ def simple_options(domain: Domain, c: int, m: int) -> Options:
     return _against(c, [[-int(d == named) for d in range(m)] for named in top])
 
 
-ApprovedSets = tuple[frozenset[int], frozenset[int]]
-"""Sets that may be approved: everybody of the first, and anybody or nobody of the second."""
+ApprovedSets = tuple[int, int]
+"""Sets that may be approved: everybody of the first, and anybody or nobody of the second. Bit `c`
+of a set is 1 for candidate `c`: many candidates have as many sets, of as many members."""
+
+
+def bits(members: Iterable[int]) -> int:
+    """Candidates as the bits of a number."""
+    return sum(1 << c for c in members)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -195,24 +203,23 @@ def approved_sets(domain: Domain, m: int, top: int, number: Approvals) -> list[A
     `number`: how many a voter approves of; a level is never split where that is any number.
     """
     if domain.kind == "exact":
-        approved = frozenset(c for c, mass in enumerate(domain.data) if mass)
-        return [(approved, frozenset())]
-    levels, unscored = domain.levels, frozenset[int]()
+        return [(bits(c for c, mass in enumerate(domain.data) if mass), 0)]
+    levels, unscored = domain.levels, 0
     first, last = False, True
     if domain.kind == "open":
-        unscored = frozenset(domain.unscored)
+        unscored = bits(domain.unscored)
         scores: list[int] = [score for score in domain.data if score != LEFT_OUT]  # type: ignore[misc]
         first, last = max(scores, default=0) < top, min(scores, default=1) > 0
-    found, above = list[ApprovedSets](), frozenset[int]()
+    found, above = list[ApprovedSets](), 0
     if first:
         found.append((above, unscored))
-    for level in map(frozenset, levels):
+    for level in map(bits, levels):
         if domain.kind == "choice" or number != ANY_NUMBER:
             found.append((above, level | unscored))
         above |= level
-        if len(above | unscored) < m or last:
+        if (above | unscored).bit_count() < m or last:
             found.append((above, unscored))
-    return [*found, (frozenset(range(m)), frozenset())]
+    return [*found, (bits(range(m)), 0)]
 
 
 @lru_cache(maxsize=1 << 16)
@@ -227,34 +234,33 @@ def approval_options(
     `of`: the end of the scale of scores, and how many a voter approves of. `many`: options up to
     which all are listed.
     """
-    top, approvals = of
+    (top, approvals), this = of, 1 << c
     sets = approved_sets(domain, m, top, approvals)
     number = (0, m) if domain.kind == "exact" else approvals.of(m)
-    ways = [(core | {c}, free - {c}) for core, free in sets if c in core | free]
+    ways = [(core | this, free & ~this) for core, free in sets if (core | free) & this]
     ways = [way for way in ways if _fits(*way, number)]
     own = 1 if ways else 0
-    ways = ways or [(core, free - {c}) for core, free in sets if c not in core]
-    given = list(islice(dict.fromkeys(_smallest(ways, number)), many + 1))
-    sets_ = [one for one in given[:many] if not any(other < one for other in given)]
-    options = _against(c, [[own - int(d in one) for d in range(m)] for one in sets_])
+    ways = ways or [(core, free & ~this) for core, free in sets if not core & this]
+    given = list(islice(dict.fromkeys(_smallest(ways, number, m)), many + 1))
+    sets_ = [one for one in given[:many] if not any(other != one == other | one for other in given)]
+    options = _against(c, [[own - (one >> d & 1) for d in range(m)] for one in sets_])
     if len(given) <= many:
         return options
     return Options(options.rows, options.low * 0 + (own - 1), options.high * 0 + own, whole=False)
 
 
-def _fits(core: frozenset[int], free: frozenset[int], number: tuple[int, int]) -> bool:
+def _fits(core: int, free: int, number: tuple[int, int]) -> bool:
     """Whether some set has so many candidates."""
-    return len(core) <= number[1] and len(core | free) >= number[0]
+    return core.bit_count() <= number[1] and (core | free).bit_count() >= number[0]
 
 
-def _smallest(
-    ways: Sequence[tuple[frozenset[int], frozenset[int]]], number: tuple[int, int]
-) -> Iterator[frozenset[int]]:
+def _smallest(ways: Sequence[ApprovedSets], number: tuple[int, int], m: int) -> Iterator[int]:
     """The smallest sets with so many candidates that have everybody in a core."""
     for core, free in ways:
         if _fits(core, free, number):
-            for more in combinations(sorted(free), max(number[0] - len(core), 0)):
-                yield core | set(more)
+            some = [1 << c for c in range(m) if free >> c & 1]
+            for more in combinations(some, max(number[0] - core.bit_count(), 0)):
+                yield core | sum(more)
 
 
 @_of_placements

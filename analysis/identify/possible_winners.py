@@ -37,9 +37,11 @@ from tutorsim.analysis.identify.win_conditions import (
     Feasibility,
     Query,
     Sets,
+    Sums,
     counted,
     elected,
     feasible,
+    sums_of,
     too_large,
 )
 from tutorsim.analysis.statistics import by_key
@@ -92,8 +94,10 @@ class _Progress:
     all take no less.
     """
 
-    def __init__(self, query: Query, outcome: int, ahead: int, budget: WorkBudget) -> None:
-        self._asked = query, outcome, range(ahead)
+    def __init__(
+        self, query: Query, outcome: int, ahead: int, sums: Sums, budget: WorkBudget
+    ) -> None:
+        self._asked = query, outcome, range(ahead), sums
         self._voters = len(query.domains)
         before = budget.left
         self._few = self._listed(budget, few=True)
@@ -182,7 +186,7 @@ class PanelSearch:
         limit: int = WORK_LIMIT,
         readings: Sequence[TieReading] = READINGS_OF_TIES,
     ) -> None:
-        self._query = query
+        self._query, self._sums = query, sums_of(query)
         self._ordered = "fallback" in readings
         self._budgets = {use: WorkBudget(limit) for use in ("possible", "breakdown")}
         self._outcomes = range(NOBODY if query.target == "condorcet" else 0, query.m)
@@ -265,7 +269,9 @@ class PanelSearch:
             dearest = max((one.listing for one in self._progress.values()), default=0)
             if budget.left <= dearest or too_large(q):
                 return None
-            progress = self._progress[outcome, ahead] = _Progress(q, outcome, ahead, budget)
+            progress = self._progress[outcome, ahead] = _Progress(
+                q, outcome, ahead, self._sums, budget
+            )
         return progress.possible(exempt, budget)
 
     def _some_elected(self, exempt: int, budget: WorkBudget) -> Sets:

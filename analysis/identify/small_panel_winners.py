@@ -1,6 +1,6 @@
 """Possible winners of small panels, every election counted beforehand; under points and scores."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import combinations, combinations_with_replacement, permutations
 from math import factorial
@@ -86,15 +86,11 @@ def allowed(domain: Domain, target: Rule, m: int) -> Ints:
     least, most = approvals.of(m)
     sets = np.arange(1 << m)
     within = [
-        (sets & _bits(core) == _bits(core)) & (sets & ~_bits(core | free) == 0)
+        (sets & core == core) & (sets & ~(core | free) == 0)
         for core, free in approved_sets(domain, m, 0, approvals)
     ]
     size = np.bitwise_count(sets)
     return np.flatnonzero(np.logical_or.reduce(within) & (size >= least) & (size <= most))
-
-
-def _bits(members: Iterable[int]) -> int:
-    return sum(1 << c for c in members)
 
 
 @cache

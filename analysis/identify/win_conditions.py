@@ -211,8 +211,6 @@ class Query(NamedTuple):
     budget: int
     domains: Domains
     """`None` for an abstention."""
-    few: bool = False
-    """Whether a few options of each voter are enough, with bounds on all."""
 
 
 def counted(q: Query) -> frozenset[int] | None:
@@ -269,21 +267,31 @@ class Feasibility(NamedTuple):
     condition: WinCondition
 
 
+Sums = Callable[[str, int | None, Any, bool], OptionSums]
+"""What voters add, by the kind of options, the candidate, what else the options are of, and whether
+a few options of each voter are enough."""
+
+
+def sums_of(q: Query) -> Sums:
+    """The sums of a query, held as long as somebody asks about it: together they may be large."""
+    return lru_cache(maxsize=1 << 8)(partial(_sums, q))
+
+
 def feasible(
-    q: Query, outcome: int, ahead: Sequence[int], *, few: bool = False
+    q: Query, outcome: int, ahead: Sequence[int], sums: Sums, *, few: bool = False
 ) -> list[Feasibility]:
     """Problems of which one must have a solution for an outcome to be possible.
 
-    `few`: whether to list a few options of each voter, with bounds on all.
+    `sums`: those of the query. `few`: whether to list a few options of each voter, with bounds on
+    all.
     """
-    q = q._replace(few=few)
     if outcome == NOBODY:
-        return [Feasibility(_sums("pairs", None, 0, q), nobody_condition(q.m))]
+        return [Feasibility(sums("pairs", None, 0, few), nobody_condition(q.m))]
     if q.target in PAIRWISE_CONDITIONS:
         test = PAIRWISE_CONDITIONS[q.target](outcome, ahead, q.m)
-        return [Feasibility(_sums("pairs", outcome, 0, q), test)]
+        return [Feasibility(sums("pairs", outcome, 0, few), test)]
     return [
-        Feasibility(_sums(kind, outcome, extra, q), linear_condition(need))
+        Feasibility(sums(kind, outcome, extra, few), linear_condition(need))
         for kind, extra, need in linear_ways(q, outcome, ahead)
     ]
 
@@ -299,13 +307,12 @@ def _most(scores: Scores, m: int, voters: int) -> int:
     return 4 * scores[0] * m * voters * (1 << m if m - 1 <= SUBSETS else 4)
 
 
-@lru_cache(maxsize=1 << 8)
-def _sums(kind: str, c: int | None, extra: Any, q: Query) -> OptionSums:
+def _sums(q: Query, kind: str, c: int | None, extra: Any, few: bool) -> OptionSums:
     """What voters add: one kind of options for all; an abstention adds nothing unless exempt."""
     m, domains = q.m, q.domains
     kinds = _depths(m) if kind == "bucklin" else 1
     several = 1 + len({d for d in domains if d is not None and not _single(d, c)})
-    many = _SOME if q.few else min(dom.MANY, max(_SOME, _ALL_OPTIONS // (m * several * kinds)))
+    many = _SOME if few else min(dom.MANY, max(_SOME, _ALL_OPTIONS // (m * several * kinds)))
     options = partial(OPTIONS[kind], many=many)
     free = options(exempt_domain(kind, c, m, extra), c, m, extra)
     nothing = Options.of(0 * free.rows[:1])

@@ -1,16 +1,22 @@
 """Elections of many voters: what is counted, what is searched, and what is left open."""
 
 from random import Random
+from sys import getsizeof
+from weakref import ref
 
 import pytest
 
 from tests.analysis.identify.conftest import random_profile, random_votes
 from tests.reference.identifier import Identifier
 from tutorsim.analysis.ballots.vote_arrays import Profile
-from tutorsim.analysis.counting.rule_definitions import TARGETS
+from tutorsim.analysis.counting.rule_definitions import ANY_NUMBER, TARGETS
 from tutorsim.analysis.identify import possible_winners as panel_search
 from tutorsim.analysis.identify import win_conditions
-from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, pair_options
+from tutorsim.analysis.identify.ballots_consistent_with_logged import (
+    Domain,
+    approved_sets,
+    pair_options,
+)
 from tutorsim.analysis.identify.possible_winners import (
     NOT_SETTLED,
     READINGS_OF_TIES,
@@ -210,7 +216,7 @@ def test_ballots_that_leave_several_orders_share_the_room_for_options(monkeypatc
     )
     known, open_ = Domain("order", ((0,), (1,), (2,))), Domain("order", ((0, 1, 2),))
     query = Query("copeland", 3, 25, (None, known, open_))
-    win_conditions._sums.__wrapped__("pairs", 0, None, query)
+    win_conditions.sums_of(query)("pairs", 0, None, False)
     assert set(room) == {60 // (3 * 2)}
 
 
@@ -239,3 +245,23 @@ def test_one_hundred_alike_voters_lose_their_winner_to_half_of_them():
     found = {t: PanelSearch(query_of(alike, t, 25)) for t in ("simple", "schulze", "bucklin")}
     points = {t: one.breakdown(winner=0, reading="fallback") for t, one in found.items()}
     assert points == {"simple": 51, "schulze": 51, "bucklin": 50}
+
+
+def test_what_many_candidates_may_be_approved_takes_little_room():
+    """A set of 300 is 300 bits; there are as many sets as candidates, for every voter."""
+    domain = Domain("choice", tuple((c,) for c in range(300)))
+    sets = approved_sets(domain, 300, 0, ANY_NUMBER)
+    assert len({core | free for core, free in sets}) == 300
+    assert sum(map(getsizeof, {id(one): one for pair in sets for one in pair}.values())) < 50_000
+
+
+def test_the_sums_of_a_search_go_with_it():
+    """Those of many voters are large, and no question about another rule needs them."""
+    query = query_of(random_votes("simple", 5, 6), "cumulative", 25)
+    search = PanelSearch(query)
+    search.possible(exempt=0, reading="set")
+    held = [ref(progress._few[0][0].sums) for progress in search._progress.values()]
+    assert held
+    assert all(one() is not None for one in held)
+    del search
+    assert [one for one in held if one() is not None] == []

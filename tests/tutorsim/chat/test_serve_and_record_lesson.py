@@ -358,6 +358,7 @@ def test_a_finished_study_has_no_lesson_left(serve):
     served.request("POST", "begin", "{}", **own(served))
     served.request("POST", "leave", "{}", **own(served))
     assert served.ended()[0] == 0
+    assert served.record()["learner_name"]
     served.start()
     code, said = served.ended()
     assert code == 2

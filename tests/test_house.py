@@ -280,15 +280,7 @@ def _places_named(module):
                 yield found[1]
 
 
-PANEL_ASKED_FOR = {
-    "tutorsim.records.run_head_and_reading_run_folders_and_retests": "`RunRecord.panel`, refused",
-    "tutorsim.cli.list_or_show_episodes": "the panel's screen of an episode is drawn by itself",
-    "tutorsim.standin.messages_api_routes_and_replies": "the panel's mind is asked last",
-}
-"""Modules that ask whether something is the panel's, and why; the list may only shrink."""
-
-
-def test_nobody_asks_whether_a_run_is_a_panels_but_those_listed():
+def test_nobody_asks_whether_a_run_is_a_panels():
     """What a system's runs hold is asked of `StudyFacts` and `View`, whichever system it is."""
 
     def asked(node):
@@ -303,8 +295,7 @@ def test_nobody_asks_whether_a_run_is_a_panels_but_those_listed():
                 yield from (n.id for n in ast.walk(side) if isinstance(n, ast.Name))
 
     settings = {"DEFAULT_SYSTEM", "StudySettings", "SystemSettings"}
-    found = {m.name for m in MODULES if not _system_of(m.name) and settings & {*names(m)}}
-    assert found == {*PANEL_ASKED_FOR}
+    assert {m.name for m in MODULES if not _system_of(m.name) and settings & {*names(m)}} == set()
 
 
 def _modules_imported(module):

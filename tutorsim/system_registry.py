@@ -23,7 +23,7 @@ RULES: Final = "tutorsim.rules"
 DEFAULT_SYSTEM: Final = "panel"
 """The system of a study file that names none."""
 
-BALLOTS_VIEW: Final = "tutorsim.analysis.systems.panel:BALLOTS"
+BALLOTS_VIEW: Final = "tutorsim.analysis.systems.panel.view_and_list_of_episodes:BALLOTS"
 """Where the view of ballots from elsewhere is."""
 
 
@@ -36,28 +36,34 @@ class Shipped(NamedTuple):
     """The class of its episode records."""
     view: str
     """Tables, summary and report of its runs."""
+    trace: str
+    """The function that tells an episode: see `tutorsim.kernel.system.System.trace`."""
 
 
 _SHIPPED: Final = {
     "panel": Shipped(
         "tutorsim.systems.panel:PANEL",
         "tutorsim.records:EpisodeRecord",
-        "tutorsim.analysis.systems.panel:VIEW",
+        "tutorsim.analysis.systems.panel.view_and_list_of_episodes:VIEW",
+        "tutorsim.analysis.systems.panel.episode_messages:trace",
     ),
     "debate": Shipped(
         "tutorsim.systems.debate:DEBATE",
         "tutorsim.records.debate:DebateRecord",
         "tutorsim.analysis.systems.debate:VIEW",
+        "tutorsim.analysis.systems.debate.episode_messages:trace",
     ),
     "oversight": Shipped(
         "tutorsim.systems.oversight:OVERSIGHT",
         "tutorsim.records.oversight:OversightRecord",
         "tutorsim.analysis.systems.oversight:VIEW",
+        "tutorsim.analysis.systems.oversight.episode_messages:trace",
     ),
     "group": Shipped(
         "tutorsim.systems.group:GROUP",
         "tutorsim.records.group:GroupRecord",
         "tutorsim.analysis.systems.group:VIEW",
+        "tutorsim.analysis.systems.group.episode_messages:trace",
     ),
 }
 
@@ -83,16 +89,17 @@ def shipped(name: str) -> Shipped | None:
 
 
 def load(name: str, part: str) -> Any:
-    """A part of a system: `system`, `record` or `view`.
+    """A part of a system: `system`, `record`, `view` or `trace`.
 
-    Of another package's system the entry point gives the `System`, whose attributes `record` and
-    `view` are the other parts; `view` is a text `module:name` there too.
+    Of another package's system the entry point gives the `System`, whose attributes of these names
+    are the other parts; all but `record` are a text `module:name` there too. A part that the system
+    does not have is an empty text.
 
     Raises `UsageError` if there is no system of this name, or another package gives something else.
     """
     own = shipped(name)
     if own is not None:
-        return named(getattr(own, part))
+        return _at(getattr(own, part))
     point = _others()[name]
     value = loaded(point)
     if getattr(value, "name", None) != name:
@@ -103,7 +110,11 @@ def load(name: str, part: str) -> Any:
             hint="Let it name a tutorsim.kernel.system.System of the same name.",
         )
     found = value if part == "system" else getattr(value, part)
-    return named(found) if isinstance(found, str) else found
+    return _at(found)
+
+
+def _at(place: Any) -> Any:
+    return named(place) if isinstance(place, str) and place else place
 
 
 def refuse_shadowed(name: str) -> None:

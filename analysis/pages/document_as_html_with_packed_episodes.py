@@ -9,7 +9,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import cache
 from typing import Any, Final
 
@@ -182,9 +182,10 @@ def _packs(episodes: Iterable[list[Any]]) -> Iterator[tuple[int, str]]:
 def _part(part: EpisodePart) -> list[Any]:
     """A part of an episode, as the script takes it: a kind, and what it is of."""
     if isinstance(part, Message):
-        return ["message", part.speaker, part.note, part.text, part.quiet, part.chosen]
+        return ["message", *astuple(part)]
     if isinstance(part, Grid):
-        return ["grid", part.title, list(part.columns), list(map(list, part.rows))]
+        rows = list(map(list, part.rows))
+        return ["grid", part.title, list(part.columns), rows, list(part.notes)]
     return ["group", part.title, part.note, part.folded, list(map(_part, part.messages))]
 
 

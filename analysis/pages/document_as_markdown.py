@@ -97,14 +97,19 @@ def _episode(episode: Episode) -> Iterator[str]:
         elif isinstance(part, Grid):
             yield f"{_plain(part.title)}:"
             yield _rows(part.columns, part.rows, [False] * len(part.columns))
+            yield from map(_plain, part.notes)
         else:
-            yield f"#### {_plain(part.title)}"
+            yield f"#### {_plain(part.title)}" + _noted(part.note)
             yield from map(_message, part.messages)
 
 
 def _message(message: Message) -> str:
-    note = f" ({_plain(message.note)})" if message.note else ""
-    return f"{_plain(message.speaker)}{note}:\n\n{_quoted(message.text)}"
+    said = f"{_plain(message.speaker)}{_noted(message.note)}:\n\n{_quoted(message.text)}"
+    return said + (f"\n\n{_plain(message.aside)}" if message.aside else "")
+
+
+def _noted(note: str) -> str:
+    return f" ({_plain(note)})" if note else ""
 
 
 def _quoted(text: str) -> str:

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tutorsim.errors import UsageError
+from tutorsim.records import RunRecord
 
 MOST_EPISODES: Final = 2_000
 """Episodes that a page holds; of larger runs it holds telling ones and the first of the others."""
@@ -33,11 +34,16 @@ class Message:
     """Something that was not said aloud, such as a thought or a ballot."""
     chosen: bool = False
     """What won, or was delivered."""
+    aside: str = ""
+    """Why it was said, as whoever said it told; empty for nothing."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """A heading with the messages under it, such as the first drafts of a turn."""
+    """A title with the messages under it, such as the first drafts of a turn.
+
+    Without a message it is the heading of all that follows, such as a turn.
+    """
 
     title: str
     messages: tuple[Message, ...] = ()
@@ -52,6 +58,8 @@ class Grid:
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+    """Lines below it: what a row has no room for."""
 
 
 EpisodePart = Message | Group | Grid
@@ -73,6 +81,14 @@ class Episode:
     """Name of a filter → what the episode is under it."""
     why: str = ""
     """Why it is shown; empty for one that is there as all are."""
+
+
+class Run(NamedTuple):
+    """The run of an episode, as far as it is needed to tell the episode."""
+
+    head: RunRecord
+    with_messages: bool = False
+    """What a person wrote may be quoted."""
 
 
 # --- All episodes of a run -----------------------------------------------------------------------

@@ -94,9 +94,14 @@ def step_sentence(step: Step, order: Sequence[str] = ()) -> str:
         named = f" ({' > '.join(order)})" if order else ""
         return f"Fallback order{named}: the first of the tied candidates is {left}."
     count = "Final vote" if step.step == "vote_final" else "Tie round"
-    totals = ", ".join(f"{name} {total}" for name, total in step.tallies.items())
-    end = f"{left} leads" if len(step.remaining) == 1 else f"tied: {left}"
-    return f"{count}: {totals} — {end}."
+    return f"{count}: {count_words(step.tallies, step.remaining)}."
+
+
+def count_words(tallies: Mapping[str, int], standing: Sequence[str]) -> str:
+    """`anna 2, ben 1 — anna leads`: the totals of a vote, and who is left by them."""
+    totals = ", ".join(f"{name} {total}" for name, total in tallies.items())
+    left = ", ".join(standing)
+    return f"{totals} — {left} leads" if len(standing) == 1 else f"{totals} — tied: {left}"
 
 
 # --- Safe text -----------------------------------------------------------------------------------

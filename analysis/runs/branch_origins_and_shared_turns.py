@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tutorsim.analysis.statistics import by_key
-from tutorsim.records import Branch, EpisodeRecord
+from tutorsim.records import Branch, BranchPoint, EpisodeRecord
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,11 @@ def branch_changes(branch: Branch) -> str:
         "tutors' model": branch.model,
     }
     return "; ".join(f"{name} {value}" for name, value in said.items() if value) or "nothing"
+
+
+def draw_name(point: BranchPoint, branch: Branch | None) -> str:
+    """`draw 2 of 5`."""
+    return f"draw {point.continuation}" + (f" of {branch.continuations}" if branch else "")
 
 
 def branch_words(branch: Branch) -> str:

@@ -21,7 +21,7 @@ from tutorsim.analysis.ballots.recount_source import (
 from tutorsim.analysis.pages.cells_and_tables import Table as PageTable
 from tutorsim.analysis.pages.document import Answer, Document, Fact, Section
 from tutorsim.analysis.pages.numbers_printed_in_studies import Answered, Printed, by_language_model
-from tutorsim.analysis.pages.shown_episodes import NO_EPISODES, Episode, Episodes, Telling
+from tutorsim.analysis.pages.shown_episodes import NO_EPISODES, Episodes, Run, Telling
 from tutorsim.analysis.pages.words_and_safe_text import answered_words, odd_replies, warning_of_run
 from tutorsim.analysis.ratings.what_a_rater_sees import Passage
 from tutorsim.analysis.runs.run_tables import SHARED_TABLES, Gathered, Table, ballots_table
@@ -244,9 +244,6 @@ class View:
     """Name → table for `export`; `SHARED_TABLES` among them."""
     document: Callable[[Any, bool], Document] | None = None
     """From a run, and whether it is to be brief, to a summary (brief) or a report (whole)."""
-    trace: Callable[[SystemRun, Any], Episode] | None = None
-    """From a run and one of its records to the episode, message by message; a person's words only
-    if the run is `with_messages`."""
     recount: Callable[[SystemRun, Mapping[str, tuple[str, ...]]], Document] | None = None
     """From a run and settings (`--set KEY=VALUE,…`) to what whole episodes would have been under
     them; `None` where a recount asks of votes only."""
@@ -361,10 +358,11 @@ def episodes_of(run: SystemRun, telling: Telling) -> Episodes:
 
     `telling`: why an episode is worth a look → whether a record is one.
     """
-    trace = view_of(run.head.system).trace
-    if trace is None:
+    trace = load(run.head.system, "trace")
+    if not trace:
         return NO_EPISODES
-    return Episodes(run.episodes, partial(trace, run), telling, run.asked.episodes)
+    told = partial(trace, Run(run.head, run.with_messages))
+    return Episodes(run.episodes, told, telling, run.asked.episodes)
 
 
 def view_of(system: str) -> View:

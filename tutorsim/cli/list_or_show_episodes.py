@@ -1,27 +1,59 @@
-"""`tutorsim show`: one of a run's episodes, or all of them by name."""
+"""`tutorsim show`: one of a run's episodes, alone or beside its continuations, or all by name."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from itertools import chain
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from rich.console import RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.console import Group as Lines
 from rich.text import Text
 
-from tutorsim.analysis.runs.branch_origins_and_shared_turns import origin_of
-from tutorsim.cli.one_episode_alone_or_beside_its_branch import odd_ends, trace
+from tutorsim.analysis.pages.shown_episodes import (
+    Episode,
+    EpisodePart,
+    Grid,
+    Group,
+    Message,
+    Run,
+)
+from tutorsim.analysis.runs.branch_origins_and_shared_turns import (
+    branch_changes,
+    draw_name,
+    origin_of,
+)
+from tutorsim.cli.console_progress_and_safe_text import safe
 from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath, check_logs
 from tutorsim.cli.options import check_episode_named, report_options
-from tutorsim.cli.output_elements import caption, heading, number, provenance, publish, table
+from tutorsim.cli.output_elements import (
+    Prose,
+    caption,
+    heading,
+    number,
+    provenance,
+    publish,
+    styled,
+    table,
+)
 from tutorsim.errors import UsageError
-from tutorsim.records import EpisodeLine, EpisodeRecord, RunRecord, read_episodes, read_run
-from tutorsim.system_registry import DEFAULT_SYSTEM
+from tutorsim.records import (
+    EpisodeLine,
+    RunRecord,
+    odd_stops,
+    read_lines,
+    read_run,
+    stop_counts,
+)
+from tutorsim.records.stop_reasons_of_replies import WITHOUT_TEXT
+from tutorsim.system_registry import load
 
 if TYPE_CHECKING:
     from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
 
+# --- Command -------------------------------------------------------------------------------------
 
 E = TypeVar("E", bound=EpisodeLine)
 
@@ -71,35 +103,53 @@ def show(
     With --beside PARENT, EPISODE is one draw, or the parent's episode for all its draws:
       logged, draws: log records
     """
+    wanted = " ".join(episode)
     if beside is not None:
         if turn is not None:
             raise UsageError("--turn and --beside do not go together.", hint="Leave one out.")
         check_episode_named(episode, "--beside")
-        _show_beside(run, beside, " ".join(episode), as_json=as_json, output=output)
+        _show_beside(run, beside, wanted, as_json=as_json, output=output)
         return
     if turn is not None:
         check_episode_named(episode, "--turn")
     check_logs(run)
     head = read_run(run)
-    if not episode or head.system != DEFAULT_SYSTEM:
-        from tutorsim.analysis.systems.system_view_and_opened_run import open_run
-
-        system = open_run(run, head)
-        if not episode:
-            _list(system, as_json=as_json, output=output)
-            return
-        _show_of(system, " ".join(episode), turn, as_json=as_json, output=output)
+    if not episode:
+        _list(run, head, as_json=as_json, output=output)
         return
-    record = _find(read_episodes(run), " ".join(episode))
+    trace = _trace(head)
+    if turn is not None:
+        _check_command(head, "show --turn")
+    record = _find(_records(run, head), wanted)
     part = record if turn is None else _only(record, turn)
-    shown = trace(head, record, part)
+    told = replace(trace(record), parts=trace(part).parts)
+    shown = _alone(head, record, told)
     publish(shown, lambda: part.model_dump(mode="json"), as_json=as_json, output=output)
 
 
-def _list(run: "SystemRun", *, as_json: bool, output: Path | None) -> None:
-    """The episodes of a run, and what is special about each."""
-    from tutorsim.analysis.systems.system_view_and_opened_run import view_for
+def _trace(head: RunRecord) -> Callable[[Any], Episode]:
+    """What tells an episode of a run; whoever has the run's folder has a person's words."""
+    trace = load(head.system, "trace")
+    if not trace:
+        _check_command(head, "show")
+    return partial(trace, Run(head, with_messages=True))
 
+
+def _check_command(head: RunRecord, command: str) -> None:
+    from tutorsim.kernel.load_study_file import system_named  # to tell an episode needs no system
+
+    system_named(head.system).check_command(command)
+
+
+def _records(folder: Path, head: RunRecord) -> Iterator[Any]:
+    return read_lines(folder, load(head.system, "record"))
+
+
+def _list(folder: Path, head: RunRecord, *, as_json: bool, output: Path | None) -> None:
+    """The episodes of a run, and what is special about each."""
+    from tutorsim.analysis.systems.system_view_and_opened_run import open_run, view_for
+
+    run = open_run(folder, head)
     rows = view_for(run).listing(run)
     value = {"source": run.name, "episodes": rows}
     publish(_listed(run, rows), lambda: value, as_json=as_json, output=output)
@@ -132,33 +182,14 @@ def _turns_and_score(row: dict[str, Any]) -> tuple[str, str]:
     return str(row["turns"]), score
 
 
-def _show_of(
-    run: "SystemRun", wanted: str, turn: int | None, *, as_json: bool, output: Path | None
-) -> None:
-    """Show an episode of a system other than the panel."""
-    from tutorsim.analysis.systems.system_view_and_opened_run import view_of
-    from tutorsim.cli.terminal_documents import episode_shown
-    from tutorsim.kernel.load_study_file import system_named
-
-    trace = view_of(run.head.system).trace
-    if trace is None or turn is not None:
-        raise system_named(run.head.system).refusal("show" if trace is None else "show --turn")
-    record = _find(run.episodes, wanted)
-    told = trace(replace(run, with_messages=True), record)  # whoever has the folder has the words
-    shown = chain(odd_ends(record), episode_shown(told))
-    publish(shown, lambda: record.model_dump(mode="json"), as_json=as_json, output=output)
-
-
 def _show_beside(
     run: Path, parent: Path, wanted: str, *, as_json: bool, output: Path | None
 ) -> None:
-    from tutorsim.cli.one_episode_alone_or_beside_its_branch import futures
-
     check_logs(run, parent)
-    head = read_run(run)
-    _check_parent(head, read_run(parent), (run, parent))
-    found = _named(read_episodes(run), wanted, origin_of)
-    logged = _find(read_episodes(parent), origin_of(found[0]))
+    head, of_parent = read_run(run), read_run(parent)
+    _check_parent(head, of_parent, (run, parent))
+    found = _named(_records(run, head), wanted, origin_of)
+    logged = _find(_records(parent, of_parent), origin_of(found[0]))
     draws = [episode for episode in found if episode.branch is not None]
 
     def value() -> dict[str, Any]:
@@ -167,7 +198,7 @@ def _show_beside(
             "draws": [draw.model_dump(mode="json") for draw in draws],
         }
 
-    publish(futures(head, logged, draws), value, as_json=as_json, output=output)
+    publish(beside_shown(head, logged, draws), value, as_json=as_json, output=output)
 
 
 def _check_parent(head: RunRecord, parent: RunRecord, paths: tuple[Path, Path]) -> None:
@@ -243,12 +274,162 @@ def _likeness(wanted: str, name: str) -> float:
     return parts + difflib.SequenceMatcher(None, name, wanted).ratio()
 
 
-def _only(record: EpisodeRecord, turn: int) -> EpisodeRecord:
-    turns = tuple(t for t in record.turns if t.turn == turn)
-    if not turns:
-        there = ", ".join(str(t.turn) for t in record.turns) or "none"
-        raise UsageError(
-            f"{record.episode_id} has no turn {turn}.", why=f"Its tutoring turns: {there}."
-        )
-    around = tuple(a for a in record.attempts if a.turn in (turn - 1, turn))
-    return record.model_copy(update={"turns": turns, "attempts": around})
+def _only(record: Any, turn: int) -> Any:
+    if turn not in [one.turn for one in record.turns]:
+        there = ", ".join(str(one.turn) for one in record.turns) or "none"
+        raise UsageError(f"{record.episode_id} has no turn {turn}.", why=f"Its turns: {there}.")
+    return record.of_turn(turn)
+
+
+# --- One episode ---------------------------------------------------------------------------------
+
+Shown = Iterator[RenderableType]
+
+
+def _alone(head: RunRecord, record: EpisodeLine, told: Episode) -> Shown:
+    yield from _head(head, told)
+    yield from _odd_ends(record)
+    for part in told.parts:
+        yield Text()
+        yield from _part(part)
+
+
+def _head(head: RunRecord, told: Episode) -> Shown:
+    yield heading(told.id, told.outcome)
+    yield provenance(head.provenance)
+    if told.line:
+        yield Prose(told.line)
+    marks = (f"{name}: {', '.join(values)}" for name, values in told.marks.items() if values)
+    yield caption(" · ".join(marks))
+    yield from _facts(told.facts)
+
+
+def _facts(facts: Iterable[tuple[str, str]]) -> Shown:
+    for name, value in facts:
+        yield Prose(styled(f"{name}: ", "bold") + safe(value), indent=2)
+
+
+def _odd_ends(record: EpisodeLine) -> Shown:
+    """The calls whose replies had no text or no end of their own."""
+    silent = record.without_text or ()
+    for odd in odd_stops(stop_counts([record])):
+        keys = [
+            call.key
+            for call in record.calls
+            if call.stage == odd.stage
+            and odd.stop_reason == (WITHOUT_TEXT if call.key in silent else call.stop_reason)
+        ]
+        yield Prose(styled(f"{odd.words}: ", "bold yellow") + safe(", ".join(keys)))
+
+
+def _part(part: EpisodePart) -> Shown:
+    if isinstance(part, Message):
+        yield from _message(part)
+    elif isinstance(part, Grid):
+        yield heading(part.title)
+        if part.rows:
+            yield table(part.columns, part.rows, left=len(part.columns))
+        for note in part.notes:
+            yield Prose(styled(note, "dim"), indent=2)
+    else:
+        yield heading(part.title if part.messages else f"━━ {part.title}", part.note)
+        for message in part.messages:
+            yield from _message(message, indent=2)
+
+
+def _message(message: Message, indent: int = 0) -> Shown:
+    note = f"  ({message.note})" if message.note else ""
+    speaker = styled(message.speaker, "bold green" if message.chosen else "bold")
+    yield Prose(speaker + styled(note, "dim"), indent=indent)
+    text = message.text or "(no text)"
+    yield Prose(styled(text, "dim") if message.quiet else text, indent=indent + 2)
+    if message.aside:
+        yield Prose(styled(message.aside, "dim"), indent=indent + 2)
+
+
+# --- An episode beside its continuations ----------------------------------------------------------
+
+NARROWEST = 38
+"""Columns that a way on needs to stand beside another."""
+
+Told = tuple[EpisodePart, ...]
+"""A heading with what follows it, or what comes before the first heading."""
+
+
+def beside_shown(head: RunRecord, record: Any, draws: Sequence[Any]) -> Shown:
+    """What an episode and its continuations have in common, once, and then each way on.
+
+    `head`: the branch's. `draws`: the continuations; none of an episode that the branch covers.
+    """
+    trace = _trace(head)
+    named = {draw_name(draw.branch, head.branch): draw for draw in draws}
+    ways = {name: trace(one) for name, one in {"logged": record, **named}.items()}
+    logged = ways["logged"]
+    changes = branch_changes(head.branch) if head.branch else ""
+    yield from _head(head, logged)
+    if not draws:
+        yield Prose("Covered: the branch cannot change it, and keeps it as it was logged.")
+    for name, told in [*ways.items()][1:]:
+        yield Text()
+        yield heading(name, f"{told.outcome}; {told.line}")
+        yield from _facts(fact for fact in told.facts if fact not in logged.facts)
+    rows = [*zip_longest(*(_by_heading(told) for told in ways.values()))]
+    same = next((at for at, row in enumerate(rows) if len(set(row)) > 1), len(rows))
+    yield Text()
+    yield heading("━━ As logged", "the same in parent and branch")
+    for row in rows[:same]:
+        yield from _spoken(row[0], indent=2)
+    if draws:
+        yield Text()
+        yield Prose(styled(f"━━ From here: re-simulated under {changes}", "bold yellow"))
+        yield _Ways(tuple(ways), tuple(rows[same:]))
+        yield caption("A draw is what might have followed, not what would have happened.")
+
+
+def _by_heading(told: Episode) -> Iterator[Told]:
+    parts: list[EpisodePart] = []
+    for part in told.parts:
+        if isinstance(part, Group) and not part.messages:
+            yield tuple(parts)
+            parts = []
+        parts.append(part)
+    yield tuple(parts)
+
+
+def _spoken(told: Told, indent: int = 0) -> Shown:
+    """What was said aloud, and what won, without drafts, reviews and ballots."""
+    for part in told:
+        if isinstance(part, Group) and not part.messages:
+            yield Prose(heading(part.title, part.note).text, indent)
+        elif isinstance(part, Message) and (part.chosen or not part.quiet):
+            yield from _message(part, indent)
+
+
+_ENDED = (Group("(ended)"),)
+
+
+@dataclass(frozen=True)
+class _Ways:
+    """Ways on, side by side on a terminal with room for them, else one after the other."""
+
+    names: tuple[str, ...]
+    rows: tuple[tuple[Told | None, ...], ...]
+    """What each way has from a heading to the next one; `None` where it had ended."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if console.is_terminal and options.max_width // len(self.names) >= NARROWEST:
+            from rich.box import SIMPLE_HEAD
+            from rich.table import Table
+
+            shown = Table(box=SIMPLE_HEAD, show_lines=True, pad_edge=False, expand=True)
+            for name in self.names:
+                shown.add_column(styled(name, "bold"), ratio=1, overflow="fold")
+            for row in self.rows:
+                shown.add_row(*(Lines(*_spoken(told or _ENDED)) for told in row))
+            yield shown
+            return
+        for name, column in zip(self.names, zip(*self.rows, strict=True), strict=True):
+            yield Text()
+            yield heading(name)
+            for told in column:
+                yield from _spoken(told or (), indent=2)

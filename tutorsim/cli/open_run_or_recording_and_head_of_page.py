@@ -18,7 +18,7 @@ from tutorsim.errors import LogError
 if TYPE_CHECKING:
     from tutorsim.analysis.ballots.recount_source import Source
     from tutorsim.cli.output_elements import Prose
-    from tutorsim.records import Branch, BranchPoint, EpisodeRecord
+    from tutorsim.records import Branch, EpisodeRecord
 
 
 # --- Run or recording ----------------------------------------------------------------------------
@@ -119,27 +119,6 @@ def branch_head(branch: "Branch", episodes: Sequence["EpisodeRecord"]) -> "Prose
             f"{told}. The figures of this run are of both together; an episode counts by the "
             "mean of its draws, each of which is what might have followed."
         )
-    )
-
-
-def draw_name(point: "BranchPoint", branch: "Branch | None") -> str:
-    """`draw 2 of 5`."""
-    return f"draw {point.continuation}" + (f" of {branch.continuations}" if branch else "")
-
-
-def from_here(point: "BranchPoint", branch: "Branch | None", *, turn: int) -> str:
-    """What a turn of a continuation is, from the first that the branch decides on."""
-    from tutorsim.analysis.runs.branch_origins_and_shared_turns import branch_changes
-
-    draw = draw_name(point, branch)
-    if point.left is not None and turn > point.left:
-        return f"re-simulated, {draw}"
-    under = f", under {branch_changes(branch)}" if branch and turn == point.turn else ""
-    start = "from here: " if turn == point.turn else ""
-    winner = "another" if turn == point.left else "the same"
-    return (
-        f"{start}re-simulated, {draw}{under}; drafts and votes of this turn are the log's, its "
-        f"decision is the branch's: {winner} winner"
     )
 
 

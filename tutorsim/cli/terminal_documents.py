@@ -15,7 +15,6 @@ from rich.text import Text
 from tutorsim.analysis.pages.cells_and_tables import Part, Table
 from tutorsim.analysis.pages.document import Document, Section, cell, section_ids
 from tutorsim.analysis.pages.document import heading as column_heading
-from tutorsim.analysis.pages.shown_episodes import Episode, Grid, Message
 from tutorsim.analysis.systems.system_view_and_opened_run import Opened, SystemRun, Use, open_run
 from tutorsim.cli.console_progress_and_safe_text import safe
 from tutorsim.cli.options import check_sections
@@ -273,28 +272,3 @@ def _section(section: Section, *, every_row: bool = False) -> Shown:
     for part in section.tables:
         yield Prose("")
         yield from table_shown(part, every_row=every_row)
-
-
-def episode_shown(episode: Episode) -> Shown:
-    """One episode, message by message."""
-    yield Prose("")
-    yield heading(episode.id, episode.outcome)
-    for name, value in episode.facts:
-        yield Prose(f"{name}: {value}", indent=2)
-    for part in episode.parts:
-        yield Prose("")
-        if isinstance(part, Message):
-            yield from _message_shown(part)
-            continue
-        yield heading(part.title)
-        if isinstance(part, Grid):
-            yield table(part.columns, part.rows, left=len(part.columns))
-            continue
-        for message in part.messages:
-            yield from _message_shown(message)
-
-
-def _message_shown(message: Message) -> Shown:
-    note = f"  ({message.note})" if message.note else ""
-    yield Prose(styled(message.speaker, "bold") + styled(note, "dim"))
-    yield Prose(styled(message.text, "dim") if message.quiet else message.text, indent=2)

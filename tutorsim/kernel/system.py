@@ -562,10 +562,17 @@ class System:
     """Stages that a retest can ask again, where `retest` applies; see `LoadedStudy.asked_again`."""
     view: str = ""
     """`module:name` of its tables, summary and report; see `tutorsim.analysis.systems`."""
+    trace: str = ""
+    """`module:name` of the function that tells an episode message by message, from its run, a
+    `tutorsim.analysis.pages.shown_episodes.Run`, and its record; a person's words only if
+    the run is `with_messages`. Empty where no episode is told."""
     standin: tuple[Recogniser, ...] = ()
     """Minds of the scripted model for its prompts, asked in order."""
+    standin_last: bool = False
+    """Its minds ask so little of a prompt that those of all other systems are asked before."""
     commands: frozenset[str] = frozenset()
-    """Commands among `diverge`, `compare`, `retest` and `branch` that apply to its runs."""
+    """Commands among `diverge`, `compare`, `retest`, `branch` and `show --turn` that apply to its
+    runs."""
     branching: str = ""
     """`module:name` of its `Branching` (`tutorsim.runner.branch_plan_and_answers_from_parent`),
     where `branch` applies."""

@@ -1,7 +1,7 @@
 """One episode of the panel, a line of `episodes.jsonl`; what the kernel reads of any episode."""
 
 from collections.abc import Sequence
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, Self
 
 from tutorsim.ballot_reading_and_decisions import Choice, Decision
 from tutorsim.records.base_record import SCHEMA_VERSION, GrownRecord, Record, part_of_record
@@ -231,6 +231,12 @@ class EpisodeRecord(GrownRecord):
         """What stands between task and condition in the id: the persona."""
         return self.persona
 
+    def of_turn(self, turn: int) -> Self:
+        """The episode with this turn alone, and the attempts before and after it."""
+        turns = tuple(one for one in self.turns if one.turn == turn)
+        around = tuple(one for one in self.attempts if one.turn in (turn - 1, turn))
+        return self.model_copy(update={"turns": turns, "attempts": around})
+
 
 # --- Kernel record -------------------------------------------------------------------------------
 
@@ -342,3 +348,8 @@ class BaseRecord(GrownRecord):
     def panel(self) -> str | None:
         """Which of the study's panels it is of; `None` where the study compares none."""
         return None
+
+    def of_turn(self, turn: int) -> Self:
+        """The episode with this voting turn alone."""
+        turns = tuple(one for one in self.turns if one.turn == turn)
+        return self.model_copy(update={"turns": turns})

@@ -207,6 +207,15 @@ class StudyHead(Record):
         """What of its settings the readers of any run ask for."""
         return StudyFacts()
 
+    @property
+    def of_panel(self) -> "StudySettings":
+        """The settings of a panel's study. `LogError` if the study is of another system."""
+        raise LogError(
+            f"The run is of the system {self.system_name!r}.",
+            why="What is asked needs a panel of tutors.",
+            hint="Use the views of its own system: `tutorsim summary`, `report`, `export`.",
+        )
+
 
 class SystemSettings(StudyHead):
     """The settings of a study of any system but the panel."""
@@ -272,6 +281,10 @@ class StudySettings(StudyHead, LastingRecord):
     panels: dict[str, PanelMakeup] = {}
     """The panels that the study compares; empty for a study of one. `roles` and `fallback_order`
     are then those of all panels together."""
+
+    @property
+    def of_panel(self) -> "StudySettings":
+        return self
 
     @property
     def deciding_order(self) -> tuple[str, ...]:
@@ -355,13 +368,7 @@ class RunRecord(LastingRecord):
     @property
     def panel(self) -> StudySettings:
         """The settings of a panel's study. `LogError` if the run is of another system."""
-        if isinstance(self.study, StudySettings):
-            return self.study
-        raise LogError(
-            f"The run is of the system {self.system!r}.",
-            why="What is asked needs a panel of tutors.",
-            hint="Use the views of its own system: `tutorsim summary`, `report`, `export`.",
-        )
+        return self.study.of_panel
 
     schema_version: int = SCHEMA_VERSION
     study: SerializeAsAny[StudyHead] = StudySettings()

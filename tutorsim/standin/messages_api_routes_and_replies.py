@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import orjson
 
-from tutorsim.kernel.system import Asking, Chance, Recogniser
+from tutorsim.kernel.system import Asking, Chance, Recogniser, System
 from tutorsim.model import CALL_HEADER
 from tutorsim.model.batch_api import call_digest
 from tutorsim.standin.http_responses_and_faults import (
@@ -35,7 +35,7 @@ from tutorsim.standin.http_responses_and_faults import (
     error_value,
     failure_response,
 )
-from tutorsim.system_registry import DEFAULT_SYSTEM, load, system_names
+from tutorsim.system_registry import load, system_names
 
 BATCHES_PATH: Final = "/v1/messages/batches"
 LARGEST_BATCH: Final = 256_000_000
@@ -257,9 +257,10 @@ def forget_minds() -> None:
 
 @cache
 def _recognisers() -> tuple[Recogniser, ...]:
-    """The minds of all systems; the default system's comes last, as it asks least of a prompt."""
-    names = sorted(system_names(), key=lambda name: name == DEFAULT_SYSTEM)
-    return tuple(recognise for name in names for recognise in load(name, "system").standin)
+    """The minds of all systems; those that ask least of a prompt come last."""
+    systems: list[System] = [load(name, "system") for name in system_names()]
+    ordered = sorted(systems, key=lambda system: system.standin_last)
+    return tuple(recognise for system in ordered for recognise in system.standin)
 
 
 def read_request(body: Mapping[str, Any]) -> Asking:

@@ -41,13 +41,14 @@ const scrolled = (inside, label) => {
     element.dir = "auto";
     return element;
   };
-  const message = ([, speaker, note, text, quiet, chosen], level = "h3") => {
+  const message = ([, speaker, text, note, quiet, chosen, aside], level = "h3") => {
     const all = document.createDocumentFragment();
     const head = made(level);
     head.append(made("bdi", "", speaker));
     if (note) head.append(" ", bidi("span", chosen ? "badge strong" : "badge", note));
     const said = bidi("div", `said${quiet ? " quiet" : ""}${chosen ? " delivered" : ""}`, text || "(no text)");
     all.append(head, said);
+    if (aside) all.append(bidi("p", "fact", aside));
     return all;
   };
   const group = ([, title, note, folded, messages]) => {
@@ -64,7 +65,7 @@ const scrolled = (inside, label) => {
     all.append(inside);
     return all;
   };
-  const grid = ([, title, columns, rows]) => {
+  const grid = ([, title, columns, rows, notes]) => {
     const all = made("div");
     const table = made("table");
     const head = table.createTHead().insertRow();
@@ -83,6 +84,7 @@ const scrolled = (inside, label) => {
       });
     }
     all.append(made("h3", "", title), scrolled(table, title));
+    for (const note of notes) all.append(bidi("p", "fact", note));
     return all;
   };
   const kinds = { message, group, grid };

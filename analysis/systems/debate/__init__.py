@@ -12,7 +12,6 @@ from tutorsim.analysis.runs.run_tables import (
     whole,
     yes,
 )
-from tutorsim.analysis.systems.debate.episode_messages import trace
 from tutorsim.analysis.systems.debate.page import document
 from tutorsim.analysis.systems.debate.protocols_and_settings_compared import (
     outcomes_under,
@@ -108,7 +107,6 @@ def _unread(head: RunRecord, use: Use) -> frozenset[str]:
 VIEW: Final = View(
     tables={**TABLES, "outcomes": outcomes_under({})},
     document=document,
-    trace=trace,
     recount=recount_document,
     outcomes_under=outcomes_under,
     recount_in_one_pass=True,

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import shorten
 from typing import Final
 
-from tutorsim.analysis.pages.shown_episodes import Episode, Telling, usual_marks
+from tutorsim.analysis.pages.shown_episodes import Episode, Run, Telling, usual_marks
 from tutorsim.analysis.pages.shown_episodes import Message as Said
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import DebateRecord, DebateTurn, Message
 
@@ -18,7 +17,7 @@ TELLING: Final[Telling] = {
 """Why an episode is worth a look → whether it is one."""
 
 
-def trace(run: SystemRun, record: DebateRecord) -> Episode:
+def trace(run: Run, record: DebateRecord) -> Episode:
     """An episode, message by message."""
     came_of = _came_of(record)
     return Episode(

@@ -3,7 +3,6 @@
 from typing import Final
 
 from tutorsim.analysis.systems.group.columns import TABLES, in_lesson, lesson_passages
-from tutorsim.analysis.systems.group.episode_messages import trace
 from tutorsim.analysis.systems.group.page import document, recount
 from tutorsim.analysis.systems.group.speakers_under_other_settings import outcomes_under
 from tutorsim.analysis.systems.system_view_and_opened_run import View
@@ -28,7 +27,6 @@ def _hit(record: GroupRecord) -> float | None:
 VIEW: Final = View(
     tables={**TABLES, "outcomes": outcomes_under({})},
     document=document,
-    trace=trace,
     recount=recount,
     outcomes_under=outcomes_under,
     recount_in_one_pass=True,

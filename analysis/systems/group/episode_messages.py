@@ -4,9 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from tutorsim.analysis.pages.shown_episodes import Episode, Message, Telling, usual_marks
+from tutorsim.analysis.pages.shown_episodes import (
+    Episode,
+    Message,
+    Run,
+    Telling,
+    usual_marks,
+)
 from tutorsim.analysis.pages.words_and_safe_text import spoken
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
 from tutorsim.systems.group.speaker_selection_and_its_reasons import reason
 
@@ -26,7 +31,7 @@ TELLING: Final[Telling] = {
 """Why an episode is worth a look → whether it is one."""
 
 
-def trace(run: SystemRun, record: GroupRecord) -> Episode:
+def trace(run: Run, record: GroupRecord) -> Episode:
     """One lesson or duel, message by message, with what was thought.
 
     A person's lesson has no word of it, unless the run is `with_messages`.

@@ -19,7 +19,6 @@ from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggreg
     Aggregated,
     aggregated,
 )
-from tutorsim.analysis.systems.oversight.episode_messages import trace
 from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import (
     delivered_passages,
     proposal_passages,
@@ -197,7 +196,6 @@ def _labels_of(record: OversightRecord) -> Iterator[tuple[str, Aggregated, float
 VIEW: Final = View(
     tables={**TABLES, "outcomes": _outcomes_under({})},
     document=document,
-    trace=trace,
     recount=recount,
     outcomes_under=_outcomes_under,
     unread=_unread,

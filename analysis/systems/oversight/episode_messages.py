@@ -4,11 +4,16 @@ from collections.abc import Iterator
 from textwrap import shorten
 from typing import Final
 
-from tutorsim.analysis.pages.shown_episodes import Episode, Message, Telling, usual_marks
+from tutorsim.analysis.pages.shown_episodes import (
+    Episode,
+    Message,
+    Run,
+    Telling,
+    usual_marks,
+)
 from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggregations import (
     judge_and_lead,
 )
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
 from tutorsim.records.oversight import Labels, LeadLabels, OversightRecord, Spoken
 
 _ACTS = {
@@ -28,7 +33,7 @@ def _labels_text(labels: Labels | None) -> str:
     return f"mistake {labels.mistake}, guidance {labels.guidance}"
 
 
-def trace(run: SystemRun, record: OversightRecord) -> Episode:
+def trace(run: Run, record: OversightRecord) -> Episode:
     """One item, message by message."""
     return Episode(
         id=record.episode_id,

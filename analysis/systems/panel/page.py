@@ -17,7 +17,7 @@ from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
     table,
 )
 from tutorsim.analysis.pages.document import Answer, Document, Section
-from tutorsim.analysis.pages.shown_episodes import NO_EPISODES, Episodes
+from tutorsim.analysis.pages.shown_episodes import NO_EPISODES, Episodes, Run
 from tutorsim.analysis.pages.words_and_safe_text import (
     counted,
     listed,
@@ -60,7 +60,7 @@ from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
     divergence_under,
     first_turns_table,
 )
-from tutorsim.analysis.systems.panel.episode_messages_and_list import telling, trace
+from tutorsim.analysis.systems.panel.episode_messages import telling, trace
 from tutorsim.analysis.systems.panel.page_data import (
     Evidence,
     days_of,

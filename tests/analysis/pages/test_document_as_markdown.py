@@ -13,7 +13,8 @@ def test_the_text_has_the_answers_the_findings_and_the_tables(rich_document):
     for answer in rich_document.answers:
         assert answer.question in text
     assert re.search(r"^\| protocol \| turns \|", text, re.MULTILINE)
-    assert "Fallback order: the first of the tied candidates is scaffolding." in text
+    order = r"scaffolding \> misconception \> motivation \> metacognitive"
+    assert f"Fallback order ({order}): the first of the tied candidates is scaffolding." in text
 
 
 def test_every_table_row_has_as_many_cells_as_its_head(rich_document):

@@ -75,14 +75,14 @@ def test_an_episode_says_where_it_is_no_log_any_more(shell, branched):
     record = left_at(branched, 2)
     shown = shell("show", branched.child.folder, record.episode_id).out
     assert record.branch
-    assert "Re-simulated from turn 1 on: draw 1 of 2" in shown
+    assert "Re-simulated: from turn 1 on under rule ranked: draw 1 of 2" in shown
     assert "the logged path was left at turn 2" in shown
     at = [
-        shown.index("━━ First attempt"),
-        shown.index("from here: re-simulated, draw 1 of 2, under rule ranked"),
+        shown.index("before any tutoring"),
         shown.index("━━ Turn 1"),
-        shown.index("decision is the branch's: another winner"),
+        shown.index("decision is the branch's: the same winner"),
         shown.index("━━ Turn 2"),
+        shown.index("decision is the branch's: another winner"),
     ]
     assert at == sorted(at)
 
@@ -91,8 +91,9 @@ def test_the_votes_of_a_branched_turn_are_told_apart(shell, branched):
     record = left_at(branched, 1)
     shown = shell("show", branched.child.folder, record.episode_id, "--turn", 1).out
     assert "━━ Turn 1  ranked vote" in shown
-    assert "Ballots of the logged vote as simple  diagnostic only" in shown
-    assert "first drafts, simple" in shown
+    assert "Ballots of the logged vote as simple (diagnostic)" in shown
+    first = shown[shown.index("First vote, on the drafts (diagnostic)") :]
+    assert first.index("simple count: ") < first.index("ranked count: ")
 
 
 def test_a_covered_episode_and_a_parents_are_shown_as_logged(shell, branched):
@@ -106,5 +107,5 @@ def test_after_the_path_was_left_a_turn_is_all_the_draws(shell, branched):
     record = next(e for e in draws if e.branch and len(e.turns) > (e.branch.left or 9))
     assert record.branch
     shown = shell("show", branched.child.folder, record.episode_id, "--turn", len(record.turns))
-    [mark] = [line for line in shown.out.splitlines() if line.startswith("re-simulated, draw")]
-    assert mark == f"re-simulated, draw {record.branch.continuation} of 2"
+    assert "Re-simulated\n  The logged path was left before.\n" in shown.out
+    assert f"draw {record.branch.continuation} of 2 of what might have followed" in shown.out

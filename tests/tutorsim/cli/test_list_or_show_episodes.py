@@ -50,12 +50,10 @@ def test_ballots_are_resolved_to_roles(shell, built):
 
 @pytest.mark.parametrize("decided_by", ["vote", "tie_round", "fallback"])
 def test_the_winner_and_the_deciding_step_are_named(shell, built, decided_by):
-    words = {"vote": "the vote", "tie_round": "the tie round", "fallback": "(fallback)"}
+    words = {"vote": "the vote", "tie_round": "the tie round", "fallback": "the fallback"}
     for record, turn in turns_of(built, decided_by=decided_by):
         shown = shell("show", built.folder, record.episode_id, "--turn", turn.turn)
-        last = next(line for line in shown.out.splitlines() if line.startswith("→"))
-        assert f"{turn.decision.winner} wins" in last
-        assert words[decided_by] in last
+        assert f"\n{turn.decision.winner} wins  (decided by {words[decided_by]})\n" in shown.out
 
 
 STEPS = ("Final vote: ", "Tie round: ", "Fallback order (scaffolding > ")
@@ -72,7 +70,7 @@ def test_provenance_comes_before_the_first_attempt(shell, built):
     shown = shell("show", built.folder, built.episodes[0].episode_id).out
     assert "Answered by: stand-in" in shown
     assert "say nothing about any language model" in shown
-    assert shown.index("Answered by") < shown.index("First attempt")
+    assert shown.index("Answered by") < shown.index("before any tutoring")
 
 
 def test_json_is_the_log_record(shell, built):
@@ -91,7 +89,7 @@ def test_one_turn_keeps_the_attempts_around_it(shell, built):
 
 def test_parts_of_an_id_name_the_only_episode_that_has_them(shell, built):
     shown = shell("show", built.folder, "sciq", "NOVICE", "ranked")
-    assert shown.out.startswith("sciq.seasons.low_confidence_novice.ranked\n")
+    assert shown.out.startswith("sciq.seasons.low_confidence_novice.ranked  ")
 
 
 def test_an_ambiguous_part_lists_what_it_could_mean(shell, built):
@@ -113,7 +111,7 @@ def test_what_is_not_in_the_run_is_a_usage_error(shell, built, args, words):
 
 def test_a_failed_episode_says_where_and_why(shell, with_failures):
     record = next(r for r in with_failures.episodes if r.status == "failed")
-    shell("show", with_failures.folder, record.episode_id).tells("Failed, at call 0/judge/judge/1")
+    shell("show", with_failures.folder, record.episode_id).tells("Failed: call 0/judge/judge/1")
 
 
 def test_an_empty_run_has_no_episode_to_show(shell, empty_run):
@@ -163,11 +161,12 @@ def test_a_log_of_another_program_shows_what_it_holds(shell, tmp_path):
     (tmp_path / "run.json").write_text(json.dumps({"schema_version": 1}))
     (tmp_path / "episodes.jsonl").write_text(json.dumps(record) + "\n")
     shell("show", tmp_path, "humaneval").tells(
-        "→ y wins, decided by the vote.",
+        "y wins  (decided by the vote)",
         "tests: fail",
-        "by z  never came\n    whole reply: No [idea].\n",
-        "condition simple, repeat 2.",
-        "Reviews of the first drafts  not in this log",
+        "z  (never came)\n    whole reply: No [idea].\n",
+        "Condition: simple",
+        "Repeat: 2",
+        "Reviews of the first drafts\n  (none)\n    not in this log",
     )
 
 

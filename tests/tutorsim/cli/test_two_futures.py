@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from tutorsim.cli.list_or_show_episodes import _named
-from tutorsim.cli.one_episode_alone_or_beside_its_branch import futures
+from tutorsim.cli.list_or_show_episodes import _named, beside_shown
 from tutorsim.records import EpisodeRecord
 
 
@@ -25,7 +24,7 @@ def on_terminal(branched, width, *, left=1):
     console = Console(
         file=text, force_terminal=True, width=width, color_system=None, highlight=False
     )
-    for part in futures(branched.child.run, *pair_of(branched, left=left)):
+    for part in beside_shown(branched.child.run, *pair_of(branched, left=left)):
         console.print(part)
     return text.getvalue()
 
@@ -39,7 +38,7 @@ def test_the_parents_id_shows_every_draw_beside_the_log(shell, branched):
     for episode in (logged, *draws):
         for turn in episode.turns:
             assert turn.decision
-            assert f"Turn {turn.turn}: {turn.decision.winner} wins" in done.out
+            assert f"{turn.decision.winner} wins" in done.out
             assert turn.delivered in done.out
         for attempt in episode.attempts:
             assert attempt.text in done.out
@@ -56,8 +55,8 @@ def test_what_the_futures_share_is_told_once_and_before_the_mark(shell, branched
     assert shown.count(logged.attempts[0].text) == 1
     at = [
         shown.index(logged.attempts[0].text),
-        shown.index("From here: turn 1 on, re-simulated under rule ranked"),
-        shown.index("Turn 1:"),
+        shown.index("From here: re-simulated under rule ranked"),
+        shown.index("Turn 1"),
     ]
     assert at == sorted(at)
 
@@ -92,15 +91,15 @@ def test_parts_that_only_draws_of_one_episode_have_name_them_all(shell, branched
     assert none.code == 2
 
 
-def test_a_draw_that_left_the_path_says_where_and_whom_the_log_had(shell, branched):
+def test_a_draw_that_left_the_path_says_where(shell, branched):
     logged, draws = pair_of(branched, left=1)
     shown = shell(
         "show", branched.child.folder, logged.episode_id, "--beside", branched.parent.folder
     ).out
-    assert logged.turns[0].decision
-    assert f"leaves the logged path, logged {logged.turns[0].decision.winner}" in shown
     left = [draw for draw in draws if draw.branch and draw.branch.left]
-    assert shown.count("leaves the logged path") == len(left)
+    assert left
+    assert shown.count("the logged path was left at turn 1") == len(left)
+    assert shown.count("the decision is the branch's: another winner") == len(left)
 
 
 def test_futures_stand_side_by_side_where_there_is_room(branched):
@@ -115,14 +114,14 @@ def test_futures_stand_one_after_the_other_where_there_is_none(branched):
     narrow = on_terminal(branched, 80)
     assert all(len(line.rstrip()) <= 80 for line in narrow.splitlines())
     assert not [line for line in narrow.splitlines() if "draw 1 of 2" in line and "logged" in line]
-    assert narrow.count("Turn 1:") == 3
+    assert narrow.count("Turn 1  ") == 3
 
 
 def test_two_futures_fit_80_columns_side_by_side(branched):
     logged, draws = pair_of(branched, left=1)
     text = io.StringIO()
     console = Console(file=text, force_terminal=True, width=80, color_system=None)
-    for part in futures(branched.child.run, logged, draws[:1]):
+    for part in beside_shown(branched.child.run, logged, draws[:1]):
         console.print(part)
     lines = text.getvalue().splitlines()
     assert all(len(line.rstrip()) <= 80 for line in lines)
@@ -148,9 +147,10 @@ def test_a_failed_draw_says_so(branched):
     failed = draws[0].model_copy(update={**broken, "success": None})
     text = io.StringIO()
     console = Console(file=text, width=120, color_system=None)
-    for part in futures(branched.child.run, logged, [failed]):
+    for part in beside_shown(branched.child.run, logged, [failed]):
         console.print(part)
-    assert "failed at call 2/judge/judge/1" in text.getvalue()
+    assert "Failed: call 2/judge/judge/1: HTTP 500" in text.getvalue()
+    assert "draw 1 of 2  failed to finish" in text.getvalue()
 
 
 def test_a_run_that_is_no_branch_of_the_other_is_refused(shell, branched):

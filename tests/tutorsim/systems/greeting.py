@@ -20,7 +20,7 @@ from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
     table,
 )
 from tutorsim.analysis.pages.document import Answer, Document
-from tutorsim.analysis.pages.shown_episodes import Episode, Message
+from tutorsim.analysis.pages.shown_episodes import Episode, Message, Run
 from tutorsim.analysis.runs.run_tables import SHARED_TABLES, table_of, text, whole
 from tutorsim.analysis.systems.system_view_and_opened_run import (
     SystemRun,
@@ -192,7 +192,7 @@ def document(run: SystemRun, brief: bool) -> Document:
     )
 
 
-def trace(run: SystemRun, record: GreetingRecord) -> Episode:
+def trace(run: Run, record: GreetingRecord) -> Episode:
     said = (Message(name, text) for name, text in record.greetings.items())
     return Episode(record.episode_id, tuple(said))
 
@@ -200,7 +200,6 @@ def trace(run: SystemRun, record: GreetingRecord) -> Episode:
 VIEW = View(
     tables={"episodes": EPISODES, **SHARED_TABLES},
     document=document,
-    trace=trace,
     outcomes={"greetings": lambda record: float(len(record.greetings))},
 )
 
@@ -214,6 +213,7 @@ GREETING = System(
     catalog=lambda: CATALOG,
     outcome=outcome,
     view=f"{__name__}:VIEW",
+    trace=f"{__name__}:trace",
     standin=(recognise,),
     commands=frozenset({"compare", "retest"}),
 )

@@ -58,6 +58,7 @@ GROUP: Final = System(
     outcome=outcome,
     first_texts=FIRST_TEXTS,
     view="tutorsim.analysis.systems.group:VIEW",
+    trace="tutorsim.analysis.systems.group.episode_messages:trace",
     standin=(group_reply,),
     commands=frozenset({"compare", "retest"}),
     asked_again=("evaluate",),

@@ -41,6 +41,7 @@ OVERSIGHT: Final = System(
     outcome=outcome,
     first_texts=FIRST_TEXTS,
     view="tutorsim.analysis.systems.oversight:VIEW",
+    trace="tutorsim.analysis.systems.oversight.episode_messages:trace",
     standin=(recognise,),
     commands=frozenset({"compare", "retest"}),
     asked_again=("vote_final",),

@@ -569,7 +569,7 @@ class System:
     standin: tuple[Recogniser, ...] = ()
     """Minds of the scripted model for its prompts, asked in order."""
     standin_last: bool = False
-    """Its minds ask so little of a prompt that those of all other systems are asked before."""
+    """Whether its minds ask so little of a prompt that those of all other systems come first."""
     commands: frozenset[str] = frozenset()
     """Commands among `diverge`, `compare`, `retest`, `branch` and `show --turn` that apply to its
     runs."""

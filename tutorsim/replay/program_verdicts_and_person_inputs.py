@@ -208,7 +208,7 @@ class InputStore(_LineStore[tuple[str, int], _InputLine]):
 
     file = INPUTS_FILE
     line = _InputLine
-    of = ("inputs", "lesson")
+    of = ("inputs", "episode")
 
     def _key(self, entry: _InputLine) -> tuple[str, int]:
         return entry.episode_id, entry.number
@@ -227,7 +227,7 @@ class InputStore(_LineStore[tuple[str, int], _InputLine]):
                 f"{episode_id}: input {number} was heard at {recorded}, and the flow now listens "
                 f"at {(listen.turn, listen.place, listen.wait_s)}.",
                 why="The settings or the program are not those of the recording.",
-                hint="Replay with the study of the recording, or record the lesson again.",
+                hint="Replay with the study of the recording, or record the episode again.",
             )
         return entry.heard()
 

@@ -112,7 +112,7 @@ class RefusedMessage(ValueError):
     """A message that is not taken; its text says why.
 
     Its status is 422 for a message that is none, 429 for one to send again a little later, 409 for
-    one that comes while no lesson goes on.
+    one that comes while no episode goes on.
     """
 
     def __init__(self, why: str, *, status: int = 422) -> None:
@@ -152,7 +152,7 @@ class Hearing:
         if self._person is None:
             raise UsageError(
                 f"{self._episode_id} has a person in it, and none is here.",
-                why="`tutorsim run` records simulated lessons only.",
+                why="`tutorsim run` records episodes without a person only.",
                 hint="Use `tutorsim chat` for this study.",
             )
         return self._person

@@ -210,7 +210,7 @@ class _World:
         if heard is None:
             raise MissingCallError(
                 f"{self.piece_id}: input {self.listened} of the person is not in the recording.",
-                hint="Restore inputs.jsonl from version control, or record the lesson again.",
+                hint="Restore inputs.jsonl from version control, or record the episode again.",
             )
         return heard
 

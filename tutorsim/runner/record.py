@@ -356,7 +356,7 @@ def _check_person(loaded: LoadedStudy, options: RecordingOptions) -> None:
         raise UsageError(
             f"The study {loaded.study.name!r} has a person in it, so it cannot run by itself.",
             why="Nobody would be there to be heard.",
-            hint="Serve its lessons with `tutorsim chat`.",
+            hint="Serve it with `tutorsim chat`.",
         )
 
 

@@ -195,35 +195,24 @@ def _turn(turn: Turn, run: RunRecord, record: EpisodeRecord) -> Iterator[Episode
 
 def _drafts(drafts: Mapping[str, Proposal], *won: str) -> tuple[Message, ...]:
     """Drafts by role; those of the roles named were delivered."""
-    return tuple(
-        Message(
-            role,
-            draft.text,
-            ", ".join(_draft_notes(draft, role in won)),
-            chosen=role in won,
-            aside=f"why: {draft.rationale}" if draft.rationale else "",
-        )
-        for role, draft in drafts.items()
-    )
+    told = []
+    for role, draft in drafts.items():
+        sure = "" if draft.confidence is None else f"confidence {draft.confidence}"
+        note = _notes(draft, "delivered" if role in won else "", sure)
+        aside = f"why: {draft.rationale}" if draft.rationale else ""
+        told.append(Message(role, draft.text, note, chosen=role in won, aside=aside))
+    return tuple(told)
 
 
 def _group(title: str, told: Iterable[Message], *, folded: bool = True) -> Group:
     return Group(title, tuple(told) or (Message("(none)", "not in this log"),), folded=folded)
 
 
-def _draft_notes(draft: Proposal, delivered: bool) -> Iterator[str]:
-    if delivered:
-        yield "delivered"
-    if draft.confidence is not None:
-        yield f"confidence {draft.confidence}"
-    yield from _read(draft)
-
-
-def _read(said: Proposal | ReviewRecord) -> Iterator[str]:
-    if said.status != "valid":
-        yield {"repaired": "not in the form asked for", "missing": "never came"}[said.status]
-    if said.attempts > 1:
-        yield f"asked {said.attempts} times"
+def _notes(said: Proposal | ReviewRecord, *first: str) -> str:
+    """What is known of how a text was given, behind what is known of it besides."""
+    forms = {"valid": "", "repaired": "not in the form asked for", "missing": "never came"}
+    asked = f"asked {said.attempts} times" if said.attempts > 1 else ""
+    return ", ".join(filter(None, (*first, forms[said.status], asked)))
 
 
 def _review(review: ReviewRecord) -> Message:
@@ -235,14 +224,13 @@ def _review(review: ReviewRecord) -> Message:
         for note in [review.notes.get(role, Note())]
     )
     text = notes if review.notes else f"whole reply: {review.raw or '(empty)'}"
-    return Message(review.reviewer, text, ", ".join(_read(review)), quiet=True)
+    return Message(review.reviewer, text, _notes(review), quiet=True)
 
 
 # --- Votes ---------------------------------------------------------------------------------------
 
 _SHORT: Final = 40
 """Characters of a reply that a row of ballots has room for."""
-_JOINED: Final = {"simple": "", "ranked": " > ", "cumulative": ", ", "approval": ", "}
 
 
 def ballots_grid(title: str, ballots: Sequence[BallotRecord]) -> Grid:
@@ -286,6 +274,7 @@ def _short(raw: str) -> str:
 
 
 def _choice(ballot: BallotRecord) -> str:
+    """The choice in roles: best first, with points; a bar stands below the approved."""
     parsed = ballot.parsed
     if parsed is None:
         return "(abstained)"
@@ -294,12 +283,7 @@ def _choice(ballot: BallotRecord) -> str:
     if isinstance(parsed, dict):
         return ", ".join(f"{role} {points}" for role, points in parsed.items())
     if isinstance(parsed, RichBallot):
-        return _rich(parsed)
-    return _JOINED[ballot.protocol].join(parsed) if parsed else "(nobody)"
-
-
-def _rich(parsed: RichBallot) -> str:
-    """Best first with points, and a bar below the approved."""
-    shown = [f"{role} {parsed.points[role]}" for role in parsed.order]
-    approved = len(parsed.approved)
-    return f"{' > '.join(shown[:approved])} | {' > '.join(shown[approved:])}".rstrip(" ")
+        shown = [f"{role} {parsed.points[role]}" for role in parsed.order]
+        bar = len(parsed.approved)
+        return f"{' > '.join(shown[:bar])} | {' > '.join(shown[bar:])}".rstrip(" ")
+    return (" > " if ballot.protocol == "ranked" else ", ").join(parsed) or "(nobody)"

@@ -4,13 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from tutorsim.analysis.pages.shown_episodes import (
-    Episode,
-    Message,
-    Run,
-    Telling,
-    usual_marks,
-)
+from tutorsim.analysis.pages.shown_episodes import Episode, Message, Run, Telling, usual_marks
 from tutorsim.analysis.pages.words_and_safe_text import spoken
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
 from tutorsim.systems.group.speaker_selection_and_its_reasons import reason

@@ -4,13 +4,7 @@ from collections.abc import Iterator
 from textwrap import shorten
 from typing import Final
 
-from tutorsim.analysis.pages.shown_episodes import (
-    Episode,
-    Message,
-    Run,
-    Telling,
-    usual_marks,
-)
+from tutorsim.analysis.pages.shown_episodes import Episode, Message, Run, Telling, usual_marks
 from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggregations import (
     judge_and_lead,
 )

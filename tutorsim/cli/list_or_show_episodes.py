@@ -64,7 +64,7 @@ LISTED = 8
 @click.command()
 @click.argument("run", type=RunPath())
 @click.argument("episode", nargs=-1)
-@click.option("--turn", type=click.IntRange(min=1), help="Only this tutoring turn.")
+@click.option("--turn", type=click.IntRange(min=1), help="Only this turn.")
 @click.option(
     "--beside",
     type=RunPath(),

@@ -3,7 +3,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 from tutorsim.analysis.pages.document_as_markdown import to_markdown
-from tutorsim.analysis.pages.shown_episodes import Episode, Episodes, Message
+from tutorsim.analysis.pages.shown_episodes import Episode, Episodes, Grid, Group, Message
 
 
 def test_the_text_has_the_answers_the_findings_and_the_tables(rich_document):
@@ -45,6 +45,17 @@ def test_a_message_keeps_its_lines_its_signs_and_its_formulas(rich_document):
         "> \\- 5 + 3 = -2\\", "> 2\\) x\\", "> \\===\\",
         r"> \$x\_1 = \\frac\{1\}\{2\}\$ \&lt; a & b", "> ", "> 1984\\. A year\\", "> (end)",
     ]  # fmt: skip
+
+
+def test_reasons_and_notes_stand_below_what_they_are_of(rich_document):
+    vote = Grid("Vote", ("voter",), (("Alice",),), ("Alice saw A=Bob",))
+    told = Episode(
+        "one", (Group("Turn 1", note="a vote"), vote, Message("Bob", "Yes", aside="why"))
+    )
+    record = SimpleNamespace(episode_id="one", status="complete")
+    text = to_markdown(replace(rich_document, episodes=Episodes([record], lambda _: told)))
+    end = "#### Turn 1 (a vote)\n\nVote:\n\n| voter |\n|---|\n| Alice |\n\nAlice saw A=Bob\n\n"
+    assert f"{end}Bob:\n\n> Yes\n\nwhy\n" in text
 
 
 def test_the_same_document_gives_the_same_text(rich_document):

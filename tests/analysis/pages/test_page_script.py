@@ -39,7 +39,8 @@ def test_an_episode_is_drawn_when_it_is_opened(tab, page):
     tab.run("document.querySelector('.episode').open = true")
     tab.until("document.querySelectorAll('.episode .said').length > 10")
     text = tab.run("document.querySelector('.episode').innerText")
-    assert "Fallback order: the first of the tied candidates is scaffolding." in text
+    assert "): the first of the tied candidates is scaffolding." in text
+    assert "simple count: scaffolding 2, " in text  # below the rows of a vote
     assert tab.errors == []
     assert [one for one in tab.requests if not one.startswith(("file:", "data:"))] == []
 

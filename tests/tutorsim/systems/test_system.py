@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -125,6 +126,16 @@ def test_a_command_that_does_not_apply_names_system_and_command(
     said = shell(command, tmp_path / "log", *arguments)
     said.fails(2, "'greeting'", command)
     assert len(said.err.strip().splitlines()) == 3
+
+
+def test_a_system_whose_episodes_nothing_tells_has_no_episode_to_show(
+    recorded, shell, tmp_path, monkeypatch
+):
+    told = shell("show", tmp_path / "log", "Otto").out
+    assert told.startswith("guests.Otto.none.simple\nAnswered by: stand-in")
+    module = sys.modules["greeting_system"]
+    monkeypatch.setattr(module, "GREETING", replace(module.GREETING, trace=""))
+    shell("show", tmp_path / "log", "Otto").fails(2, "'greeting'", "`tutorsim show`")
 
 
 def test_a_wrong_study_of_it_is_refused_as_a_panel_s_is(greeting, model, shell):

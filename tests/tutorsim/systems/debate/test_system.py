@@ -56,6 +56,18 @@ def test_a_debate_with_ties_replays_to_the_same_bytes(recorded, shell, tmp_path)
     assert shell("verify", recorded).code == 0
 
 
+def test_one_turn_of_a_debate_is_shown_alone(recorded, shell, tmp_path):
+    log = tmp_path / "log"
+    records = [json.loads(line) for line in lines_of(log).splitlines()]
+    name = next(one["episode_id"] for one in records if len(one["turns"]) > 1)
+    assert "(#1, turn 1, " in shell("show", log, name).out
+    alone = shell("show", log, name, "--turn", 2)
+    assert ", turn 2, " in alone.out
+    assert ", turn 1, " not in alone.out
+    [turn] = shell("show", log, name, "--turn", 2, "--json").json()["turns"]
+    assert turn["turn"] == 2
+
+
 def test_questions_with_equal_options_are_recorded_told_once_and_verified(model, shell, tmp_path):
     (tmp_path / "mmlu").mkdir()
     (tmp_path / "mmlu" / "art_test.csv").write_text("Q?,w,x,x,v,C\nR?,a,b,c,d,A\n")

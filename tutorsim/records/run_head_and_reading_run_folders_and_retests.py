@@ -598,13 +598,6 @@ def makeup_words(makeup: PanelMakeup) -> str:
     return " › ".join(makeup.fallback_order) + drawn
 
 
-def taught_by(episode: EpisodeRecord, run: RunRecord) -> str:
-    """Which panel taught in an episode, behind its condition; empty where the run has one."""
-    if episode.panel is None:
-        return ""
-    return f", panel {episode.panel} ({makeup_words(run.panels[episode.panel])})"
-
-
 def of_one_panel(run: RunRecord, name: str) -> RunRecord:
     """The head of a run as if its study had one of its panels alone, and were named so."""
     study, makeup = run.panel, run.panels[name]

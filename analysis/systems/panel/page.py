@@ -677,6 +677,9 @@ _OPEN: Final = (
 
 
 def _episodes(evidence: Evidence) -> Episodes:
-    episodes = evidence.source.episodes
-    flipped = set(evidence.turns.filter("flip")["episode_id"]) if episodes else set()
-    return Episodes(episodes, partial(trace, None), telling(flipped), evidence.asked.episodes)
+    episodes, run = evidence.source.episodes, evidence.source.run
+    if not episodes or run is None:
+        return NO_EPISODES
+    flipped = set(evidence.turns.filter("flip")["episode_id"])
+    told = partial(trace, Run(run))
+    return Episodes(episodes, told, telling(flipped), evidence.asked.episodes)

@@ -286,4 +286,4 @@ def _choice(ballot: BallotRecord) -> str:
         shown = [f"{role} {parsed.points[role]}" for role in parsed.order]
         bar = len(parsed.approved)
         return f"{' > '.join(shown[:bar])} | {' > '.join(shown[bar:])}".rstrip(" ")
-    return (" > " if ballot.protocol == "ranked" else ", ").join(parsed) or "(nobody)"
+    return {"ranked": " > "}.get(ballot.protocol, ", ").join(parsed) or "(nobody)"

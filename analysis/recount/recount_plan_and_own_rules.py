@@ -371,7 +371,7 @@ def make_plan(
     shipped = [name for name in targets if name not in named]
     unknown = set(shipped).difference(TARGETS)
     wanted = check_targets(shipped, [p.name for p in entry_points(group=RULES)] if unknown else ())
-    used = _checked_order(order, own_order)
+    used = checked_order(order, own_order)
     negative = [k for k in exempt if k < 0]
     if negative:
         raise UsageError(f"{negative[0]} voters cannot be exempt.", hint="Use 0, 1, 2, ….")
@@ -398,7 +398,11 @@ def make_plan(
     )
 
 
-def _checked_order(order: Sequence[str] | None, standing: Sequence[str]) -> tuple[str, ...]:
+def checked_order(order: Sequence[str] | None, standing: Sequence[str]) -> tuple[str, ...]:
+    """An order over all candidates, those that it leaves out behind it; theirs if there is none.
+
+    Raises `UsageError` if it names a stranger, or somebody twice.
+    """
     if order is None:
         return tuple(standing)
     strangers = [c for c in order if c not in standing]

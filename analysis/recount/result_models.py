@@ -59,13 +59,8 @@ class Interval(_Table):
     @staticmethod
     def of(turns: Iterable[tuple[Holds, int]]) -> "Interval":
         """In how many turns something holds. `turns`: whether it does, and in how many."""
-        lower, point, upper = 0, 0, 0
-        for (certain, conventional, possible), n in turns:
-            lower, point, upper = (
-                lower + n * certain,
-                point + n * conventional,
-                upper + n * possible,
-            )
+        every = list(turns)
+        lower, point, upper = (sum(n for holds, n in every if holds[end]) for end in range(3))
         return Interval(lower=lower, point=point, upper=upper)
 
 

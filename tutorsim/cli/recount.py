@@ -294,10 +294,10 @@ def recount(
             why=f"{source} holds ballots.",
             hint="Use --targets, --fallback-order or --turns.",
         )
+    of_episodes = partial(_value_of_whole, whole, run, changes)
     if run is not None and whole is not None and run.head.voting is None:
         no_votes = RecountResult(source=run.name, provenance=run.provenance)
         shown = chain(document_shown(whole, sections, full=full), _odd_replies(run.stops))
-        of_episodes = partial(_value_of_whole, whole, run, changes)
         publish_claimed(source, shown, lambda: _value(no_votes, {}, UNTESTED, of_episodes()))
         return
     of_whole, of_votes = _sections_of(whole, sections)
@@ -320,14 +320,10 @@ def recount(
     at = {threshold: at_threshold(opened, threshold) for threshold in thresholds}
     formats = format_invariance(opened)
     shown = chain(
+        () if whole is None else document_shown(whole, of_whole, full=full),
         _shown(opened, found, of_votes or every, full, at, formats),
         _odd_replies(run.stops if run is not None else ()),
     )
-    if whole is None or run is None:
-        publish_claimed(source, shown, lambda: _value(found, at, formats, None))
-        return
-    shown = chain(document_shown(whole, of_whole, full=full), shown)
-    of_episodes = partial(_value_of_whole, whole, run, changes)
     publish_claimed(source, shown, lambda: _value(found, at, formats, of_episodes()))
 
 
@@ -350,9 +346,12 @@ def _told_exempt(exempt: Sequence[int]) -> tuple[int, ...]:
 
 
 def _value_of_whole(
-    whole: Document, run: SystemRun, changes: tuple[str, ...]
-) -> Mapping[str, object]:
-    """Whole episodes as JSON has them: what is shown, and what came of each."""
+    whole: Document | None, run: SystemRun | None, changes: tuple[str, ...]
+) -> Mapping[str, object] | None:
+    """Whole episodes as JSON has them: what is shown, and what came of each; `None` of a source
+    that cannot say it."""
+    if whole is None or run is None:
+        return None
     table, value = _outcomes(run, changes), to_value(whole)
     if table is None:
         return value

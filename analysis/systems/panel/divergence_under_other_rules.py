@@ -20,7 +20,7 @@ from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import 
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import DecidedTurns, only
 from tutorsim.analysis.pages.cells_and_tables import DASH, Written, bounds, plain
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
-from tutorsim.analysis.recount import make_plan, recount
+from tutorsim.analysis.recount import checked_order, recount
 from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     FunctionRule,
     checked_rules,
@@ -423,7 +423,7 @@ def _alternatives_under(source: Source, left: Leaving) -> tuple[str, Alternative
         rows = turns.filter(reading=left.ties)
         return f"Rule {left.rule}, {words}{exempted}", alternatives_of(rows)
     if left.order is not None:
-        order = make_plan(source.votes.order, source.budget, order=left.order).order
+        order = checked_order(left.order, source.votes.order)
         return f"Fallback order {' > '.join(order)}", under_order(source, order)
     if left.policy == "random":
         return "A lot where the order decided", with_random_ties(source)

@@ -105,9 +105,8 @@ def lay_out(file: Path, hints: Hints = NO_HINTS, frame: pl.DataFrame | None = No
 
 def _on_scale(rows: Rows) -> Rows:
     """Scores as whole numbers from 0, and `top`, the end of their scale."""
-    scored = rows.frame.get_column("protocol").is_in(ON_A_SCALE) if rows.has("protocol") else None
-    numbers = rows.numbers("mass") if rows.has("mass") else None
-    if scored is None or not scored.any() or numbers is None:
+    scored, numbers = rows.frame.get_column("protocol").is_in(ON_A_SCALE), rows.numbers("mass")
+    if numbers is None or not scored.any():
         return rows
     given = numbers.filter(scored).drop_nulls()
     if given.is_empty():
@@ -595,7 +594,7 @@ def _ranks_as_masses(rows: Rows, *, ranks: bool = False) -> Rows:
         if ranked.height and _least(ranked) == 1:
             as_ranks = rows.frame.with_columns(rank="mass").drop("mass")
             rows = rows.with_frame(as_ranks, "ranks, 1 the best")
-    if rows.has("mass") or not rows.has("rank"):
+    if rows.has("mass"):
         return rows
     number = rows.numbers("rank")
     if number is None:
@@ -680,7 +679,7 @@ def _with_whole_points(rows: Rows) -> Rows:
     else:
         bare = not column.dtype.is_float() or bool((column == column.floor()).all())
     numbers = None if bare else as_numbers(column)
-    if numbers is None or not rows.has("protocol"):
+    if numbers is None:
         return rows
     points = rows.frame.get_column("protocol").is_in(WITH_BUDGET).fill_null(False)
     scale = whole_points(numbers.filter(points).drop_nulls())

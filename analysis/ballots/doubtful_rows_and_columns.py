@@ -213,7 +213,7 @@ def refuse_other_ballots(rows: Rows, name: str) -> None:
 
 def motion_columns(rows: Rows) -> list[str]:
     """Columns of for and against, or of yes and no with abstentions said in words: a vote each."""
-    if rows.hints.candidates or rows.hints.protocol or rows.has("reply"):
+    if rows.hints.candidates or rows.hints.protocol:
         return []
     found: dict[str, set[str]] = {}
     for name in other_columns(rows):

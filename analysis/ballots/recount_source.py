@@ -36,7 +36,7 @@ from tutorsim.analysis.ballots.parquet_batches import (
 from tutorsim.analysis.ballots.properties_of_ballot_formats import WITH_BUDGET
 from tutorsim.analysis.ballots.reading_options_and_column_words import NO_HINTS, Hints
 from tutorsim.analysis.ballots.table_to_arrays import in_name_order, read_votes, turn_starts
-from tutorsim.analysis.ballots.vote_arrays import BALLOT, RICH, Place, Votes, statuses_of
+from tutorsim.analysis.ballots.vote_arrays import BALLOT, Place, Votes, statuses_of
 from tutorsim.analysis.runs.branch_origins_and_shared_turns import (
     branch_words,
     without_shared_turns,
@@ -164,8 +164,6 @@ class Source:
     def rich(self) -> pl.DataFrame | None:
         """The ballots table, if there are rich ballots in it."""
         if self.batches is not None and not self.batches.rich:
-            return None
-        if not set(RICH) <= set(self.ballots.columns):
             return None
         return self.ballots if (self.ballots["protocol"] == "rich").any() else None
 

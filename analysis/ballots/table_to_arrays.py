@@ -95,8 +95,7 @@ class Piece(NamedTuple):
     votes: Votes
     """Labels are numbered as they first appeared, in `joined` ones by name."""
     turn: Ints
-    """The turn of each row of the table; -1 where it has no final ballots, -2 where the row is of
-    no known stage."""
+    """The turn of each row of the table; -1 where it has no final ballots."""
 
 
 class VoteReader:
@@ -120,7 +119,7 @@ class VoteReader:
                 self._names[name] = tuple(dict.fromkeys((*known, *found.cast(pl.String))))
 
     def read(self, ballots: pl.DataFrame) -> Piece:
-        """The rounds of a piece, which holds whole turns."""
+        """The rounds of a piece, which holds whole turns; its stages are known."""
         found = self.read_known(ballots)
         if found is not None:
             return found
@@ -136,27 +135,23 @@ class VoteReader:
         held: dict[str, Any] = {name: found for name, found in numbers.items() if found is not None}
         if len(held) < len(names):
             return None
-        rows, starts, known = ballots, turn_starts(ballots), held["stage"] < 2 * len(STAGES)
+        starts = turn_starts(ballots)
         shown = [name for name in ("episode_id", *Place._fields) if name in ballots.columns]
         first = ballots.select(shown).filter(starts)
         episodes = first.unique("episode_id", keep="first", maintain_order=True)
-        if not known.all():
-            held = {name: cells[known] for name, cells in held.items()}
-            rows = ballots.filter(known)
-            starts = turn_starts(rows)
-        turns, turn = _turns(rows, starts)
+        turns, turn = _turns(ballots, starts)
         held |= {"turn": turn, "stage": held["stage"] % len(STAGES)}
         held |= {"label": held["label"] - 1} if labelled else {}  # -1 where a row has none
         sizes = {"turn": turns.height, "stage": len(STAGES)}
         sizes |= {name: len(names[name]) for name in ("voter", "candidate")}
         kept = _sorted([held[name] for name in sizes], [*sizes.values()])
-        column = rows.get_column("mass")
+        column = ballots.get_column("mass")
         mass = column.fill_null(0).cast(pl.Int64).to_numpy()
         largest = max(int(mass.max(initial=0)), -int(mass.min(initial=0)), sizes["candidate"])
         held["mass"] = mass.astype(fitting(2 * largest))  # Borda points of rankings count twice
         held["absent"] = column.is_null().to_numpy()
-        if "ballot_status" in rows.columns and rows["ballot_status"].count() > 0:
-            found = (rows.get_column("ballot_status") == "repaired").fill_null(False)
+        if "ballot_status" in ballots.columns and ballots["ballot_status"].count() > 0:
+            found = (ballots.get_column("ballot_status") == "repaired").fill_null(False)
             held |= {"repaired": found.to_numpy()} if found.any() else {}
         if kept is not None:
             held = {name: cells[kept] for name, cells in held.items()}
@@ -168,9 +163,7 @@ class VoteReader:
         (initial, final, tie), place, decided = _stages(cells, turns.height, kept)
         order, voters, labels = names["candidate"], names["voter"], self._names["label"][1:]
         votes = Votes(turns[decided], order, voters, labels, initial, final, tie, episodes)
-        of_row = np.full(ballots.height, -2, dtype=turn.dtype)
-        of_row[known] = place[turn]
-        return Piece(votes, of_row)
+        return Piece(votes, place[turn])
 
 
 def read_votes(ballots: pl.DataFrame, *, fallback_order: Sequence[str] | None = None) -> Votes:
@@ -337,7 +330,8 @@ def plain_budget(frame: pl.DataFrame, budget: int | None) -> int | None:
     status = frame.get_column("ballot_status")
     if status.null_count() < frame.height and not status.eq_missing("valid").all():
         return None
-    if frame.get_column("mass").null_count():
+    known = frame.get_column("stage").is_in([*STAGES.values(), *STAGES])
+    if frame.get_column("mass").null_count() or not known.all():
         return None
     piece = VoteReader().read(frame)
     votes = piece.votes

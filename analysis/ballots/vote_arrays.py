@@ -130,12 +130,8 @@ def rich_rule(ballots: pl.DataFrame) -> Protocol | None:
 
     The first, where several give the same masses everywhere.
     """
-    if not set(RICH) <= set(ballots.columns):
-        return None
     cast = ballots.filter((pl.col("protocol") == "rich") & pl.col("mass").is_not_null())
-    if not cast.height:
-        return None
-    return next(iter(_fitting(cast)), None)
+    return next(iter(_fitting(cast)), None) if cast.height else None
 
 
 def _fitting(cast: pl.DataFrame) -> list[Protocol]:
@@ -326,7 +322,7 @@ class Votes:
 
     @property
     def stages(self) -> tuple[tuple[Rounds, ...], ...]:
-        """The rounds of each stage, in the order of `analysis.ballots.turn_profiles.STAGES`."""
+        """The rounds of each stage, in the order of `STAGES`."""
         return self.initial, self.final, self.tie
 
     def of_turns(self, rows: Ints) -> "Votes":

@@ -128,8 +128,6 @@ class Debate:
 
     def recounted(self, rule: Rule, changes: Changes = AS_LOGGED) -> Outcome:
         """What a rule decides on it. `changes`: settings in place of the logged ones."""
-        if not self.record.turns:
-            return NOT_APPLICABLE
         settings = self._settings.under(changes)
         if settings is not self._settings:
             return self._decided(rule, settings)

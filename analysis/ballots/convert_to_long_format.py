@@ -60,6 +60,7 @@ from tutorsim.analysis.ballots.reading_options_and_column_words import (
     NO_HINTS,
     OPTION_WORDS,
     WHO_CHOSE,
+    WORDS,
     Hints,
     bare,
     column_named,
@@ -339,13 +340,10 @@ def _holds_choices(column: pl.Series) -> bool:
     )
 
 
-_UNNAMED: Final = {None, "", "anonymous", "anonym", "anonyme", "anonimo", "guest"}
-
-
 def _names_nobody(column: pl.Series) -> bool:
     """Whether a column, as of voters, is empty, or says of all that they have no name."""
-    one = column.cast(pl.String).unique().to_list() if column.dtype == pl.String else ["?"]
-    return len(one) == 1 and (one[0] if one[0] is None else bare(one[0])) in _UNNAMED
+    one = column.dtype == pl.String and column.n_unique() == 1
+    return one and bare(column[0] or "") in {"", *WORDS["unnamed"]}
 
 
 def _shaped(rows: Rows) -> tuple[str, Rows]:
@@ -398,7 +396,7 @@ def _shaped(rows: Rows) -> tuple[str, Rows]:
 def _with_write_ins(rows: Rows, name: str) -> Rows:
     """A choice of “Other” as the name that the row's column of write-ins gives."""
     cells = rows.texts(name)
-    other = cells.map_elements(bare, pl.String).is_in(_OTHER).fill_null(False)
+    other = cells.map_elements(bare, pl.String).is_in(WORDS["other"]).fill_null(False)
     for column in other_columns(rows) if other.any() else ():
         written = rows.texts(column)
         filled = written.is_not_null()
@@ -409,9 +407,6 @@ def _with_write_ins(rows: Rows, name: str) -> Rows:
             named = rows.with_columns(cells.zip_with(~filled, written), text=told)
             return replace(named, used=(*rows.used, column))
     return rows
-
-
-_OTHER: Final = ("other", "others", "andere", "anderer", "sonstige", "sonstiges", "autre", "otro")
 
 
 def _of_votes(rows: Rows, votes: Sequence[str]) -> Rows:

@@ -5,7 +5,7 @@ where nothing fits, `proposal` says what the file's own columns may be called.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import polars as pl
@@ -18,6 +18,7 @@ from tutorsim.analysis.ballots.one_whole_ballot_per_row import (
 )
 from tutorsim.analysis.ballots.reading_options_and_column_words import (
     COLUMN_WORDS,
+    WORDS,
     bare,
     plain,
     says_nobody,
@@ -42,37 +43,8 @@ def other_columns(rows: Rows) -> list[str]:
 def counts_or_names(name: str) -> bool:
     """Whether a column has no name, or one of words alone for what counts, sums or names rows."""
     words = set(re.findall(r"\w+", name.casefold().replace("_", " ")))
-    return not name.strip() or bool(words & _NO_CANDIDATES and words <= _NO_CANDIDATES | _BESIDE)
-
-
-_TOTALS: Final = (
-    *("total", "totals", "sum", "sums", "grand_total", "mean", "average", "avg", "median"),
-    *("summe", "gesamt", "insgesamt", "mittelwert", "mittel", "durchschnitt", "schnitt"),
-    *("somme", "moyenne", "suma", "media", "promedio", "somma", "totale", "soma", "gemiddelde"),
-)
-_NO_CANDIDATES: Final = frozenset(
-    {"id", "index", "no", "nr", "number", "date", "time", "timestamp", "count", *_TOTALS}
-    | {"week", "year", "month", "day", "age", "seed", "duration", "seconds", "tokens", "cost"}
-    | {"finished", "progress", "completed", "lfd", "nummer", "alter", "datum"}
-    | {"latency", "runtime", "minutes", "gender", "sex"}
-    | {"remark", "remarks", "comment", "comments", "notes", "bemerkung", "bemerkungen", "kommentar"}
-    | {"kommentare", "comentario", "comentarios", "observaciones", "remarque", "remarques"}
-)
-"""Words of columns that count, sum or name rows."""
-_BESIDE: Final = frozenset(
-    {"in", "of", "the", "s", "ms", "sec", "min", "rank", "score", "scores", "points", "rating"}
-    | {"votes", "row", "response", "start", "end", "recorded"}
-)
-"""Words beside those."""
-
-
-_ROW_WORDS: Final = frozenset(
-    {"ballot", "paper", "email", "form", "entry", "member", "membership", "pupil", "student"}
-    | {"elector"}
-    | {"delegate", "shareholder", "respondent", "electeur", "jure", "votant", "votante", "vecino"}
-    | {"wahler", "mitglied", "gutachter", "schuler", "stimmzettel", "elettore", "socio", "kiezer"}
-)
-"""Words of columns that name or number who filled in a row, as `bare` writes them."""
+    none = WORDS["no candidate"] | WORDS["total"]
+    return not name.strip() or bool(words & none and words <= none | WORDS["beside"])
 
 
 def _bare_words(name: str) -> set[str]:
@@ -85,7 +57,7 @@ def names_rows(frame: pl.DataFrame, names: Sequence[str]) -> str | None:
     No two of its cells are equal, and its heading says so: in a word that no other has, or by “#”;
     or it stands first, and has no heading and words, or numbers its rows from 1.
     """
-    words = {name: _bare_words(name) & _ROW_WORDS for name in names}
+    words = {name: _bare_words(name) & WORDS["row"] for name in names}
     for name in names:
         once = not any(words[name] & words[other] for other in names if other != name)
         said = name.strip() == "#" or (words[name] and once and not re.search(r"\d", name))
@@ -136,20 +108,14 @@ def refuse_headings(rows: Rows) -> None:
         )
 
 
-_NOTES: Final = (
-    *("note", "notes", "source", "remark", "remarks", "legend"),
-    *("hinweis", "anmerkung", "bemerkung", "quelle"),
-)
-
-
 def refuse_early_totals(rows: Rows) -> None:
     """A note or a row of sums in the first column of words, before a shape is looked for."""
     name = rows.frame.columns[1] if rows.frame.width > 1 else "row"
     ours = rows.columns.get(name) is not None and name != "voter"
     if rows.frame.schema[name] == pl.String and not ours and rows.frame.height > 1:
-        _refuse_words(rows, name, _NOTES, "a note below the ballots")
+        _refuse_words(rows, name, WORDS["note"], "a note below the ballots")
         last = rows.frame.tail(1 if rows.frame.get_column(name).is_unique()[-1] else 0)
-        _refuse_words(rows.with_frame(last), name, (*_TOTALS, "count", "anzahl"))
+        _refuse_words(rows.with_frame(last), name, WORDS["total"] | {"count", "anzahl"})
 
 
 def refuse_totals(laid: Rows, file: Rows) -> None:
@@ -159,19 +125,19 @@ def refuse_totals(laid: Rows, file: Rows) -> None:
     ends in such a word.
     """
     if laid.has("voter"):
-        _refuse_words(laid, "voter", (*_TOTALS, "all", "overall"))
-        _refuse_words(laid, "voter", _NOTES, "a note below the ballots")
+        _refuse_words(laid, "voter", WORDS["total"] | {"all", "overall"})
+        _refuse_words(laid, "voter", WORDS["note"], "a note below the ballots")
     if laid.shape == "one cell" and laid.has("weight"):
         given = laid.frame.filter(pl.col("mass") > 0)  # every row has every candidate
-        _refuse_words(laid.with_frame(given), "candidate", _TOTALS)
+        _refuse_words(laid.with_frame(given), "candidate", WORDS["total"])
     for name in file.frame.columns if laid.shape == "wide" else ():
         cells = file.frame.get_column(name)
         if cells.dtype == pl.String and name not in laid.used and not cells.is_duplicated().any():
-            _refuse_words(file.with_frame(file.frame.tail(1)), name, _TOTALS)
+            _refuse_words(file.with_frame(file.frame.tail(1)), name, WORDS["total"])
 
 
 def _refuse_words(
-    rows: Rows, name: str, known: Sequence[str], else_be: str = "what all others add up to"
+    rows: Rows, name: str, known: Collection[str], else_be: str = "what all others add up to"
 ) -> None:
     who = "candidate" if name == "candidate" else "voter"
     cells = rows.texts(name).drop_nulls().unique()
@@ -221,7 +187,7 @@ def motion_columns(rows: Rows) -> list[str]:
         words = {cell for cell in cells if not says_nobody(cell)}
         if words and all(plain(cell) in _TALLIED for cell in words):
             found[name] = {plain(cell) for cell in cells}
-        elif any(plain(cell) in _FOR_OR_AGAINST for cell in words) and len(words) < 6:
+        elif any(plain(cell) in WORDS["for or against"] for cell in words) and len(words) < 6:
             strange = next(cell for cell in sorted(words) if plain(cell) not in _TALLIED)
             rows.refuse(
                 "{cell!r} in “{column}” is neither for nor against, nor a known abstention",
@@ -232,16 +198,11 @@ def motion_columns(rows: Rows) -> list[str]:
             )
     said = set().union(*found.values())
     motions = bool(found) and all(re.search(_MOTION, name, re.IGNORECASE) for name in found)
-    clear = motions or said & _FOR_OR_AGAINST or any(_ABSTAINS.match(bare(w)) for w in said)
+    clear = motions or said & WORDS["for or against"] or any(_ABSTAINS.match(bare(w)) for w in said)
     return [*found] if clear else []
 
 
-_FOR_OR_AGAINST: Final = frozenset(
-    ("for", "against", "in_favour", "in_favor", "aye", "nay", "dafür", "dagegen", "pour", "contre")
-)
-_TALLIED: Final = _FOR_OR_AGAINST.union(
-    ("yes", "no", "ayes", "nays", "noes", "ja", "nein", "oui", "non", "sí", "si")
-)
+_TALLIED: Final = WORDS["for or against"] | WORDS["yes or no"]
 _MOTION: Final = "motion|resolution|amendment|antrag|beschluss|moción|mozione|motie"
 _ABSTAINS: Final = re.compile("(me_|se_|sich_)?(stimm)?(abst|enthal|asten|astien|onthoud)")
 """Words for an abstention in a vote on a motion; others stand for no answer to other questions."""
@@ -339,7 +300,7 @@ def _refuse_summed_rows(rows: Rows, candidates: Sequence[str]) -> None:
     named = [name for name, column in numbers.items() if column is None]
     who = rows.columns.get("voter") or next(iter(named), None)
     for name, said in numbers.items() if who else ():
-        if plain(name) not in _TOTALS or said is None or said.n_unique() == 1:
+        if plain(name) not in WORDS["total"] or said is None or said.n_unique() == 1:
             continue  # equal sums are what each voter had to give away
         others = {n: numbers[n] for n in candidates if n != name}
         given = pl.DataFrame([column for column in others.values() if column is not None])
@@ -494,13 +455,7 @@ def _names_people(column: str) -> bool:
     return not _PEOPLE.isdisjoint(_bare_words(column))
 
 
-_PEOPLE: Final = frozenset(
-    {*_ROW_WORDS, *map(bare, COLUMN_WORDS["voter"]), "voter", "nom", "nombre", "nome", "teacher"}
-    | {"lehrer", "employee", "colleague", "staff", "player", "resident", "guest"}
-)
-"""Words of columns that name people, as `bare` writes them."""
-
-
+_PEOPLE: Final = WORDS["row"] | WORDS["person"] | set(map(bare, COLUMN_WORDS["voter"]))
 _WEIGHTS: Final = (
     "prox|weight|gewicht|stimmen|shares|aktien|anteile|vollmacht|procuration|pouvoir|poids|"
     "acciones|peso|deleg|units|votes held|voting (right|power)|^(ballots|voters|cast|anzahl|times)$"
@@ -519,12 +474,12 @@ def refuse_comparisons(rows: Rows) -> None:
     texts = rows.frame.select(pl.col(others).cast(pl.String))
     for name in others:
         cells = set(texts[name].drop_nulls())
-        if cells & names and all(cell in names or cell in _NO_WINNER for cell in cells):
+        if cells & names and all(cell in names or cell in WORDS["no winner"] for cell in cells):
             found[name] = cells & names
         elif re.search("winner|preferred|better|gewinner|sieger|gagnant", name, re.IGNORECASE):
             pairs = texts.drop(name).rows()
             beside = [cell in pair for cell, pair in zip(texts[name], pairs, strict=True) if cell]
-            if beside and sum(beside) + sum(map(_NO_WINNER.count, texts[name])) >= len(beside):
+            if beside and sum(beside) + texts[name].is_in(WORDS["no winner"]).sum() >= len(beside):
                 raise BallotFileError(
                     f"{rows.file}: “{name}” names what stands in another column of its row.",
                     why="Each row compares some, and says nothing of the others.",
@@ -538,9 +493,6 @@ def refuse_comparisons(rows: Rows) -> None:
             hint="Write the winner's own name in a column choice, and all that are compared in "
             "a column candidates.",
         )
-
-
-_NO_WINNER: Final = ("tie", "both", "draw", "none")
 
 
 def refuse_numbered(rows: Rows, columns: Sequence[str]) -> None:

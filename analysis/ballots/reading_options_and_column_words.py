@@ -116,31 +116,56 @@ STAGE_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Stage → other names for it."""
 
-
-ABSTENTIONS: Final = frozenset(
-    (
-        *("abstain", "abstains", "abstained", "abstaining", "abstention", "i_abstain", "none"),
-        *("nobody", "no_one", "no_vote", "no_answer", "no_preference", "no_opinion"),
-        *("no_response", "not_voting", "did_not_vote", "undecided", "unsure", "dont_know"),
-        *("do_not_know", "absent", "recused", "n/a", "na", "nan", "null", "skip", "skipped", "?"),
-        *("blank", "spoiled", "spoilt", "invalid", "undervote", "overvote", "tie", "enth"),
-        *("enthaltung", "stimmenthaltung", "enthalten", "enthalt", "enthalt_sich", "enthielt_sich"),
-        *("ungultig", "leer", "keine_angabe", "k_a", "ka", "keine_stimme", "keine_meinung"),
-        *("nicht_abgestimmt", "abwesend", "weiss_nicht", "unentschieden", "vote_blanc"),
-        *("bulletin_blanc", "blanc", "vote_nul", "bulletin_nul", "nul", "abstenu", "abstient"),
-        *("sabstient", "sans_avis", "sans_opinion", "nsp", "ns/nc", "ne_se_prononce_pas"),
-        *("ne_sait_pas", "nspp", "absente", "ausente", "abstencion", "me_abstengo", "se_abstiene"),
-        *("en_blanco", "voto_en_blanco", "blanco", "nulo", "voto_nulo", "no_vota", "no_voto"),
-        *("no_sabe", "astenuto", "astenuta", "astensione", "astiene", "scheda_bianca"),
-        *("nicht_anwesend", "not_present", "nieobecny", "nieobecna", "wstrzymał_sie"),
-        *("wstrzymuje_sie", "wstrzymała_sie", "brak_głosu", "zdrzel_se", "nepritomen"),
-        *("assente", "abstencao", "em_branco", "onthouding", "onthouden"),
-        *("blanco_stem", "ongeldig", "afwezig", "geen_mening", "geen_stem", "棄権", "白票"),
-        *("–", "—", ""),
-    )
-)
-"""Words in place of a candidate that say that nobody was voted for, as `bare` writes them;
-of hyphens it leaves nothing."""
+WORDS: Final[Mapping[str, frozenset[str]]] = {
+    what: frozenset(words.split())
+    for what, words in {
+        # In place of a candidate
+        "nobody": "abstain abstains abstained abstaining abstention i_abstain none nobody no_one "
+        "no_vote no_answer no_preference no_opinion no_response not_voting did_not_vote "
+        "undecided unsure dont_know do_not_know absent recused n/a na nan null skip skipped ? "
+        "blank spoiled spoilt invalid undervote overvote tie enth enthaltung stimmenthaltung "
+        "enthalten enthalt enthalt_sich enthielt_sich ungultig leer keine_angabe k_a ka "
+        "keine_stimme keine_meinung nicht_abgestimmt abwesend weiss_nicht unentschieden "
+        "vote_blanc bulletin_blanc blanc vote_nul bulletin_nul nul abstenu abstient sabstient "
+        "sans_avis sans_opinion nsp ns/nc ne_se_prononce_pas ne_sait_pas nspp absente ausente "
+        "abstencion me_abstengo se_abstiene en_blanco voto_en_blanco blanco nulo voto_nulo "
+        "no_vota no_voto no_sabe astenuto astenuta astensione astiene scheda_bianca "
+        "nicht_anwesend not_present nieobecny nieobecna wstrzymał_sie wstrzymuje_sie "
+        "wstrzymała_sie brak_głosu zdrzel_se nepritomen assente abstencao em_branco onthouding "
+        "onthouden blanco_stem ongeldig afwezig geen_mening geen_stem 棄権 白票 – —",
+        # A row or column that sums others up
+        "total": "total totals sum sums grand_total mean average avg median summe gesamt "
+        "insgesamt mittelwert mittel durchschnitt schnitt somme moyenne suma media promedio "
+        "somma totale soma gemiddelde",
+        # A row below the ballots
+        "note": "note notes source remark remarks legend hinweis anmerkung bemerkung quelle",
+        # A column that counts or names rows
+        "no candidate": "id index no nr number date time timestamp count week year month day age "
+        "seed duration seconds tokens cost finished progress completed lfd nummer alter datum "
+        "latency runtime minutes gender sex remark remarks comment comments notes bemerkung "
+        "bemerkungen kommentar kommentare comentario comentarios observaciones remarque "
+        "remarques",
+        # Beside those
+        "beside": "in of the s ms sec min rank score scores points rating votes row response "
+        "start end recorded",
+        # A column that names or numbers who filled in a row
+        "row": "ballot paper email form entry member membership pupil student elector delegate "
+        "shareholder respondent electeur jure votant votante vecino wahler mitglied gutachter "
+        "schuler stimmzettel elettore socio kiezer",
+        # A column that names people
+        "person": "voter nom nombre nome teacher lehrer employee colleague staff player resident "
+        "guest",
+        "for or against": "for against in_favour in_favor aye nay dafür dagegen pour contre",
+        "yes or no": "yes no ayes nays noes ja nein oui non sí si",
+        # In place of the better of two
+        "no winner": "tie both draw none",
+        # In place of a candidate who is named beside
+        "other": "other others andere anderer sonstige sonstiges autre otro",
+        # In place of a voter's name
+        "unnamed": "anonymous anonym anonyme anonimo guest",
+    }.items()
+}
+"""What a word says → words that say so, as `plain` or `bare` writes them."""
 
 
 def plain(word: str) -> str:
@@ -156,7 +181,8 @@ def bare(word: str) -> str:
 
 def says_nobody(word: str) -> bool:
     """Whether a word in place of a candidate, or of a number, says that there is none."""
-    return bool(word.strip()) and bare(word) in ABSTENTIONS
+    said = bare(word)  # of hyphens nothing is left
+    return bool(word.strip()) and (not said or said in WORDS["nobody"])
 
 
 def spellings(names: Iterable[str], what: str, spelling: str | None) -> dict[str, str]:

@@ -453,12 +453,13 @@ def _check_masses(rows: FileRows, budget: int) -> None:
     contradicted = (pl.col("statuses") > 1) | silent
     rows.refuse("the ballot_status of voter {voter!r} contradicts its rows", contradicted)
     cast = rows.frame.filter(~_abstains() & pl.col("protocol").is_in([*FORMATS]))
-    ordered = cast.with_columns(pl.col("row").min().over(BALLOT).alias("first"))
+    ordered = cast.with_columns(
+        pl.col("mass").fill_null(LEFT_OUT), first=pl.col("row").min().over(BALLOT)
+    )
     ordered = ordered.sort("first", *BALLOT, maintain_order=True)
     unsound: list[pl.DataFrame] = []
     for (protocol, size), alike in ordered.group_by("protocol", "has", maintain_order=True):
-        given = alike.get_column("mass").fill_null(LEFT_OUT)
-        masses = given.to_numpy().reshape(-1, int(size))
+        masses = alike.get_column("mass").to_numpy().reshape(-1, int(size))
         bad = ~FORMATS[protocol].valid(masses, budget)
         if bad.any():
             start = int(bad.argmax()) * int(size)
@@ -467,10 +468,9 @@ def _check_masses(rows: FileRows, budget: int) -> None:
         return
     ballot = min(unsound, key=lambda one: int(one["first"][0]))
     protocol = str(ballot["protocol"][0])
-    given = ballot["mass"].fill_null(LEFT_OUT)
     told = FORMATS[protocol].fault
     assert told is not None, "a format that refuses no ballot refused one"
-    fault = told(given.to_list(), budget)
+    fault = told(ballot["mass"].to_list(), budget)
     blamed = ballot if fault.place is None else ballot.slice(fault.place, 1)
     more = " --budget N says what a ballot sums to." if FORMATS[protocol].budget else ""
     rows.with_frame(blamed).refuse(fault.reason, hint=_HINT + more)

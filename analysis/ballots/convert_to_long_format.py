@@ -355,7 +355,7 @@ def _shaped(rows: Rows) -> tuple[str, Rows]:
     if rows.has("reply"):
         return "raw replies", of_replies(rows, _single_protocol(rows))
     places = place_columns(rows)
-    if len(places) > 1:
+    if places:
         doubtful.refuse_weights(rows, "ranking", [*places.values()])
         doubtful.refuse_unseen_names(rows)
         return "places", of_places(rows, places)

@@ -326,11 +326,8 @@ class Rows(FileRows):
         return None if word is None else named_in(given.get(word, word), STAGE_WORDS)
 
 
-_NONE: Final = pl.Series(dtype=pl.String)
-
-
 def place_columns(rows: Rows) -> dict[int, str]:
-    """Place from 1 → the column that holds who stands there."""
+    """Place from 1 → the column that holds who stands there; several, or none."""
     if any(name in rows.hints.columns for name in ("candidate", "mass")):
         return {}
     found: dict[int, str] = {}
@@ -340,17 +337,18 @@ def place_columns(rows: Rows) -> dict[int, str]:
         place = _place_of(plain(rows.columns.get(name, name)))
         if place is not None:
             found.setdefault(place, name)
-    whole = sorted(found) == list(range(1, len(found) + 1))
-    cells = pl.concat([rows.frame.get_column(n).cast(pl.String) for n in found.values()] or [_NONE])
+    if len(found) < 2 or sorted(found) != list(range(1, len(found) + 1)):
+        return {}
+    cells = pl.concat([rows.texts(name) for name in found.values()])
     names = cells.str.strip_chars().replace("", None).drop_nulls()
     words = bool(names.cast(pl.Float64, strict=False).has_nulls())
-    if whole and not words and len(found) > 1 and _may_be_places(rows, found, names):
+    if not words and _may_be_places(rows, found, names):
         raise BallotFileError(
             f"{rows.file}: the columns {', '.join(found.values())} hold numbers.",
             why="They may say who stands in each place, or be candidates with points or ranks.",
             hint="Write names in the cells, such as c10 for 10; or call candidates otherwise.",
         )
-    return dict(sorted(found.items())) if whole and words else {}
+    return dict(sorted(found.items())) if words else {}
 
 
 def _may_be_places(rows: Rows, found: Mapping[int, str], cells: pl.Series) -> bool:

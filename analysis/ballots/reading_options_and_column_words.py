@@ -4,7 +4,6 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Final
 
 from tutorsim.errors import UsageError
@@ -14,18 +13,16 @@ from tutorsim.errors import UsageError
 EVERY_VOTE: Final = ""
 """Stands for all votes, where something may be said of each."""
 
-_EMPTY: Mapping[str, str] = MappingProxyType({})
-
 
 @dataclass(frozen=True)
 class Hints:
     """How to read ballots from elsewhere. Every field is optional."""
 
-    columns: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
+    columns: Mapping[str, str] = field(default_factory=dict)
     """Column of the ballots table → name of that column in the file."""
     votes: tuple[str, ...] = ()
     """Columns of the file that hold the choices of one vote each."""
-    stages: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
+    stages: Mapping[str, str] = field(default_factory=dict)
     """`initial`, `final` or `tie` → name of that stage in the file."""
     protocol: str | None = None
     """Protocol of all ballots, in any of the names that `FORMATS` knows."""

@@ -101,22 +101,21 @@ def standing_order(
     return (*named, *(c for c in seen if c not in named))
 
 
-def rich_rules(
-    ballots: pl.DataFrame, rows: pl.DataFrame
-) -> Mapping[tuple[str, int, str], Protocol | None]:
+def rich_rules(ballots: pl.DataFrame) -> Mapping[tuple[str, int, str], Protocol | None]:
     """The protocol under which each vote in rich ballots counts.
 
     One for all, except in a branch under another rule. Then it is what the masses of the vote
     say; where several fit, one that fits some other vote alone.
     """
     vote = ["episode_id", "turn", "stage"]
-    votes = rows.filter(pl.col("protocol") == "rich").select(vote)
-    single = rich_rule(ballots)
-    if single is not None or not votes.height:
-        return dict.fromkeys(votes.iter_rows(), single)
-    cast = ballots.with_columns(pl.col("stage").replace(STAGES)).filter(
-        (pl.col("protocol") == "rich") & pl.col("mass").is_not_null()
+    rich = ballots.filter(pl.col("protocol") == "rich").with_columns(
+        pl.col("stage").replace(STAGES)
     )
+    votes = rich.select(vote).unique(maintain_order=True)
+    single = rich_rule(rich)
+    if single is not None:
+        return dict.fromkeys(votes.iter_rows(), single)
+    cast = rich.filter(pl.col("mass").is_not_null())
     fits = {key: _fitting(same) for key, same in cast.group_by(vote, maintain_order=True)}
     certain = {fit[0] for fit in fits.values() if len(fit) == 1}
     return {

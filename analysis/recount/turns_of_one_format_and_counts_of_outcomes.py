@@ -123,7 +123,7 @@ def turn_groups(
     """
     under = {} if rich is None else _as_each_protocol(rich, votes.order, order)
     votes = in_order(votes, order)
-    rules = {} if rich is None else rich_rules(rich, rich.unique(_VOTE, maintain_order=True))
+    rules = {} if rich is None else rich_rules(rich)
     kind_of_final = _kinds(votes, rules, "vote_final")
     kind_of_first = _kinds(votes, rules, "vote_initial")
 
@@ -161,7 +161,6 @@ def turn_groups(
                     yield group(i, kind, np.flatnonzero(part))
 
 
-_VOTE: Final = ["episode_id", "turn", "stage", "protocol"]
 _KINDS: Final = [
     (form, rule) for form in BALLOT_FORMATS for rule in (PROTOCOLS if form == "rich" else (form,))
 ]

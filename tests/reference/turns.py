@@ -121,7 +121,7 @@ def read_turns(ballots, *, fallback_order=None):
     """
     order = standing_order(ballots, fallback_order)
     rows = _stage_rows(ballots, order)
-    rules = rich_rules(ballots, rows)
+    rules = rich_rules(ballots)
     shared: dict[Profile, Profile] = {}
     found: dict[str, dict[TurnKey, TurnBallots]] = {stage: {} for stage in STAGES.values()}
     for episode_id, turn, protocol, stage, voters, candidates, masses, *held in rows.iter_rows():

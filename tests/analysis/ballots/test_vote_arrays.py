@@ -89,7 +89,7 @@ def test_a_rich_vote_that_fits_several_rules_counts_as_one_that_fits_another_vot
         )
     ]
     table = pl.DataFrame(rows, schema=names, orient="row")
-    assert list(rich_rules(table, table).values()) == ["approval", "approval", "cumulative"]
+    assert list(rich_rules(table).values()) == ["approval", "approval", "cumulative"]
 
 
 # --- Profiles: any identifiers, any candidates, each distinct one once ---------------------------

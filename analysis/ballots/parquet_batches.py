@@ -115,8 +115,8 @@ class ParquetBatches:
                 asked = [c for c in (*_CAST, *(_SHOWN if shown else ())) if c in present]
                 for frame, piece in _read_ahead(rows.select(asked), reader):
                     sound = sound_turns(frame, piece, self.points)
-                    if not sound.all() or (piece.turn < 0).any():
-                        odd = np.append(~sound, True)[piece.turn]  # so is a row of no turn, -1
+                    odd = np.append(~sound, True)[piece.turn]  # so is a row of no turn, -1
+                    if odd.any():
                         rest.append(frame.filter(odd))
                     votes = without_empty(piece.votes)
                     waiting.append(votes if sound.all() else votes.of_turns(np.flatnonzero(sound)))

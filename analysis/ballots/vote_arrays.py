@@ -108,9 +108,8 @@ def rich_rules(ballots: pl.DataFrame) -> Mapping[tuple[str, int, str], Protocol 
     say; where several fit, one that fits some other vote alone.
     """
     vote = ["episode_id", "turn", "stage"]
-    rich = ballots.filter(pl.col("protocol") == "rich").with_columns(
-        pl.col("stage").replace(STAGES)
-    )
+    staged = ballots.with_columns(pl.col("stage").replace(STAGES))
+    rich = staged.filter(pl.col("protocol") == "rich")
     votes = rich.select(vote).unique(maintain_order=True)
     single = rich_rule(rich)
     if single is not None:

@@ -1,6 +1,8 @@
-"""Charts of debates: every protocol on the same debates, and scores by the first turn of a vote."""
+"""Charts of debates: every protocol on the same debates, scores by the first turn of a vote, and
+other rules in a council."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 import altair as alt
@@ -12,16 +14,19 @@ from tutorsim.analysis.charts.chart_forms_and_look import (
     NAMES,
     PLAIN,
     Drawing,
+    Figure,
     coloured,
     faceted,
     inline,
     layered,
     names_in,
     shades,
+    stacked,
     tips,
 )
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words_and_safe_text import counted, extremes, spoken
+from tutorsim.analysis.systems.debate.councils_own_votes_right_winners_other_rules import Councils
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import family
 from tutorsim.analysis.systems.debate.protocols_and_settings_compared import Evidence
 
@@ -152,3 +157,53 @@ def rounds(of: Evidence) -> Iterator[Row]:
     for one in of.rounds:
         for number, score in sorted(one.points.items()):
             yield {"protocol": one.name, "turn": number, "score": score, "tasks": one.tasks}
+
+
+# --- Councils -------------------------------------------------------------------------------------
+
+_PARTS: Final = {
+    "keeps": "keeps the winner",
+    "open": "open",
+    "changes": "elects another",
+    "nobody": "elects nobody",
+}
+"""Count of `VotesOver.kept` → the part of a bar."""
+
+
+def _kept_finding(frame: pl.DataFrame, of: Councils) -> str:
+    """Rules that keep every winner, and whether one is sure to elect somebody else."""
+    parts = dict(frame.group_by("protocol").agg(pl.col("part").unique()).iter_rows())
+    every = sum(found == [_PARTS["keeps"]] for found in parts.values())
+    changed = [rule for rule, found in parts.items() if _PARTS["changes"] in found]
+    some = f"{changed[0]} surely changes" if len(changed) == 1 else "some surely change"
+    surely = f"{some if changed else 'none surely changes'} one"
+    return f"{every} of {counted(len(parts), 'other rule')} keep every winner; {surely}"
+
+
+def _draw_kept(frame: pl.DataFrame, of: Councils) -> Drawing:
+    parts = [part for part in _PARTS.values() if part in frame["part"]]
+    return stacked(frame, "part", title="the rule", parts=parts)
+
+
+@figure(
+    "kept",
+    finding=_kept_finding,
+    method="A ballot fixes only part of what its voter would have cast in another format; what "
+    "every completion elects is sure. Votes that tie under the council's own rule are left out.",
+    alternative="{protocol}, {part}: {turns}",
+    draw=_draw_kept,
+)
+def _kept(of: Councils) -> Iterator[Row]:
+    """Votes by what another rule surely does to the winner of the council's own rule; open: the
+    ballots do not say. A tie stays a tie, and each vote holds the logged answers fixed."""
+    for row in of.kinds[0].kept if of.kinds else ():
+        for name, part in _PARTS.items():
+            if row[name]:
+                yield {"protocol": spoken(row["rule"]), "part": part, "turns": row[name]}
+
+
+def kept(of: Councils) -> Figure | None:
+    """The chart of other rules, in words for votes."""
+    made, votes = _kept(of), {"turns": "votes", "protocol": "rule"}
+    heads = votes | {"of turns": "of votes"}
+    return made and replace(made, data=made.data.rename(votes), heads=heads)

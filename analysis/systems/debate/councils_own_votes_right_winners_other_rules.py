@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from itertools import chain
 from operator import itemgetter
 from statistics import fmean
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -21,7 +21,7 @@ from tutorsim.analysis.pages.cells_and_tables import Written, bounds_of, estimat
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
     Row,
     Rows,
-    figure,
+    chart,
     section,
     sections_there,
     table,
@@ -48,12 +48,6 @@ from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, epis
 from tutorsim.records import RunRecord
 from tutorsim.records.debate import DebateRecord
 from tutorsim.vocabularies import CUMULATIVE_BUDGET
-
-if TYPE_CHECKING:
-    from tutorsim.analysis.charts.chart_forms_and_look import (  # which loads a library that draws
-        Drawing,
-        Figure,
-    )
 
 _EXEMPT: Final = (0, 1, 2)
 _NOBODY: Final = frozenset({NOBODY_NAME})
@@ -281,49 +275,6 @@ def approvals(of: Councils) -> Rows:
             yield {**one.named, "each_approves_of": number.words, **counts}
 
 
-_PARTS: Final = {
-    "keeps": "keeps the winner",
-    "open": "open",
-    "changes": "elects another",
-    "nobody": "elects nobody",
-}
-"""Count of `VotesOver.kept` → the part of a bar."""
-
-
-def _kept_finding(frame: pl.DataFrame, of: Councils) -> str:
-    """Rules that keep every winner, and whether one is sure to elect somebody else."""
-    parts = dict(frame.group_by("protocol").agg(pl.col("part").unique()).iter_rows())
-    every = sum(found == [_PARTS["keeps"]] for found in parts.values())
-    changed = [rule for rule, found in parts.items() if _PARTS["changes"] in found]
-    some = f"{changed[0]} surely changes" if len(changed) == 1 else "some surely change"
-    surely = f"{some if changed else 'none surely changes'} one"
-    return f"{every} of {counted(len(parts), 'other rule')} keep every winner; {surely}"
-
-
-def _draw_kept(frame: pl.DataFrame, of: Councils) -> "Drawing":
-    from tutorsim.analysis.charts.chart_forms_and_look import stacked  # the library loads slowly
-
-    parts = [part for part in _PARTS.values() if part in frame["part"]]
-    return stacked(frame, "part", title="the rule", parts=parts)
-
-
-@figure(
-    "kept",
-    finding=_kept_finding,
-    method="A ballot fixes only part of what its voter would have cast in another format; what "
-    "every completion elects is sure. Votes that tie under the council's own rule are left out.",
-    alternative="{protocol}, {part}: {turns}",
-    draw=_draw_kept,
-)
-def kept(of: Councils) -> Iterator[Row]:
-    """Votes by what another rule surely does to the winner of the council's own rule; open: the
-    ballots do not say. A tie stays a tie, and each vote holds the logged answers fixed."""
-    for row in of.kinds[0].kept if of.kinds else ():
-        for name, part in _PARTS.items():
-            if row[name]:
-                yield {"protocol": spoken(row["rule"]), "part": part, "turns": row[name]}
-
-
 # --- Own answers ----------------------------------------------------------------------------------
 
 
@@ -438,11 +389,10 @@ _NAMED: Final = 3
 
 # --- The page -------------------------------------------------------------------------------------
 
-_HELD: Final = "Each vote holds the logged answers fixed."
 _RULES: Final = section(
     "rules",
     "Other rules",
-    f"Would another rule have chosen another answer? {_HELD}",
+    "Would another rule have chosen another answer? Each vote holds the logged answers fixed.",
     rules,
     approvals,
 )
@@ -452,15 +402,10 @@ _TOLD: Final = section(
 )
 
 
-def _kept_of_votes(of: Councils) -> "Figure | None":
-    """The chart, in words for votes."""
-    made, votes = kept(of), {"turns": "votes", "protocol": "rule"}
-    heads = votes | {"of turns": "of votes"}
-    return made and replace(made, data=made.data.rename(votes), heads=heads)
-
-
 _WHOLE: Final = (
-    replace(_RULES, parts=(_kept_of_votes, *_RULES.parts)),
+    replace(
+        _RULES, parts=(chart("tutorsim.analysis.systems.debate.charts", "kept"), *_RULES.parts)
+    ),
     section(
         *("own", "Votes for oneself", "What did votes for oneself do?"),
         *(own_answers, electorates),

@@ -120,7 +120,6 @@ class Debate:
             for turn, until in zip(record.turns, said, strict=True)
         ]
         self._messages = [message for turn in record.turns for message in turn.messages]
-        self._as_logged: dict[Rule, Outcome] = {}
         self._flags = cache(partial(_flags, record))
         self._leading = cache(partial(_leading, record))
         self.worth = cache(record.worth)
@@ -129,13 +128,6 @@ class Debate:
     def recounted(self, rule: Rule, changes: Changes = AS_LOGGED) -> Outcome:
         """What a rule decides on it. `changes`: settings in place of the logged ones."""
         settings = self._settings.under(changes)
-        if settings is not self._settings:
-            return self._decided(rule, settings)
-        if rule not in self._as_logged:
-            self._as_logged[rule] = self._decided(rule, settings)
-        return self._as_logged[rule]
-
-    def _decided(self, rule: Rule, settings: "_Settings") -> Outcome:
         if rule in _VOTES:
             return self._vote(_VOTES[rule], settings)
         if consensus_rule(rule) is not None:

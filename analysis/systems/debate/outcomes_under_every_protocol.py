@@ -9,7 +9,7 @@ the rule that ended it when it was recorded.
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
-from itertools import accumulate, combinations
+from itertools import combinations
 from statistics import mean
 from typing import Final, Literal, NamedTuple, get_args
 
@@ -114,11 +114,6 @@ class Debate:
     def __init__(self, record: DebateRecord) -> None:
         self.record = record
         self._settings = _settings_of(record.setup)
-        said = accumulate(len(turn.messages) for turn in record.turns)
-        self._turns = [
-            (turn, turn.turn, tuple(turn.answers), until)
-            for turn, until in zip(record.turns, said, strict=True)
-        ]
         self._messages = [message for turn in record.turns for message in turn.messages]
         self._flags = cache(partial(_flags, record))
         self._leading = cache(partial(_leading, record))
@@ -138,13 +133,15 @@ class Debate:
         """Walk the votes from the first one on until the debate ends, whatever they leave open."""
         first, merge = settings.setup.vote_from, settings.setup.merge_identical
         delivered: list[tuple[DebateTurn, End]] = []
-        ties = 0
-        for place, (turn, number, agents, said) in enumerate(self._turns):
-            if number < first:
+        ties = said = 0
+        for place, turn in enumerate(self.record.turns):
+            said += len(turn.messages)
+            if turn.turn < first:
                 continue
-            if not agents:
+            if not turn.answers:
                 return BEYOND
-            ends, over, tied = settings.ends(number, agents, self._leading(place, rule, merge))
+            possible = self._leading(place, rule, merge)
+            ends, over, tied = settings.ends(turn.turn, tuple(turn.answers), possible)
             ties += tied
             delivered += [(turn, end) for end in ends]
             if over:

@@ -105,3 +105,11 @@ def test_notes_on_parts_add_up_where_they_say_the_same():
         "Columns were guessed.",
     ]
     assert notes_together(notes) == ("32 of the turns had to wait.", "Columns were guessed.")
+
+
+def test_an_unknown_stage_is_refused_beside_whole_ballots():
+    final = columns("simple", [1, 0])
+    early = final.with_columns(voter=pl.lit("w"), stage=pl.lit("early"))
+    both = pl.concat([final, early]).with_columns(row=pl.int_range(1, pl.len() + 1))
+    with pytest.raises(BallotFileError, match="row 3: unknown stage 'early'"):
+        checked(both)

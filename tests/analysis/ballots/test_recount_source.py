@@ -1,6 +1,7 @@
 import pytest
 
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
+from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.errors import BallotFileError, LogError
 from tutorsim.records import to_line
@@ -47,3 +48,12 @@ def test_a_damaged_run_is_an_error_of_the_log(tmp_path):
     (tmp_path / "run.json").write_text("{")
     with pytest.raises(LogError):
         open_source(tmp_path)
+
+
+def test_whose_candidate_is_whose_is_said_by_every_file_of_a_folder(tmp_path):
+    for vote, mine in (("one", "ann"), ("two", "ben")):
+        text = f"episode_id,voter,choice,mine\n{vote},v,ann,{mine}\n{vote},w,ben,\n"
+        (tmp_path / f"{vote}.csv").write_text(text)
+    source = open_source(tmp_path, hints=Hints(own="mine"))
+    assert source.own == {"one": {"v": "ann"}, "two": {"v": "ben"}}
+    assert open_source(tmp_path).own is None

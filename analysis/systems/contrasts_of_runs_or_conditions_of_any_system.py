@@ -23,6 +23,7 @@ from tutorsim.analysis.pages.cells_and_tables import (
     Table,
     Written,
     estimate,
+    number,
     p_value,
     plain,
 )
@@ -197,6 +198,7 @@ _CELLS: Final[Mapping[str, Callable[[Contrast], Any]]] = {
     "second": lambda row: plain(row.second_mean),
     "difference": lambda row: estimate(row.difference, signed=True),
     "p": p_words,
+    "these tasks alone": lambda row: number(None) if row.p_alone is None else p_value(row.p_alone),
     "detectable": lambda row: plain(row.detectable),
 }
 """Column of a table → its cell of a contrast."""

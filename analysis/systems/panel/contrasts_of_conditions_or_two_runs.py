@@ -15,11 +15,8 @@ from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import 
     turn_table,
 )
 from tutorsim.analysis.pages.cells_and_tables import (
-    Written,
     absent,
     estimate,
-    number,
-    p_value,
     present,
 )
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
@@ -161,17 +158,10 @@ def contrasts_table(of: Family) -> Iterator[Row]:
     exact unless marked ~ (then with the error of the draws), with Holm's correction over {every}
     contrasts. {alone}Detectable: the least mean difference that so many tasks with this spread
     would show with 80 % power."""
+    alone = ("these tasks alone",) if of.few else ()
+    columns = ("difference", "p", "pairs", "tasks", *alone, "detectable")
     for row in of.shown:
-        yield {
-            "difference of": f"{row.name} {row.measured}",
-            **row.cells("difference", "p", "pairs", "tasks"),
-            **({"these tasks alone": _p_alone(row)} if of.few else {}),
-            **row.cells("detectable"),
-        }
-
-
-def _p_alone(row: Contrast) -> Written:
-    return number(None, digits=3) if row.p_alone is None else p_value(row.p_alone)
+        yield {"difference of": f"{row.name} {row.measured}", **row.cells(*columns)}
 
 
 def contrast_words(found: Sequence[Contrast]) -> str:

@@ -24,6 +24,7 @@ from tutorsim.analysis.pages.words_and_safe_text import (
     share,
     top,
 )
+from tutorsim.analysis.recount import tables as recounted
 from tutorsim.analysis.recount.first_screen import verdict_table
 from tutorsim.analysis.recount.result_models import RuleRow
 from tutorsim.analysis.recount.same_voter_in_two_formats import (
@@ -35,19 +36,13 @@ from tutorsim.analysis.recount.success_under_other_score_thresholds import (
     Thresholds,
     threshold_table,
 )
-from tutorsim.analysis.recount.tables import (
-    Dial,
-    approvals_table,
-    dial_table,
-    electorates_table,
-    of_protocol,
-    policies_table,
-    readings_table,
-)
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
     contrast_headline,
 )
+from tutorsim.analysis.systems.panel import self_support_labels_and_power as voters
+from tutorsim.analysis.systems.panel import shifts_flips_and_ties_beside_chance as votes
+from tutorsim.analysis.systems.panel import student_outcomes as students
 from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import (
     Family,
     contrast_words,
@@ -72,24 +67,6 @@ from tutorsim.analysis.systems.panel.page_data import (
     values_of,
 )
 from tutorsim.analysis.systems.panel.panels_compared_and_random_ballots import certain_table
-from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
-    panel_table,
-    self_support_table,
-)
-from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import (
-    LEFT_TIED,
-    askings_table,
-    ballots_table,
-    beside_floor_table,
-    chance_table,
-    diagnostics_table,
-    winners_table,
-)
-from tutorsim.analysis.systems.panel.student_outcomes import (
-    gains_table,
-    persona_tables,
-    success_table,
-)
 from tutorsim.analysis.systems.system_view_and_opened_run import Leaving, Left, Opened
 from tutorsim.vocabularies import PROTOCOLS
 
@@ -129,7 +106,7 @@ def _won(evidence: Evidence) -> Answer | None:
     n, wins = evidence.turns.height, Counter[str]()
     for row in evidence.winners.iter_rows(named=True):
         wins[row["role"]] += row["wins"]
-    left = wins.pop(LEFT_TIED, 0)
+    left = wins.pop(votes.LEFT_TIED, 0)
     if evidence.source.run is not None or not n:
         return None
     best, each = top(wins), ", ".join(f"{name} {k:,}" for name, k in wins.most_common(8) if k)
@@ -309,7 +286,7 @@ def answers(evidence: Evidence) -> tuple[Answer, ...]:
 def _dial(evidence: Evidence) -> Table | None:
     """Every protocol under the others, as voters are exempt."""
     rows = [r for r in evidence.recount.rules if r.reading == evidence.reading and r.other]
-    return dial_table(Dial(rows, invariance_words(evidence.invariance)))
+    return recounted.dial_table(recounted.Dial(rows, invariance_words(evidence.invariance)))
 
 
 def _mixed_words(evidence: Evidence) -> str:
@@ -327,15 +304,17 @@ def _policies(evidence: Evidence) -> Table | None:
     held = evidence.tie_rounds
     if evidence.unordered and not held:
         return None
-    rows = of_protocol(evidence.recount.policies)
-    return policies_table([row for row in rows if held or row.policy not in _OF_TIE_ROUNDS])
+    rows = recounted.of_protocol(evidence.recount.policies)
+    return recounted.policies_table(
+        [row for row in rows if held or row.policy not in _OF_TIE_ROUNDS]
+    )
 
 
 _OF_TIE_ROUNDS: Final = ("no_tie_round", "random_no_tie_round")
 
 
 def _electorates(evidence: Evidence) -> Table | None:
-    return electorates_table(of_protocol(evidence.recount.electorates))
+    return recounted.electorates_table(recounted.of_protocol(evidence.recount.electorates))
 
 
 def _folded(found: Table | None) -> Table | None:
@@ -378,7 +357,7 @@ OUTCOMES: Final = section(
     ),
     _student_chart("scores_figure"),
     _student_chart("personas_figure"),
-    gains_table,
+    students.gains_table,
     lambda of: threshold_table(Thresholds(of.thresholds, of.threshold)),
 )
 DECISIONS: Final = section(
@@ -391,12 +370,12 @@ DECISIONS: Final = section(
     _vote_chart("decided_figure"),
     _vote_chart("movement_figure"),
     _vote_chart("noise_figure"),
-    diagnostics_table,
+    votes.diagnostics_table,
     lambda of: of.published_table,
-    chance_table,
-    beside_floor_table,
-    askings_table,
-    winners_table,
+    votes.chance_table,
+    votes.beside_floor_table,
+    votes.askings_table,
+    votes.winners_table,
 )
 ORDERS: Final = section(
     "orders",
@@ -417,11 +396,11 @@ RULES: Final = section(
     _rule_chart("identification_figure"),
     lambda of: verdict_table(of.recount),
     _dial,
-    lambda of: approvals_table(of.recount),
+    lambda of: recounted.approvals_table(of.recount),
     lambda of: invariance_table({"": of.invariance}),
     lambda of: askings_by_format_table({"": of.invariance}),
     _electorates,
-    lambda of: readings_table(of_protocol(of.recount.readings)),
+    lambda of: recounted.readings_table(recounted.of_protocol(of.recount.readings)),
     alternatives_table,
 )
 VOTERS: Final = section(
@@ -432,8 +411,8 @@ VOTERS: Final = section(
     _vote_chart("margins_figure"),
     _vote_chart("pivotal_figure"),
     _vote_chart("labels_figure"),
-    panel_table,
-    self_support_table,
+    voters.panel_table,
+    voters.self_support_table,
 )
 
 WHOLE: Final = (ORDERS, RULES, CONDITIONS, PANELS, OUTCOMES, DECISIONS, VOTERS)
@@ -472,11 +451,11 @@ OF_BALLOTS: Final = _in_votes(
         "decisions",
         "Who won",
         "As the ballots say, by their own format's rule.",
-        winners_table,
+        votes.winners_table,
         _vote_chart("decided_figure"),
         _vote_chart("movement_figure"),
-        diagnostics_table,
-        chance_table,
+        votes.diagnostics_table,
+        votes.chance_table,
     ),
     replace(
         RULES,
@@ -501,8 +480,8 @@ OF_BALLOTS: Final = _in_votes(
         "agreement",
         "How the votes agree",
         "Voters who think alike are fewer than they seem.",
-        panel_table,
-        self_support_table,
+        voters.panel_table,
+        voters.self_support_table,
         _vote_chart("labels_figure"),
     ),
 )
@@ -557,9 +536,9 @@ BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
         "outcomes",
         "What became of the students",
         _mixed_words,
-        success_table,
-        gains_table,
-        persona_tables,
+        students.success_table,
+        students.gains_table,
+        students.persona_tables,
         when=_of_run,
     ),
     section(
@@ -573,13 +552,13 @@ BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
         "decisions",
         "How the votes were decided",
         _mixed_words,
-        diagnostics_table,
-        chance_table,
-        beside_floor_table,
-        askings_table,
-        winners_table,
+        votes.diagnostics_table,
+        votes.chance_table,
+        votes.beside_floor_table,
+        votes.askings_table,
+        votes.winners_table,
     ),
-    section("ballots", "The ballots", "", ballots_table),
+    section("ballots", "The ballots", "", votes.ballots_table),
     section("published", "Beside the published study", "", lambda of: of.published_table),
     section(
         "cost",
@@ -605,7 +584,7 @@ def document(opened: Opened, brief: bool) -> Document:
     evidence = Evidence(opened.source, opened.asked, brief)
     source, run = evidence.source, evidence.source.run
     whole = OF_BALLOTS if run is None else WHOLE
-    tables = (success_table, winners_table) if brief else ()
+    tables = (students.success_table, votes.winners_table) if brief else ()
     return document_on(
         evidence,
         "Report",

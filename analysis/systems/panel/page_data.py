@@ -237,11 +237,11 @@ class Evidence:
         return f"Counting left every {self.unit} tied, and no order is logged"
 
     @property
-    def diagnostics_notes(self) -> list[str]:
+    def diagnostics_notes(self) -> str:
         """What is known of the floor of shift and flips, and of figures to set beside them."""
-        absent = "The published study's figures for this table are not in the package."
+        absent = " The published study's figures for this table are not in the package."
         missing = self.source.run and self.published and self.published_table is None
-        return [noise_told(self.noise), *([absent] if missing else [])]
+        return noise_told(self.noise) + (absent if missing else "")
 
     @property
     def published(self) -> tuple[Printed, ...]:

@@ -372,11 +372,10 @@ def _rates(of: Any) -> dict[str, str]:
         else "Flip: the first vote's leader did not win; a tied lead goes to the fallback order, "
         "or, in the next column, to all who lead. Fallback: decided by the fallback order."
     ),
-    notes=lambda of: " ".join(of.diagnostics_notes),
 )
 def _decided_table(of: Any) -> Iterator[Row]:
     """Vote shift: half the distance between the vote shares of the first and the final vote
-    (0 to 1). {flips} 95 % intervals in brackets: over tasks. {notes}"""
+    (0 to 1). {flips} 95 % intervals in brackets: over tasks. {diagnostics_notes}"""
     for d in of.diagnostics:
         yield {
             "protocol": d.protocol,

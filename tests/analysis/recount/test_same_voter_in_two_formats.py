@@ -79,7 +79,7 @@ def test_without_a_retest_the_floor_is_unknown_in_captions_and_in_place_of_the_c
     of = Evidence(source)
     assert beside_floor_table(of) is None
     assert askings_table(of) is None
-    assert "the noise floor, is unknown" in of.diagnostics_notes[0]
+    assert "the noise floor, is unknown" in of.diagnostics_notes
     figure = figure_of(source, "noise")
     assert figure.chart is None
     assert figure.finding == (

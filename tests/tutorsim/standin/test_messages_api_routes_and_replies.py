@@ -13,6 +13,7 @@ from tutorsim.standin import StandIn, messages_api_routes_and_replies
 from tutorsim.standin.http_responses_and_faults import Fault
 from tutorsim.standin.messages_api_routes_and_replies import Endpoint, read_request, think, tokens
 from tutorsim.standin.server import LARGEST_BODY
+from tutorsim.system_registry import load
 
 # --- Mind ----------------------------------------------------------------------------------------
 
@@ -20,6 +21,13 @@ from tutorsim.standin.server import LARGEST_BODY
 def test_what_is_none_of_its_parts_is_said_so():
     asked = body(system="", messages=[{"role": "user", "content": "What is the time?"}])
     assert think(asked, Chance(1)).text.startswith("I play tutors, students and judges")
+
+
+def test_minds_that_ask_least_of_a_prompt_are_asked_last():
+    minds = messages_api_routes_and_replies._recognisers()
+    general = load("panel", "system").standin
+    assert len(minds) > len(general) > 0
+    assert minds[-len(general) :] == general
 
 
 @pytest.mark.parametrize(("length", "reason"), [(21, "max_tokens"), (20, "end_turn")])

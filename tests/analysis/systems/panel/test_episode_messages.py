@@ -119,6 +119,7 @@ def test_a_ballot_that_ranks_every_candidate_needs_no_legend():
     turn = panel_turn("ranked", votes((E, S, I, O), (E, S, I, O), (E, S, I, O), (E, S)))
     made = ballots_grid("Vote", turn.ballots_final)
     assert made.rows[0][2] == "metacognitive > scaffolding > misconception > motivation"
+    assert made.notes[0].endswith(" — metacognitive leads")
     assert [note.partition(" ")[0] for note in made.notes] == ["ranked", E]  # it abstained
 
 

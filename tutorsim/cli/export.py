@@ -32,10 +32,18 @@ from tutorsim.records import RUN_FILE, read_run
 def export(run: Path, output: Path, format_: ExportFormat, hints: Hints, as_json: bool) -> None:
     """Write the tables of a RUN folder, or of a file of ballots, into a folder.
 
-    The tables are episodes, turns, ballots, diagnostic_ballots (in further formats on the same
-    proposals, which decided nothing), proposals and calls; for ballots from elsewhere only
-    ballots. Ranked and approval ballots also go to the folder `preflib`, one .soc or .cat file
-    for every vote that was held. Names of the files written go to stdout.
+    Every run has the tables episodes, ballots, diagnostic_ballots (of votes that decided
+    nothing) and calls; ballots from elsewhere have the table ballots alone. Ranked and approval
+    ballots also go to the folder `preflib`, one .soc or .cat file for every vote that was held.
+    Names of the files written go to stdout.
+
+    \b
+    Runs also have
+      of panels           turns, proposals
+      of debates          messages, answers, challenges, outcomes
+      of group lessons    events, thoughts, codes, ratings, duels, outcomes
+      of labelled replies opinions, lead_examples, outcomes
+      that people rated   sheet_ratings
 
     Of a run that compares panels, every table has a `panel` behind `condition`.
 

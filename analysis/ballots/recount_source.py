@@ -91,8 +91,8 @@ class Source:
     episodes: tuple[EpisodeRecord, ...] = field(default=(), repr=False)
     """Records of a run in which a student is taught up to a score; empty for all others, and for
     ballots from elsewhere."""
-    told: tuple[str, ...] = ()
-    """See `notes`; those of rows that are not read yet come with them."""
+    told: tuple[str, ...] | None = ()
+    """See `notes`; `None`: not known until the votes are read."""
     retest: Retest | None = field(default=None, repr=False)
     """Votes asked again; `None` where the run has none."""
     ratings: tuple[RatedSheet, ...] = field(default=(), repr=False)
@@ -146,9 +146,11 @@ class Source:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the reader assumed or did that the file does not say, one sentence each."""
-        if isinstance(self.rows, pl.DataFrame):
+        if self.told is not None:
             return self.told
-        return self.rows().notes if self._sound is None else approving_nobody(self._sound)
+        if self._sound is not None:
+            return approving_nobody(self._sound)
+        return () if isinstance(self.rows, pl.DataFrame) else self.rows().notes
 
     @property
     def statuses(self) -> pl.DataFrame:
@@ -295,7 +297,7 @@ def open_source(
         return rows()
     order = None if hints.fallback_order is None else batches.order
     points, stated = batches.points, batches.stated
-    return Source(name, rows, order, points, batches=batches, stated=stated)
+    return Source(name, rows, order, points, told=None, batches=batches, stated=stated)
 
 
 def _read_ballots(

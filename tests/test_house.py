@@ -505,11 +505,11 @@ FORMATS_BY_NAME = {
     "tutorsim.systems.panel.scripted_replies": "how the stand-in casts one",
     # Rules, which count ballots of one format each.
     "tutorsim.analysis.counting.rule_definitions": "rules",
-    "tutorsim.analysis.identify.ballots_consistent_with_logged": "rules",
+    "tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule": "rules",
     "tutorsim.analysis.identify.small_panel_winners": "rules",
     "tutorsim.analysis.identify.win_conditions": "rules",
     "tutorsim.analysis.recount.same_voter_in_two_formats": "ballots that a rule's format allows",
-    "tutorsim.analysis.recount.possible_winners_by_rule_and_approvals": "rules, numbers approved",
+    "tutorsim.analysis.recount.possible_winners_of_every_protocol_by_rule": "rules, approvals",
     "tutorsim.analysis.recount.recount_plan_and_own_rules": "rules, and numbers of approvals",
     "tutorsim.analysis.recount.first_screen": "numbers of approvals",
     "tutorsim.cli.recount": "numbers of approvals",

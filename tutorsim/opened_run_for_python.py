@@ -30,7 +30,7 @@ from tutorsim.analysis.recount.possible_winners_per_turn_table import turns_tabl
 from tutorsim.analysis.recount.recount_plan_and_own_rules import refuse_shadowed
 from tutorsim.analysis.recount.result_models import Interval, RecountResult, RuleRow
 from tutorsim.analysis.runs.write_tables import RATINGS, with_provenance
-from tutorsim.analysis.systems.summary_report_and_noise_floor_of_votes import document_of
+from tutorsim.analysis.systems.any_systems_summary_or_report_and_noise_floor import document_of
 from tutorsim.analysis.systems.system_view_and_opened_run import (
     Asked,
     Ballots,

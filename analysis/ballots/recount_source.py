@@ -37,7 +37,7 @@ from tutorsim.analysis.ballots.properties_of_ballot_formats import WITH_BUDGET
 from tutorsim.analysis.ballots.reading_options_and_column_words import NO_HINTS, Hints
 from tutorsim.analysis.ballots.table_to_arrays import in_name_order, read_votes, turn_starts
 from tutorsim.analysis.ballots.vote_arrays import BALLOT, Place, Votes, statuses_of
-from tutorsim.analysis.runs.branch_origins_and_shared_turns import (
+from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import (
     branch_words,
     without_shared_turns,
 )

@@ -5,10 +5,10 @@
 
 How possible winners are found
 ------------------------------
-1. *A ballot cast becomes a domain* (`ballots_consistent_with_logged`): every ballot that its voter
-   may have cast under the target, held as levels of candidates, a known ballot or a set; an
-   abstention is `None`, and an exempt voter may cast anything. A `Query` is a target and the
-   domains of a panel's voters, sorted, so that equal panels are asked once.
+1. *A ballot cast becomes a domain* (`ballots_voters_may_cast_under_another_rule`): every ballot
+   that its voter may have cast under the target, held as levels of candidates, a known ballot or
+   a set; an abstention is `None`, and an exempt voter may cast anything. A `Query` is a target and
+   the domains of a panel's voters, sorted, so that equal panels are asked once.
 2. *A win becomes a condition* (`win_conditions`): that a candidate wins, with or without the tie
    that an order gives it, is a test of sums over voters. Each voter's domain gives `Options`, rows
    of shape (options, quantities): votes, leads over rivals or margins of pairs.

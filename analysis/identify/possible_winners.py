@@ -18,7 +18,7 @@ import numpy as np
 from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
 from tutorsim.analysis.counting.rule_definitions import Rule, approvals_of
-from tutorsim.analysis.identify.ballots_consistent_with_logged import (
+from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
     Domain,
     domain_of,
     placements,

@@ -9,7 +9,11 @@ from typing import Final
 import numpy as np
 
 from tutorsim.analysis.ballots.vote_arrays import Levels
-from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, Options, free
+from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
+    Domain,
+    Options,
+    free,
+)
 from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import (
     OptionSums,
     VoterOptions,

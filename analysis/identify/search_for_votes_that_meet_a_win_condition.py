@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tutorsim.analysis.identify.ballots_consistent_with_logged import Options
+from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import Options
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 
 _SHARE: Final = 3

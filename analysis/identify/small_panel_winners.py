@@ -16,7 +16,7 @@ from tutorsim.analysis.counting.rule_definitions import (
     rank_scores,
 )
 from tutorsim.analysis.counting.rules_in_arrays import CountedPanels
-from tutorsim.analysis.identify.ballots_consistent_with_logged import (
+from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
     Domain,
     any_set,
     approved_sets,

@@ -18,8 +18,8 @@ from tutorsim.analysis.counting.rule_definitions import (
     rank_scores,
 )
 from tutorsim.analysis.counting.rules_in_arrays import CountedPanels, whole
-from tutorsim.analysis.identify import ballots_consistent_with_logged as dom
-from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, Options
+from tutorsim.analysis.identify import ballots_voters_may_cast_under_another_rule as dom
+from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import Domain, Options
 from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import (
     SUBSETS,
     OptionSums,

@@ -49,7 +49,10 @@ from tutorsim.analysis.ballots.parquet_batches import ParquetBatches, Part, Runn
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores, Target
 from tutorsim.analysis.identify.possible_winners import WORK_LIMIT
-from tutorsim.analysis.recount.possible_winners_by_rule_and_approvals import rule_counts, rule_rows
+from tutorsim.analysis.recount.possible_winners_of_every_protocol_by_rule import (
+    rule_counts,
+    rule_rows,
+)
 from tutorsim.analysis.recount.possible_winners_per_turn_table import (
     PER_TURN_SCHEMA,
     per_turn_frames,

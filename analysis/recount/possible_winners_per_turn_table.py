@@ -10,7 +10,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.vote_arrays import TURN, distinct_rows
 from tutorsim.analysis.identify.win_conditions import NOBODY
-from tutorsim.analysis.recount.possible_winners_by_rule_and_approvals import answer_rules
+from tutorsim.analysis.recount.possible_winners_of_every_protocol_by_rule import answer_rules
 from tutorsim.analysis.recount.recount_plan_and_own_rules import NOBODY_NAME, Plan, check_sizes
 from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import (
     BREAKDOWN_STATES,

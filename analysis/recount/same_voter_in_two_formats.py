@@ -9,11 +9,11 @@ from typing import Final, Literal, NamedTuple
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Masses
 from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import Cluster
-from tutorsim.analysis.identify.ballots_consistent_with_logged import domain_of
+from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import domain_of
 from tutorsim.analysis.pages.cells_and_tables import estimate, present
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Section
-from tutorsim.analysis.runs.branch_origins_and_shared_turns import without_shared_turns
+from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import without_shared_turns
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,

@@ -47,7 +47,7 @@ from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import
     few,
     outcome_tables,
 )
-from tutorsim.analysis.runs.branch_origins_and_shared_turns import without_shared_turns
+from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import without_shared_turns
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.ballot_reading_and_decisions import (

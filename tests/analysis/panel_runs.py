@@ -142,7 +142,9 @@ def run_record(**settings):
 def panel_source(*episodes, **settings):
     """A run's `Source` without a folder."""
     from tutorsim.analysis.ballots.recount_source import Source
-    from tutorsim.analysis.runs.branch_origins_and_shared_turns import without_shared_turns
+    from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import (
+        without_shared_turns,
+    )
     from tutorsim.analysis.runs.run_tables import ballots_table
 
     run = run_record(**settings)

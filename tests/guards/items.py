@@ -44,8 +44,8 @@ from tutorsim.records.run_head_and_reading_run_folders_and_retests import (
 from tutorsim.replay.manifest import Manifest, RetestManifest
 from tutorsim.system_registry import load
 from tutorsim.systems.debate.settings import DebateVariant
+from tutorsim.systems.group.lesson_problems_and_duel_scenarios import Lesson, Scenario
 from tutorsim.systems.group.settings import GroupCatalog
-from tutorsim.systems.group.tasks import Lesson, Scenario
 from tutorsim.systems.panel.settings_and_compared_panels import PanelCatalog
 
 __all__ = ["COSTLY", "GUARDED", "changes", "held", "items_of", "kept_as", "place_of"]

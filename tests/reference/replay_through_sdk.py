@@ -31,7 +31,11 @@ from tutorsim.replay.cassette_file import (
     read_cassette_file,
     unreadable_reply,
 )
-from tutorsim.replay.recorded_call import check_episode_id, check_same, missing
+from tutorsim.replay.recorded_calls_event_streams_and_mismatches import (
+    check_episode_id,
+    check_same,
+    missing,
+)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 import tutorsim
 from tutorsim.cli import COMMANDS, cli
-from tutorsim.cli.guide_and_doctor import TOPICS, page
+from tutorsim.cli.print_guide_pages_and_doctor import TOPICS, page
 from tutorsim.errors import UsageError
 from tutorsim.kernel.load_study_file import system_named
 

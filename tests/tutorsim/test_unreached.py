@@ -9,7 +9,7 @@ import pytest
 import vulture
 
 from tests.test_house import MODULES, _base, imported
-from tutorsim.cli.guide_and_doctor import TOPICS, page
+from tutorsim.cli.print_guide_pages_and_doctor import TOPICS, page
 
 ROOT: Final = Path(__file__).parents[2]
 CALLED_BY_LIBRARIES: Final = {

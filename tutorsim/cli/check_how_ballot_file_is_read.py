@@ -16,7 +16,7 @@ from tutorsim.analysis.pages.cells_and_tables import Table
 from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.first_screen import read_words
-from tutorsim.analysis.systems.summary_report_and_noise_floor_of_votes import document_of
+from tutorsim.analysis.systems.any_systems_summary_or_report_and_noise_floor import document_of
 from tutorsim.analysis.systems.system_view_and_opened_run import Ballots, Opened, SystemRun, opened
 from tutorsim.cli.ballot_options import ballot_options
 from tutorsim.cli.console_progress_and_safe_text import listing

@@ -6,7 +6,7 @@ import click
 
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source, refuse_hints
-from tutorsim.analysis.runs.branch_origins_and_shared_turns import branch_words
+from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import branch_words
 from tutorsim.analysis.runs.write_tables import EXPORT_FORMATS, ExportFormat, export_run
 from tutorsim.analysis.runs.write_tables import export as write_tables
 from tutorsim.cli.ballot_options import ballot_options

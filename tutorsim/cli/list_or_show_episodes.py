@@ -20,7 +20,7 @@ from tutorsim.analysis.pages.shown_episodes import (
     Message,
     Run,
 )
-from tutorsim.analysis.runs.branch_origins_and_shared_turns import (
+from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import (
     branch_changes,
     draw_name,
     origin_of,

@@ -240,7 +240,7 @@ def show_command(folder: Path, episode: str | None, key: str | None, as_json: bo
 
     Calls of a retest come after the others; their keys end in the repeat, as /r01.
     """
-    from tutorsim.replay.recorded_call import check_episode_id
+    from tutorsim.replay.recorded_calls_event_streams_and_mismatches import check_episode_id
 
     folder, episode = _folder_and_name(folder, episode)
     if key is not None:
@@ -356,7 +356,7 @@ def _count(figure: int | None) -> str:
 
 
 def _show_call(folder: Path, episode: str, key: str, *, as_json: bool) -> None:
-    from tutorsim.replay.recorded_call import (
+    from tutorsim.replay.recorded_calls_event_streams_and_mismatches import (
         MESSAGES_URI,
         cassette_name,
         is_event_stream,

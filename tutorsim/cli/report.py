@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tutorsim.analysis.pages.document import Document
     from tutorsim.analysis.pages.numbers_printed_in_studies import Printed
     from tutorsim.analysis.systems.system_view_and_opened_run import Opened, SystemRun
-    from tutorsim.cli.check_and_write_claims import Options
+    from tutorsim.cli.claims_options_of_several_commands import Options
 
 
 DEFAULT_FOLDER: Final = Path("reports")
@@ -112,7 +112,7 @@ def report(
       written, bytes, charts: [name], episodes: [id], claims: the file, or null
     """
     from tutorsim.analysis.systems.system_view_and_opened_run import Asked, opened
-    from tutorsim.cli.check_and_write_claims import Options
+    from tutorsim.cli.claims_options_of_several_commands import Options
 
     _check_claims(output, claims, no_claims=no_claims, embeddings=embeddings)
     check_logs(run)
@@ -214,7 +214,7 @@ def _refusal(what: SystemRun, command: str) -> UsageError:
 def _claims(wanted: _Wanted, page: Path, document: Document, options: Options) -> Path | None:
     """Write the claims of a page; `None` where none are wanted."""
     from tutorsim.analysis.pages.document_as_json_and_as_claims import document_parts
-    from tutorsim.cli.check_and_write_claims import ENDING, write_claims
+    from tutorsim.cli.claims_options_of_several_commands import ENDING, write_claims
 
     if wanted.no_claims:
         return None
@@ -227,7 +227,7 @@ def _claims(wanted: _Wanted, page: Path, document: Document, options: Options) -
 def _report_of(what: Opened, wanted: _Wanted, panel: str | None, options: Options) -> None:
     """Write the page, the text or the chart, and its claims."""
     from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
-    from tutorsim.cli.check_and_write_claims import digest_of
+    from tutorsim.cli.claims_options_of_several_commands import digest_of
     from tutorsim.cli.terminal_documents import document_asked
 
     name = "-".join(filter(None, (wanted.run.resolve().name, panel)))

@@ -117,7 +117,7 @@ def summary(
     shown = document_shown(document, sections, full=full)
     publish(shown, lambda: to_value(document), as_json=as_json, output=output)
     if claims is not None:
-        from tutorsim.cli.check_and_write_claims import Options, write_claims
+        from tutorsim.cli.claims_options_of_several_commands import Options, write_claims
 
         options = Options(published, None if prices is None else table, hints, panel)
         parts = document_parts(document, "summary")

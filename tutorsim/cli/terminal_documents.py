@@ -172,7 +172,7 @@ def document_asked(opened: Opened, *, brief: bool, command: str) -> Document:
 
     Raises `UsageError` if the run's system has none.
     """
-    from tutorsim.analysis.systems.summary_report_and_noise_floor_of_votes import document_of
+    from tutorsim.analysis.systems.any_systems_summary_or_report_and_noise_floor import document_of
 
     found = document_of(opened, brief=brief)
     if found is None:

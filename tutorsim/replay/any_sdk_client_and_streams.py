@@ -41,7 +41,7 @@ from tutorsim.replay.any_sdk_cassette_session import (
     Session,
     has_cassette,
 )
-from tutorsim.replay.recorded_call import (
+from tutorsim.replay.recorded_calls_event_streams_and_mismatches import (
     RESPONSE_HEADERS,
     STOPPED_HEADER,
     cassette_name,

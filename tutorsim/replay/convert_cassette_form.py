@@ -39,7 +39,7 @@ from tutorsim.replay.manifest import (
     read_retest_manifest,
     retest_folder,
 )
-from tutorsim.replay.recorded_call import cassette_name
+from tutorsim.replay.recorded_calls_event_streams_and_mismatches import cassette_name
 
 _MARKER = ".converting"
 """Stands in the new folder until it is whole."""

@@ -37,7 +37,7 @@ from tutorsim.replay.durable_files_and_key_leaks import (
     redacted,
     without_secrets,
 )
-from tutorsim.replay.recorded_call import (
+from tutorsim.replay.recorded_calls_event_streams_and_mismatches import (
     MESSAGES_URI,
     REQUEST_HEADERS,
     RESPONSE_HEADERS,

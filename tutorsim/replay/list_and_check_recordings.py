@@ -37,7 +37,7 @@ from tutorsim.replay.manifest import (
     retest_folder,
 )
 from tutorsim.replay.program_verdicts_and_person_inputs import VERDICTS_FILE
-from tutorsim.replay.recorded_call import (
+from tutorsim.replay.recorded_calls_event_streams_and_mismatches import (
     MESSAGES_URI,
     cassette_name,
     is_episode_id,

@@ -29,7 +29,11 @@ from tutorsim.replay.cassette_file import (
     write_cassette_file,
 )
 from tutorsim.replay.journals_and_cassettes_while_recording import Tape
-from tutorsim.replay.recorded_call import Interaction, cassette_name, check_same
+from tutorsim.replay.recorded_calls_event_streams_and_mismatches import (
+    Interaction,
+    cassette_name,
+    check_same,
+)
 from tutorsim.runner.find_and_check_recording import Recording
 from tutorsim.vocabularies import Protocol, TiePolicy
 

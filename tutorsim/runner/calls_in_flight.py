@@ -25,7 +25,7 @@ from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import (
     Stop,
     stop_on_interrupt,
 )
-from tutorsim.runner.job_pieces_person_taking_part_and_event_loop import Person, run_in_loop
+from tutorsim.runner.episode_jobs_person_taking_part_and_event_loop import Person, run_in_loop
 
 P = TypeVar("P")
 

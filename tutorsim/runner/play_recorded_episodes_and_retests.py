@@ -53,6 +53,7 @@ from tutorsim.replay.manifest import (
     retest_folder,
 )
 from tutorsim.replay.program_verdicts_and_person_inputs import InputStore
+from tutorsim.runner.episode_jobs_person_taking_part_and_event_loop import Piece
 from tutorsim.runner.find_and_check_recording import (
     Recording,
     check_fact,
@@ -60,7 +61,6 @@ from tutorsim.runner.find_and_check_recording import (
     check_origin,
     check_provenance,
 )
-from tutorsim.runner.job_pieces_person_taking_part_and_event_loop import Piece
 from tutorsim.runner.write_run_folder_and_import_logs import RetestLog
 
 if TYPE_CHECKING:

@@ -34,12 +34,12 @@ from tutorsim.replay.cassette_file import RecordedBy
 from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore, Tape
 from tutorsim.replay.manifest import Digests, relay_name
 from tutorsim.replay.program_verdicts_and_person_inputs import InputStore, program_digest
-from tutorsim.replay.recorded_call import Interaction
+from tutorsim.replay.recorded_calls_event_streams_and_mismatches import Interaction
 from tutorsim.runner.begin_or_resume_recording import BaseSession, Session, keep_study, recording
 from tutorsim.runner.branch_plan_and_answers_from_parent import Parent, ParentEpisode, check_parent
 from tutorsim.runner.calls_in_flight import CallQueue, RecordingOptions
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
-from tutorsim.runner.job_pieces_person_taking_part_and_event_loop import (
+from tutorsim.runner.episode_jobs_person_taking_part_and_event_loop import (
     Hearing,
     Lines,
     Piece,

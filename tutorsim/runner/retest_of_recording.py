@@ -33,8 +33,8 @@ from tutorsim.runner.begin_or_resume_recording import (
 )
 from tutorsim.runner.calls_in_flight import RecordingOptions, check_credentials
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
+from tutorsim.runner.episode_jobs_person_taking_part_and_event_loop import run_in_loop
 from tutorsim.runner.find_and_check_recording import Recording, check_drift, open_recording
-from tutorsim.runner.job_pieces_person_taking_part_and_event_loop import run_in_loop
 from tutorsim.runner.play_recorded_episodes_and_retests import (
     asked_again,
     askings_in,

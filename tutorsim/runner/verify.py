@@ -14,7 +14,11 @@ from tutorsim.kernel.system import System
 from tutorsim.records import EPISODES_FILE
 from tutorsim.replay import AnsweredBy, EpisodeEntry, Manifest, VerdictStore
 from tutorsim.replay.manifest import Digests, RetestManifest, retest_folder
-from tutorsim.replay.recorded_call import around, first_difference, first_place
+from tutorsim.replay.recorded_calls_event_streams_and_mismatches import (
+    around,
+    first_difference,
+    first_place,
+)
 from tutorsim.runner.find_and_check_recording import (
     Recording,
     check_drift,

@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope, Send
 
 from tutorsim.errors import UsageError
-from tutorsim.replay.recorded_call import STANDIN_HEADER
+from tutorsim.replay.recorded_calls_event_streams_and_mismatches import STANDIN_HEADER
 from tutorsim.standin.http_responses_and_faults import Fault, Response, error_response, parse_fault
 from tutorsim.standin.messages_api_routes_and_replies import (
     BATCHES_PATH,

@@ -1,6 +1,13 @@
 """Tasks, and readers for the two published task files."""
 
-from tutorsim.tasks.task_and_answer_scoring import (
+from tutorsim.tasks.task_files_and_their_formats import (
+    FORMATS,
+    builtin,
+    load_tasks,
+    read_humaneval,
+    read_sciq,
+)
+from tutorsim.tasks.tasks_and_scoring_of_choices_and_passages import (
     CodeTask,
     ScienceTask,
     Task,
@@ -8,13 +15,6 @@ from tutorsim.tasks.task_and_answer_scoring import (
     dump_tasks,
     safe_id,
     tasks_digest,
-)
-from tutorsim.tasks.task_files_and_their_formats import (
-    FORMATS,
-    builtin,
-    load_tasks,
-    read_humaneval,
-    read_sciq,
 )
 
 __all__ = [

@@ -13,7 +13,7 @@ from tutorsim.analysis.runs.run_tables import (
     yes,
 )
 from tutorsim.analysis.systems.debate.page import document
-from tutorsim.analysis.systems.debate.protocols_and_settings_compared import (
+from tutorsim.analysis.systems.debate.tables_of_protocols_recounted_on_same_debates import (
     outcomes_under,
     recount_document,
 )

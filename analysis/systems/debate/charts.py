@@ -28,7 +28,7 @@ from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row,
 from tutorsim.analysis.pages.words_and_safe_text import counted, extremes, spoken
 from tutorsim.analysis.systems.debate.councils_own_votes_right_winners_other_rules import Councils
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import family
-from tutorsim.analysis.systems.debate.protocols_and_settings_compared import Evidence
+from tutorsim.analysis.systems.debate.tables_of_protocols_recounted_on_same_debates import Evidence
 
 _SHAPES: Final = ["circle", "square", "triangle-up", "diamond"]
 _PERCENT: Final = alt.Scale(domain=[0, 100])

@@ -24,6 +24,7 @@ from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.statistics.text_similarity import embedded_similarities, text_similarities
+from tutorsim.analysis.systems.any_systems_summary_or_report_and_noise_floor import noise_section
 from tutorsim.analysis.systems.debate.councils_own_votes_right_winners_other_rules import (
     council_document,
     is_council,
@@ -37,7 +38,7 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     slope,
     task_of,
 )
-from tutorsim.analysis.systems.debate.protocols_and_settings_compared import (
+from tutorsim.analysis.systems.debate.tables_of_protocols_recounted_on_same_debates import (
     OF_VARIANTS,
     Evidence,
     Key,
@@ -50,7 +51,6 @@ from tutorsim.analysis.systems.debate.protocols_and_settings_compared import (
     protocols_section,
     slim,
 )
-from tutorsim.analysis.systems.summary_report_and_noise_floor_of_votes import noise_section
 from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, episodes_of, framed
 from tutorsim.records import uncollected
 from tutorsim.records.debate import DebateRecord

@@ -29,8 +29,10 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
     share_over_tasks,
 )
+from tutorsim.analysis.systems.any_systems_summary_or_report_and_noise_floor import (
+    asked_again_words,
+)
 from tutorsim.analysis.systems.group.columns import BIDS, SCORES
-from tutorsim.analysis.systems.summary_report_and_noise_floor_of_votes import asked_again_words
 from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
 from tutorsim.errors import UsageError
 from tutorsim.records import RetestReply, RunRecord

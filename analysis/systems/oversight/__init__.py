@@ -25,7 +25,7 @@ from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import (
 )
 from tutorsim.analysis.systems.oversight.label_accuracy import by_text, pair_of
 from tutorsim.analysis.systems.oversight.page import chosen, document, recount
-from tutorsim.analysis.systems.oversight.page_data_and_replies_read_again import reread
+from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereading import reread
 from tutorsim.analysis.systems.system_view_and_opened_run import Use, View
 from tutorsim.records import RunRecord
 from tutorsim.records.oversight import LabelName, OversightRecord

@@ -20,7 +20,7 @@ from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggreg
 )
 from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import DELIVERED
 from tutorsim.analysis.systems.oversight.label_accuracy import BASELINES, HEADLINE
-from tutorsim.analysis.systems.oversight.page_data_and_replies_read_again import Evidence
+from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereading import Evidence
 from tutorsim.records.oversight import LABELS
 
 

@@ -29,6 +29,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     PermutationTest,
     corrected,
 )
+from tutorsim.analysis.systems.any_systems_summary_or_report_and_noise_floor import noise_section
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
     Contrast,
     beyond_chance,
@@ -66,11 +67,10 @@ from tutorsim.analysis.systems.oversight.label_accuracy import (
     pair_of,
     relabelled,
 )
-from tutorsim.analysis.systems.oversight.page_data_and_replies_read_again import (
+from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereading import (
     Evidence,
     reread_label,
 )
-from tutorsim.analysis.systems.summary_report_and_noise_floor_of_votes import noise_section
 from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, episodes_of, framed
 from tutorsim.errors import UsageError
 from tutorsim.records import SystemSettings

@@ -19,7 +19,10 @@ from tutorsim.analysis.pages.words_and_safe_text import (
     spoken,
     step_sentence,
 )
-from tutorsim.analysis.runs.branch_origins_and_shared_turns import branch_changes, draw_name
+from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import (
+    branch_changes,
+    draw_name,
+)
 from tutorsim.ballot_reading_and_decisions import RichBallot, leaders, tally
 from tutorsim.records import (
     Attempt,

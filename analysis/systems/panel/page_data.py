@@ -28,7 +28,7 @@ from tutorsim.analysis.recount import RecountTable, recount
 from tutorsim.analysis.recount.result_models import OrderTable, RecountResult, RuleRow
 from tutorsim.analysis.recount.same_voter_in_two_formats import format_invariance
 from tutorsim.analysis.recount.success_under_other_score_thresholds import AtThreshold, at_threshold
-from tutorsim.analysis.runs.branch_origins_and_shared_turns import (
+from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import (
     branch_changes,
     branch_counts,
     branch_words,

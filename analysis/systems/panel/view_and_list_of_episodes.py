@@ -9,7 +9,7 @@ from typing import Any, Final
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.pages.words_and_safe_text import odd_replies
 from tutorsim.analysis.ratings.what_a_rater_sees import Block, Passage, Place
-from tutorsim.analysis.runs.branch_origins_and_shared_turns import shared_turns
+from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import shared_turns
 from tutorsim.analysis.runs.run_tables import TABLES
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import turn_diagnostics

@@ -14,7 +14,7 @@ from tests.reference.completions import (
 )
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
 from tutorsim.analysis.counting.rule_definitions import ANY_NUMBER, Approvals
-from tutorsim.analysis.identify.ballots_consistent_with_logged import (
+from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
     any_set,
     approval_options,
     domain_of,

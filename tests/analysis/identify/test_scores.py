@@ -16,7 +16,10 @@ from tests.reference.projection import projected_winners
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
 from tutorsim.analysis.counting.rule_definitions import RankVector
 from tutorsim.analysis.counting.rules_in_arrays import projected_leaders
-from tutorsim.analysis.identify.ballots_consistent_with_logged import Domain, rank_options
+from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
+    Domain,
+    rank_options,
+)
 from tutorsim.analysis.identify.possible_winners import (
     NEVER,
     READINGS_OF_TIES,

@@ -12,7 +12,7 @@ from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.rule_definitions import ANY_NUMBER, TARGETS
 from tutorsim.analysis.identify import possible_winners as panel_search
 from tutorsim.analysis.identify import win_conditions
-from tutorsim.analysis.identify.ballots_consistent_with_logged import (
+from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
     Domain,
     approved_sets,
     pair_options,
@@ -180,9 +180,12 @@ def test_options_left_out_never_settle_a_refusal(monkeypatch):
     ]
 
     def answers():
-        from tutorsim.analysis.identify import ballots_consistent_with_logged, win_conditions
+        from tutorsim.analysis.identify import (
+            ballots_voters_may_cast_under_another_rule,
+            win_conditions,
+        )
 
-        for module in (ballots_consistent_with_logged, win_conditions):
+        for module in (ballots_voters_may_cast_under_another_rule, win_conditions):
             for cached in vars(module).values():
                 getattr(cached, "cache_clear", lambda: None)()
         identifier = Identifier(budget=6)
@@ -193,7 +196,9 @@ def test_options_left_out_never_settle_a_refusal(monkeypatch):
         ]
 
     whole = answers()
-    monkeypatch.setattr("tutorsim.analysis.identify.ballots_consistent_with_logged.MANY", 2)
+    monkeypatch.setattr(
+        "tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule.MANY", 2
+    )
     monkeypatch.setattr("tutorsim.analysis.identify.win_conditions._SOME", 2)
     monkeypatch.setattr("tutorsim.analysis.identify.win_conditions._ALL_OPTIONS", 2)
     some = answers()

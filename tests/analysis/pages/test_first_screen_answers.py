@@ -18,9 +18,9 @@ from tutorsim.analysis.claims.claims_of_printed_numbers import numbers_in
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.recount import recount
+from tutorsim.analysis.systems.any_systems_summary_or_report_and_noise_floor import document_of
 from tutorsim.analysis.systems.panel.page import answers
 from tutorsim.analysis.systems.panel.page_data import Evidence
-from tutorsim.analysis.systems.summary_report_and_noise_floor_of_votes import document_of
 from tutorsim.analysis.systems.system_view_and_opened_run import opened
 from tutorsim.runner.find_and_check_recording import bundled_recordings
 from tutorsim.runner.replay import replay_into

@@ -13,7 +13,7 @@ from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.recount import PER_TURN_SCHEMA, recount
-from tutorsim.analysis.recount import possible_winners_by_rule_and_approvals as rule_answers
+from tutorsim.analysis.recount import possible_winners_of_every_protocol_by_rule as rule_answers
 from tutorsim.analysis.recount.result_models import RecountResult
 from tutorsim.errors import UsageError
 from tutorsim.vocabularies import DEFAULT_ROLES, PROTOCOLS

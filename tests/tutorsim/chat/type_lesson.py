@@ -58,7 +58,10 @@ def type_lesson(folder):
 
 def _write_duels(path):
     """One scenario of each kind: every other one of the shipped set."""
-    from tutorsim.systems.group.tasks import builtin_scenarios, tasks_text
+    from tutorsim.systems.group.lesson_problems_and_duel_scenarios import (
+        builtin_scenarios,
+        tasks_text,
+    )
 
     path.write_text(tasks_text(builtin_scenarios()[::2]), encoding="utf-8")
 

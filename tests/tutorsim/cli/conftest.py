@@ -15,7 +15,7 @@ from tutorsim.kernel.load_study_file import load_study
 from tutorsim.kernel.study_file_head import EpisodeSpec
 from tutorsim.model import Call
 from tutorsim.systems.panel.episode_flow_and_study import episode
-from tutorsim.systems.panel.scene_and_proposal_review_score_reading import Scene
+from tutorsim.systems.panel.scene_and_reading_proposals_reviews_judge_scores import Scene
 
 Replies = Callable[[EpisodeSpec, Call], str]
 

@@ -24,7 +24,7 @@ from tutorsim.kernel.retest_flow import (
 from tutorsim.model import Call, CallKey, Question, Reply, Request
 from tutorsim.records import BallotRecord, EpisodeRecord, Failure, RetestReply, Turn
 from tutorsim.systems.panel.episode_flow_and_study import episode
-from tutorsim.systems.panel.scene_and_proposal_review_score_reading import Scene
+from tutorsim.systems.panel.scene_and_reading_proposals_reviews_judge_scores import Scene
 from tutorsim.vocabularies import TURN_VOTES
 
 ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")

@@ -5,7 +5,7 @@ import json
 from tutorsim.model import CALL_HEADER, Call, CallKey, Request
 from tutorsim.replay import read_cassette
 from tutorsim.replay.cassette_file import write_cassette
-from tutorsim.replay.recorded_call import Interaction
+from tutorsim.replay.recorded_calls_event_streams_and_mismatches import Interaction
 
 EPISODE = "sciq.q1.help_avoidant.simple"
 KEY = "sk-ant-test-0123456789-credential"

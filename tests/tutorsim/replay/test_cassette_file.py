@@ -21,7 +21,7 @@ from tutorsim.errors import ChangedCallError, MissingCallError, RecordingError, 
 from tutorsim.kernel.flow_and_drivers import at_once
 from tutorsim.model import Call, CallKey, Reply, Request
 from tutorsim.replay import Cassette, Reader, cassette_file, read_cassette
-from tutorsim.replay.recorded_call import Interaction, requests_digest
+from tutorsim.replay.recorded_calls_event_streams_and_mismatches import Interaction, requests_digest
 
 NASTY = "é \U0001f600 \u2028\u2029\x85\x7f\x9f\ufeff\ufffe\uffff \x00\x1b[31m\t'\"\\ [b] : - # {"
 

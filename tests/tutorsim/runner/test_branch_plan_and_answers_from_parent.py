@@ -15,7 +15,7 @@ from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore
 from tutorsim.runner.branch_plan_and_answers_from_parent import Parent, ParentEpisode
 from tutorsim.runner.find_and_check_recording import Recording, open_recording
 from tutorsim.systems.panel.episode_flow_and_study import episode
-from tutorsim.systems.panel.scene_and_proposal_review_score_reading import Scene
+from tutorsim.systems.panel.scene_and_reading_proposals_reviews_judge_scores import Scene
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 COVERED = "sciq.ice.help_avoidant.baseline"

@@ -18,9 +18,9 @@ import pytest
 from tests.tutorsim.conftest import files
 from tutorsim import model as json_bodies
 from tutorsim.errors import FolderError, MissingCallError, RecordingError
-from tutorsim.replay import FolderLock, cassette_file, recorded_call
+from tutorsim.replay import FolderLock, cassette_file
 from tutorsim.replay import cassette_file as fast_reader
-from tutorsim.replay import recorded_call as first_difference
+from tutorsim.replay import recorded_calls_event_streams_and_mismatches as recorded_calls
 from tutorsim.runner import replay as replaying
 from tutorsim.runner.find_and_check_recording import bundled_recording, check_drift, open_recording
 from tutorsim.runner.replay import default_workers, replay, replay_episode
@@ -341,7 +341,7 @@ def counting(monkeypatch):
         patch.setattr(owner, name, counted)
 
     with monkeypatch.context() as patch:
-        for module in (cassette_file, recorded_call, json_bodies):
+        for module in (cassette_file, recorded_calls, json_bodies):
             patch.setattr(module, "orjson", _Watched(orjson, done))
         watch(io, "open", "opened")
         watch(builtins, "open", "opened")
@@ -349,9 +349,8 @@ def counting(monkeypatch):
         watch(json, "loads", "parsed otherwise")
         watch(json, "dumps", "written otherwise")
         watch(fast_reader, "check_same", "compared")
-        watch(recorded_call, "request_value", "requests parsed")
-        watch(recorded_call, "first_difference", "described")
-        watch(first_difference, "first_difference", "described")
+        watch(recorded_calls, "request_value", "requests parsed")
+        watch(recorded_calls, "first_difference", "described")
         watch(PanelCatalog, "fill", "filled")
         watch(PanelCatalog, "part", "parts filled")
         yield done

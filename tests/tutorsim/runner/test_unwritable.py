@@ -13,7 +13,7 @@ import pytest
 from tests.tutorsim.conftest import files, folders, on_disk
 from tutorsim.errors import RecordingError
 from tutorsim.replay.journals_and_cassettes_while_recording import Journal, journal_path
-from tutorsim.replay.recorded_call import Interaction
+from tutorsim.replay.recorded_calls_event_streams_and_mismatches import Interaction
 
 pytestmark = pytest.mark.loopback
 

@@ -29,7 +29,6 @@ from typing import Any, Final, Literal, get_args
 
 from tutorsim.errors import TaskFileError
 from tutorsim.tasks import Task
-from tutorsim.tasks.task_and_answer_scoring import LETTERS, AnswerScore, TaskFormat, score_answer
 from tutorsim.tasks.task_files_and_their_formats import (
     Row,
     check_ids,
@@ -41,6 +40,12 @@ from tutorsim.tasks.task_files_and_their_formats import (
     read_text,
     refuse,
     text_of,
+)
+from tutorsim.tasks.tasks_and_scoring_of_choices_and_passages import (
+    LETTERS,
+    AnswerScore,
+    TaskFormat,
+    score_answer,
 )
 from tutorsim.vocabularies import AnswerKind
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from tutorsim.ballot_reading_and_decisions import RULES
 from tutorsim.kernel.system import Asking, Chance
 from tutorsim.systems.debate.question_sets import BENCHMARKS, BUILTIN, DebateTask, builtin_tasks
-from tutorsim.tasks.task_and_answer_scoring import LETTERS
+from tutorsim.tasks.tasks_and_scoring_of_choices_and_passages import LETTERS
 
 _PARAGRAPH: Final = r"(.*(?:\n  .*)*)"
 _QUESTION: Final = re.compile(

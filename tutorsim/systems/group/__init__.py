@@ -5,15 +5,15 @@ from typing import Any, Final
 from tutorsim.kernel.system import System
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
 from tutorsim.systems.group.duels_of_speaker_selection_and_group_study import GroupStudy
-from tutorsim.systems.group.scripted_replies import group_reply
-from tutorsim.systems.group.settings import FIRST_TEXTS, Study, load_group_catalog
-from tutorsim.systems.group.tasks import (
+from tutorsim.systems.group.lesson_problems_and_duel_scenarios import (
     builtin_lessons,
     builtin_scenarios,
     read_lessons,
     read_scenarios,
     tasks_text,
 )
+from tutorsim.systems.group.scripted_replies import group_reply
+from tutorsim.systems.group.settings import FIRST_TEXTS, Study, load_group_catalog
 from tutorsim.tasks import TaskFormat
 
 __all__ = ["GROUP", "outcome"]

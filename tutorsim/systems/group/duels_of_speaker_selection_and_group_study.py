@@ -39,6 +39,7 @@ from tutorsim.systems.group.lesson_events_and_prompts import (
     Timeline,
 )
 from tutorsim.systems.group.lesson_flow import NEXT_SPEAKER, SELF_SELECT, LessonState, run_lesson
+from tutorsim.systems.group.lesson_problems_and_duel_scenarios import N_MESSAGES, Scenario
 from tutorsim.systems.group.settings import DUEL, PERSON, GroupCatalog, GroupSettings, Study
 from tutorsim.systems.group.speaker_selection_and_its_reasons import CRITERIA
 from tutorsim.systems.group.speaking_cycle_and_reply_reading import (
@@ -52,7 +53,6 @@ from tutorsim.systems.group.speaking_cycle_and_reply_reading import (
     thoughts_after,
     utterance_of,
 )
-from tutorsim.systems.group.tasks import N_MESSAGES, Scenario
 from tutorsim.tasks import Task
 
 R = TypeVar("R", LessonRecord, DuelRecord)

@@ -12,9 +12,14 @@ from tutorsim.kernel.study_file_head import EpisodeSpec
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Question
 from tutorsim.records.group import EventKind
+from tutorsim.systems.group.lesson_problems_and_duel_scenarios import (
+    Checklist,
+    Lesson,
+    Scenario,
+    StageTask,
+)
 from tutorsim.systems.group.settings import GroupCatalog, Study
 from tutorsim.systems.group.speaker_selection_and_its_reasons import Moment
-from tutorsim.systems.group.tasks import Checklist, Lesson, Scenario, StageTask
 
 # --- Timeline ------------------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ from tutorsim.systems.group.lesson_events_and_prompts import (
     Progress,
     Timeline,
 )
+from tutorsim.systems.group.lesson_problems_and_duel_scenarios import Lesson
 from tutorsim.systems.group.settings import PERSON
 from tutorsim.systems.group.speaking_cycle_and_reply_reading import (
     Contribution,
@@ -43,7 +44,6 @@ from tutorsim.systems.group.speaking_cycle_and_reply_reading import (
     thoughts_after,
     utterance_of,
 )
-from tutorsim.systems.group.tasks import Lesson
 
 SELF_SELECT: Final = "self_select"
 NEXT_SPEAKER: Final = "next_speaker"

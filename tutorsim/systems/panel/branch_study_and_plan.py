@@ -29,7 +29,7 @@ from tutorsim.runner.branch_plan_and_answers_from_parent import (
 from tutorsim.runner.find_and_check_recording import Recording, length_of
 from tutorsim.runner.play_recorded_episodes_and_retests import RecordedPrefix, recorded_prefix
 from tutorsim.systems.panel.episode_flow_and_study import PanelStudy, episode, panel_study
-from tutorsim.systems.panel.scene_and_proposal_review_score_reading import Scene, scene_of
+from tutorsim.systems.panel.scene_and_reading_proposals_reviews_judge_scores import Scene, scene_of
 from tutorsim.systems.panel.settings_and_compared_panels import (
     PANEL_STAGES,
     RESERVED_AGENTS,

@@ -31,7 +31,7 @@ from tutorsim.records import (
     Turn,
     lasting,
 )
-from tutorsim.systems.panel.scene_and_proposal_review_score_reading import (
+from tutorsim.systems.panel.scene_and_reading_proposals_reviews_judge_scores import (
     Exchange,
     Scene,
     Score,

@@ -14,7 +14,7 @@ from tutorsim.kernel.flow_and_drivers import Flow, ask
 from tutorsim.kernel.scene_asks_and_votes import counted_as, indented, vote
 from tutorsim.model import Question
 from tutorsim.records import BallotRecord, Note, Proposal, ReviewRecord, TieRound, Turn
-from tutorsim.systems.panel.scene_and_proposal_review_score_reading import (
+from tutorsim.systems.panel.scene_and_reading_proposals_reviews_judge_scores import (
     Exchange,
     ReadProposal,
     Scene,

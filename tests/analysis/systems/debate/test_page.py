@@ -41,7 +41,7 @@ from tutorsim.analysis.systems.debate.page import (
     challenge,
     document,
 )
-from tutorsim.analysis.systems.debate.protocols_and_settings_compared import (
+from tutorsim.analysis.systems.debate.tables_of_protocols_recounted_on_same_debates import (
     Evidence,
     Variant,
     best_protocol,

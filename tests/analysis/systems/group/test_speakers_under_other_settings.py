@@ -27,6 +27,7 @@ from tutorsim.records import (
     SystemSettings,
     to_line,
 )
+from tutorsim.systems.group.lesson_problems_and_duel_scenarios import builtin_lessons
 from tutorsim.systems.group.settings import GroupSettings
 from tutorsim.systems.group.speaker_selection_and_its_reasons import (
     CRITERIA,
@@ -35,7 +36,6 @@ from tutorsim.systems.group.speaker_selection_and_its_reasons import (
     Rule,
     select_speaker,
 )
-from tutorsim.systems.group.tasks import builtin_lessons
 
 AGENTS = ("alice", "bob", "charlie")
 EMPTY = thoughts([])

@@ -9,7 +9,7 @@ from tutorsim.analysis.charts.chart_forms_and_look import spec
 from tutorsim.analysis.systems.oversight import charts
 from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import DELIVERED, Predicted
 from tutorsim.analysis.systems.oversight.page import document
-from tutorsim.analysis.systems.oversight.page_data_and_replies_read_again import Evidence
+from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereading import Evidence
 
 SHARES = {"guides": (0.25, 0.25), "no_guidance": (0.0, 0.5), "hints": (0, 0)}
 PREDICTED = [

@@ -23,7 +23,7 @@ from tutorsim.analysis.systems.oversight.page import (
     document,
     recount,
 )
-from tutorsim.analysis.systems.oversight.page_data_and_replies_read_again import Evidence
+from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereading import Evidence
 from tutorsim.errors import UsageError
 from tutorsim.records import to_line
 from tutorsim.systems.oversight.conditions_as_acts_and_study_file import CONDITIONS

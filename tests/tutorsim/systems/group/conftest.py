@@ -9,9 +9,12 @@ from tutorsim.kernel.flow_and_drivers import drive, scripted
 from tutorsim.kernel.system import Asking, Chance
 from tutorsim.systems.group import GROUP
 from tutorsim.systems.group.duels_of_speaker_selection_and_group_study import GroupStudy
+from tutorsim.systems.group.lesson_problems_and_duel_scenarios import (
+    builtin_lessons,
+    builtin_scenarios,
+)
 from tutorsim.systems.group.scripted_replies import group_reply
 from tutorsim.systems.group.settings import Study, load_group_catalog
-from tutorsim.systems.group.tasks import builtin_lessons, builtin_scenarios
 
 
 class Played:

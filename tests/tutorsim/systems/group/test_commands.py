@@ -58,13 +58,13 @@ def test_the_report_has_every_part_and_no_word_of_the_person(log, shell, tmp_pat
 
 def test_a_recount_is_exact_where_nothing_changes(log, shell):
     found = value(shell, "recount", log, "--set", "threshold=3.5")
-    divergences = next(s for s in found["sections"] if s["id"] == "divergences")
+    divergences = next(s for s in found["episodes"]["sections"] if s["id"] == "divergences")
     assert all(row["event"] is None for row in divergences["tables"][0]["rows"])
 
 
 def test_values_combine_to_settings(log, shell):
     found = value(shell, "recount", log, "--set", "threshold=2.5,4", "--set", "silence=off,raise")
-    rows = found["sections"][0]["tables"][0]["rows"]
+    rows = found["episodes"]["sections"][0]["tables"][0]["rows"]
     assert len({row["setting"] for row in rows}) == 4
 
 

@@ -22,8 +22,7 @@ from tutorsim.kernel.system import Chance
 from tutorsim.records.group import JudgmentRecord
 from tutorsim.runner.begin_or_resume_recording import as_begun
 from tutorsim.systems.group.duels_of_speaker_selection_and_group_study import duel_result
-from tutorsim.systems.group.settings import GroupModels, GroupSettings
-from tutorsim.systems.group.tasks import (
+from tutorsim.systems.group.lesson_problems_and_duel_scenarios import (
     KINDS,
     builtin_lessons,
     builtin_scenarios,
@@ -31,6 +30,7 @@ from tutorsim.systems.group.tasks import (
     read_scenarios,
     tasks_text,
 )
+from tutorsim.systems.group.settings import GroupModels, GroupSettings
 
 # --- Duel ----------------------------------------------------------------------------------------
 

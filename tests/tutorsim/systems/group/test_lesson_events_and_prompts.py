@@ -13,7 +13,7 @@ from tutorsim.systems.group.lesson_events_and_prompts import (
     Ruling,
     Timeline,
 )
-from tutorsim.systems.group.tasks import builtin_lessons
+from tutorsim.systems.group.lesson_problems_and_duel_scenarios import builtin_lessons
 
 # --- Stages --------------------------------------------------------------------------------------
 

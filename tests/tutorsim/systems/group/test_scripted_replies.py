@@ -4,8 +4,11 @@ from collections import Counter
 
 from tests.tutorsim.systems.group.conftest import play
 from tutorsim.kernel.system import Asking, Chance
+from tutorsim.systems.group.lesson_problems_and_duel_scenarios import (
+    builtin_lessons,
+    builtin_scenarios,
+)
 from tutorsim.systems.group.scripted_replies import _worth, group_reply
-from tutorsim.systems.group.tasks import builtin_lessons, builtin_scenarios
 
 
 def test_prompts_of_other_systems_are_left_alone():

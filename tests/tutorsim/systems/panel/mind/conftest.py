@@ -13,7 +13,7 @@ from tutorsim.model import Call
 from tutorsim.records import EpisodeRecord, VerdictRecord
 from tutorsim.standin.messages_api_routes_and_replies import read_request, think
 from tutorsim.systems.panel.episode_flow_and_study import episode
-from tutorsim.systems.panel.scene_and_proposal_review_score_reading import Scene
+from tutorsim.systems.panel.scene_and_reading_proposals_reviews_judge_scores import Scene
 from tutorsim.systems.panel.scripted_prompt_reading_and_knowledge import Asked
 
 STUDY = """

@@ -7,7 +7,7 @@ from tests.tutorsim.systems.panel.mind.conftest import ask
 from tutorsim.ballot_reading_and_decisions import cast_as, read_ballot, repair_ballot
 from tutorsim.kernel.system import Chance
 from tutorsim.standin.messages_api_routes_and_replies import think
-from tutorsim.systems.panel.scene_and_proposal_review_score_reading import (
+from tutorsim.systems.panel.scene_and_reading_proposals_reviews_judge_scores import (
     read_proposal,
     read_reviews,
     read_score,

@@ -14,7 +14,7 @@ from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, r
 from tests.reference.turns import decided_turns
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.success_under_other_score_thresholds import at_threshold
-from tutorsim.analysis.runs import branch_origins_and_shared_turns as branches
+from tutorsim.analysis.runs import origins_and_shared_turns_of_continuations as branches
 from tutorsim.analysis.runs.run_tables import TABLES
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate
 from tutorsim.analysis.systems.panel.divergence_under_other_rules import diverge, under_order

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from tutorsim.errors import CallFailed
 from tutorsim.model import Call, CallKey, Reply, Request, json_value
 from tutorsim.model.sdk import SdkModel
-from tutorsim.replay.recorded_call import Interaction, first_difference
+from tutorsim.replay.recorded_calls_event_streams_and_mismatches import (
+    Interaction,
+    first_difference,
+)
 
 
 @pytest.mark.parametrize(

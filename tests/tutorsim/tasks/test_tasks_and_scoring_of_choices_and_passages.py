@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorsim.tasks.task_and_answer_scoring import (
+from tutorsim.tasks.tasks_and_scoring_of_choices_and_passages import (
     AnswerScore,
     chosen_letter,
     exact_match,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutorsim.records import Note
-from tutorsim.systems.panel import scene_and_proposal_review_score_reading as reading
+from tutorsim.systems.panel import scene_and_reading_proposals_reviews_judge_scores as reading
 
 
 def test_calls_go_to_the_model_of_their_agent(make_scene):

@@ -49,7 +49,7 @@ def test_a_machine_without_a_sandbox_level_gives_exit_code_6(shell, monkeypatch)
 
 def test_an_installation_without_its_analysis_is_named(working, shell, monkeypatch):
     assert shell("doctor", "--json").json()["analysis"] is True
-    monkeypatch.setattr("tutorsim.cli.guide_and_doctor.find_spec", lambda name: None)
+    monkeypatch.setattr("tutorsim.cli.print_guide_pages_and_doctor.find_spec", lambda name: None)
     said = shell("doctor")
     assert said.code == 1
     assert "Analysis     missing" in said.out

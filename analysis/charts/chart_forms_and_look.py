@@ -63,7 +63,7 @@ _SHADES: Final = (
     ("#e7eef9", "#222e41"),
 )
 
-_SURFACES: Final = {
+_PAIRS: Final = {
     "ink": (INK, "#e8eaee"),
     "muted": (MUTED, "#a7afba"),
     "grid": (GRID, "#343a43"),
@@ -71,10 +71,6 @@ _SURFACES: Final = {
     "plain": (PLAIN, "#7d8591"),
     "accent": (ACCENT, "#6ea3f2"),
     "loss": (LOSS, "#dfa05c"),
-}
-
-_PAIRS: Final = {
-    **_SURFACES,
     **{f"role{i}": pair for i, pair in enumerate(_ROLES, start=1)},
     **{f"shade{i}": pair for i, pair in enumerate(_SHADES, start=1)},
     **{f"condition-{c}": _CONDITIONS[c] for c in CONDITIONS if c in _CONDITIONS},
@@ -236,13 +232,12 @@ def spec(figure: Figure, *, provenance: str, titled: bool = True) -> dict[str, A
     """The Vega-Lite specification of a figure that has a chart.
 
     `provenance`: what answered the calls, as part of the subtitle, if known. `titled`: with the
-    finding as title and the caption under it, to stand alone; a page prints both around it.
+    finding as title and the caption under it, to stand alone; a page prints both around it, on its
+    own background.
     """
-    made = {
-        **figure.vega_lite,
-        "config": CONFIG,
-        "description": figure.alternative or figure.finding,
-    }
+    config = CONFIG if titled else {**CONFIG, "background": None}
+    alternative = figure.alternative or figure.finding
+    made = {**figure.vega_lite, "config": config, "description": alternative}
     if titled:
         answered = f" Answered by: {provenance}." if provenance else ""
         made["title"] = {

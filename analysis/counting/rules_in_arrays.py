@@ -160,7 +160,7 @@ class CountedPanels:
 
     @cached_property
     def _vote(self) -> Ints:
-        """One vote, in parts that every level can share out: a single number."""
+        """Shape (): one vote, in parts that every level can share out."""
         parts = lcm(*range(1, int(self._levels[1].max(initial=1)) + 1))
         fits = parts * (self.panels.shape[1] + 1) < 1 << _BITS
         return np.array(parts, dtype=np.int64 if fits else object)
@@ -189,17 +189,17 @@ def _summed(table: Ints | Bools, panels: Ints) -> Ints:
 
 
 def _largest(score: Ints) -> Bools:
-    """Candidates of the largest score. `score`: shape (m, panels)."""
+    """Shape (m, panels), as `score`: candidates of the largest score."""
     return np.asarray(score == score.max(axis=0))
 
 
 def _by_mass(of: CountedPanels) -> Bools:
-    """Candidates of the largest mass."""
+    """Shape (m, panels): candidates of the largest mass."""
     return _largest(of.masses())
 
 
 def _minimax(of: CountedPanels) -> Bools:
-    """Candidates whose worst margin is the best."""
+    """Shape (m, panels): candidates whose worst margin is the best."""
     margins, own = of.margins(), np.arange(of.m)
     if of.m > 1:
         margins[own, own] = margins.max(initial=0) + 1
@@ -207,7 +207,7 @@ def _minimax(of: CountedPanels) -> Bools:
 
 
 def _schulze(of: CountedPanels) -> Bools:
-    """Candidates to whom nobody has a stronger path than they have back."""
+    """Shape (m, panels): candidates to whom nobody has a stronger path than they have back."""
     path, own = of.margins(), range(of.m)
     for via in own:
         np.maximum(path, np.minimum(path[:, via, None], path[None, via]), out=path)
@@ -216,14 +216,14 @@ def _schulze(of: CountedPanels) -> Bools:
 
 
 def _condorcet(of: CountedPanels) -> Bools:
-    """The candidate who beats every other, or nobody."""
+    """Shape (m, panels): the candidate who beats every other, or nobody."""
     beats, own = of.margins() > 0, np.arange(of.m)
     beats[own, own] = True
     return np.asarray(beats.all(axis=1))
 
 
 def _bucklin(of: CountedPanels) -> Bools:
-    """Candidates with most votes at the first depth at which somebody has a majority."""
+    """Shape (m, panels): who has most votes at the first depth at which somebody has a majority."""
     cast = of.cast()
     led = np.ones((of.m, len(cast)), dtype=np.bool_)
     open_ = np.ones(len(cast), dtype=np.bool_)
@@ -236,7 +236,7 @@ def _bucklin(of: CountedPanels) -> Bools:
 
 
 def _instant_runoff(of: CountedPanels) -> Bools:
-    """Winners of the instant runoff; candidates still standing are the bits of a number."""
+    """Shape (m, panels): winners; candidates still standing are the bits of a number."""
     names = np.arange(of.m)
     bits = np.array([1 << c for c in range(of.m)], dtype=np.int64 if of.m <= _BITS else object)
     left = np.full(len(of.panels), bits.sum(), dtype=bits.dtype)

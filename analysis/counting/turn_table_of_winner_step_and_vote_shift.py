@@ -212,6 +212,7 @@ def _in_own_order(votes: Votes, source: Source) -> Votes:
 
 
 def _ranked_rows(part: Rounds, rank: Ints, turns: Bools) -> Rounds:
+    """`rank`: shape (candidates,). `turns`: shape (T,)."""
     return ranked(part, rank, turns[part.turn])
 
 

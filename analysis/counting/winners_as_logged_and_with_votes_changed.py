@@ -105,7 +105,7 @@ class DecidedTurns(Outcomes):
         )
 
     def of(self, rows: Bools | Ints) -> "DecidedTurns":
-        """Some of the turns."""
+        """Some of the turns. `rows`: shape (R,), or their numbers."""
         return DecidedTurns(
             self.led[rows],
             self.undecided[rows],

@@ -63,7 +63,7 @@ class Options(NamedTuple):
 
     @staticmethod
     def of(rows: Ints) -> "Options":
-        """Options with their bounds; a single one is its own."""
+        """Options, shape (options, quantities), with their bounds; a single one is its own."""
         if len(rows) == 1:
             return Options(rows, rows[0], rows[0])
         return Options(rows, rows.min(axis=0), rows.max(axis=0))
@@ -493,7 +493,7 @@ def _orders(levels: Levels, top: int | None, many: int) -> tuple[Sequence[tuple[
 
 
 def _places(levels: Levels, top: int | None, m: int) -> tuple[Ints, Ints]:
-    """First and last place of each candidate over the extensions, `top` first in its level."""
+    """Shape (m,) each: first and last place over the extensions, `top` first in its level."""
     first, last = np.zeros(m, dtype=np.int32), np.zeros(m, dtype=np.int32)
     above = 0
     for level in levels:
@@ -505,7 +505,7 @@ def _places(levels: Levels, top: int | None, m: int) -> tuple[Ints, Ints]:
 
 
 def _against(c: int, rows: Sequence[Sequence[int]] | Ints) -> Options:
-    """Rows over all candidates without the column of `c`, each row once."""
+    """Rows, shape (options, m), without the column of `c`, each row once."""
     given = rows if isinstance(rows, np.ndarray) else np.array(rows, dtype=np.int32)
     found = np.delete(given, c, axis=1)
     return Options.of(np.unique(found, axis=0) if len(found) > 1 else found)

@@ -351,8 +351,6 @@ def breakdown_point(contested: Callable[[int], bool | None], *, voters: int) -> 
 
 # --- Possible winners ----------------------------------------------------------------------------
 
-_SET: Final = READINGS_OF_TIES.index("set")
-
 
 class PanelWinners(NamedTuple):
     """A winner of some panels whose breakdown point is asked for."""
@@ -457,8 +455,8 @@ def table_ends(
 
 
 def _halves(ends: OutcomeBits) -> OutcomeBits:
-    """Shape (2, …): what panels may end in under each reading of ties, as bits."""
-    return np.stack([ends >> 8 if i == _SET else ends & 255 for i in range(2)])
+    """Shape (2, …): what panels may end in as a set and by the order, as bits."""
+    return np.stack([ends >> 8, ends & 255])
 
 
 def _outcomes(ends: OutcomeBits, m: int) -> Bools:

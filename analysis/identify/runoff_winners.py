@@ -65,10 +65,7 @@ def path_sets(
 
 
 class _Rounds:
-    """Who may leave, and how a count may end, from any round on.
-
-    `found`: winner sets that need no path any more.
-    """
+    """Who may leave, and how a count may end; `found`: winner sets that need no path any more."""
 
     def __init__(
         self,
@@ -199,11 +196,8 @@ def _rounds(path: Path) -> Iterator[tuple[int, list[int], list[int]]]:
 
 
 def _rows(path: Path, places: Ints) -> Ints:
-    """Differences of first places: equal to each that leaves, both ways; behind those that stay.
-
-    `path`: who stands in each round. `places`: whom each ballot counts for, shape (ballots,
-    rounds).
-    """
+    """Shape (ballots, differences): of first places, to each that leaves both ways, to those that
+    stay. `places`: shape (ballots, rounds): whom each ballot counts for."""
     columns = []
     for (one, others, stays), first in zip(_rounds(path), places.T, strict=True):
         lead = [1 * (first == d) - (first == one) for d in (*others, *stays)]

@@ -8,6 +8,7 @@ in seconds, so that the same question has the same answer on every machine.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -72,7 +73,7 @@ class VoterOptions(NamedTuple):
 
 
 class WinCondition(NamedTuple):
-    """A condition on sums, in two forms. Arrays have one row per partial sum."""
+    """A condition on sums, in two forms. Arrays have shape (partial sums, quantities)."""
 
     open: Callable[[Ints, Ints], Bools]
     """Whether sums anywhere between a lowest and a highest row might pass. With
@@ -86,13 +87,59 @@ class WinCondition(NamedTuple):
 
 
 class _Rest(NamedTuple):
-    """Least and most that the voters from one place on can add.
+    """A condition, and what the voters from one place on can add to sums that are to pass it.
 
-    Both have shape (exempt + 1, quantities): row j is with j exempt voters.
+    Sums have shape (sums, quantities + 1): the last column is how many voters were exempt.
     """
 
+    test: WinCondition
     low: Ints
+    """Shape (exempt + 1, quantities): the least, row j with j exempt voters."""
     high: Ints
+    """The most, likewise."""
+
+    @property
+    def exempt(self) -> int:
+        """Voters that may be exempt."""
+        return len(self.low) - 1
+
+    def grown(self, sums: Ints, voter: VoterOptions) -> Ints:
+        """Sums with every option of a voter, those that may still pass."""
+        regular = self._plus(sums, voter.regular.rows, 0)
+        can = sums[sums[:, -1] < self.exempt] if self.exempt else sums[:0]
+        if not len(can):
+            return regular
+        return np.concatenate([regular, self._plus(can, voter.exempt.rows, 1)])
+
+    def _plus(self, sums: Ints, options: Ints, used: int) -> Ints:
+        """`options`: shape (options, quantities); each of them exempts so many more voters."""
+        width = sums.shape[1]
+        step = np.empty((len(options), width), dtype=options.dtype)
+        step[:, :-1], step[:, -1] = options, used
+        at_once = max(1, _CHUNK // len(step))
+        parts = [
+            self.alive((sums[i : i + at_once, None] + step).reshape(-1, width))
+            for i in range(0, len(sums), at_once)
+        ]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def alive(self, sums: Ints) -> Ints:
+        """Sums that may still pass, with values that make no difference any more merged."""
+        left = self.exempt - sums[:, -1]
+        base = sums[:, :-1]
+        low = base + self.low[left]
+        alive = self.test.open(low, base + self.high[left])
+        if not alive.all():
+            sums, left = sums[alive], left[alive]
+        if self.test.enough is not None:
+            np.minimum(sums[:, :-1], self.test.enough - self.low[left], out=sums[:, :-1])
+        return sums
+
+    def nearest(self, sums: Ints, width: int) -> Ints:
+        """So many of the sums, those that are nearest to passing."""
+        left = self.exempt - sums[:, -1]
+        doubled = 2 * sums[:, :-1] + self.low[left] + self.high[left]
+        return sums[np.argsort(self.test.distance(doubled), kind="stable")[:width]]
 
 
 def linear_condition(need: Sequence[int]) -> WinCondition:
@@ -109,9 +156,9 @@ def linear_condition(need: Sequence[int]) -> WinCondition:
 
 
 def with_subsets(rows: Ints) -> Ints:
-    """Append the sum over every set of two or more columns, to sharpen a linear test.
+    """Shape (rows, quantities and sets): the sum of every set of two or more columns behind them.
 
-    Of many columns only the sum over all is appended.
+    They sharpen a linear test. Of many columns only the sum over all is appended.
     """
     d = rows.shape[1]
     if d > SUBSETS:
@@ -161,8 +208,8 @@ class OptionSums:
         loss, gain = self._loss[: exempt + 1], self._gain[: exempt + 1]
         # what exempt voters change is taken over all, not only the remaining: looser, and cheaper
         rests = [
-            *map(_Rest, self._low[:-1, None] + loss, self._high[:-1, None] + gain),
-            _Rest(0 * loss, 0 * loss),
+            *map(partial(_Rest, test), self._low[:-1, None] + loss, self._high[:-1, None] + gain),
+            _Rest(test, 0 * loss, 0 * loss),
         ]
         limit, work = budget.share, len(rests) * _STEP // 4
         answer: bool | None = None
@@ -172,107 +219,58 @@ class OptionSums:
         first = max(2, _FIRST_BEAM // most)
         widths = (*(first * wider for wider in _WIDER), limit)
         for width in (_QUICK,) if quick else widths:
-            answer, work = self._beam(test, rests, exempt, width, work, limit)
+            answer, work = self._beam(rests, width, work, limit)
             if answer is not None or work >= limit:
                 break
         budget.spend(work)
         return None if answer is False and not whole else answer
 
     def _beam(
-        self,
-        test: WinCondition,
-        rests: Sequence[_Rest],
-        exempt: int,
-        width: int,
-        work: int,
-        limit: int,
+        self, rests: Sequence[_Rest], width: int, work: int, limit: int
     ) -> tuple[bool | None, int]:
         """One pass that keeps at most `width` partial sums; `None` when it cut and found none."""
+        exempt, cost = rests[0].exempt, rests[0].test.cost
         place = 0 if exempt else self._fixed  # the first voter with a choice
         sums = np.append(self._low[0] - self._low[place], np.int32(0))[None, :]  # last: the exempt
         columns = sums.shape[1] - 1
         cut = False
-        sums = _alive(sums, test, rests[place], exempt)
+        sums = rests[place].alive(sums)
         for voter, rest in zip(self.voters[place:], rests[place + 1 :], strict=True):
             if not len(sums):
                 return (None if cut else False), work
             freed = int((sums[:, -1] < exempt).sum())
             rows = len(sums) * len(voter.regular.rows) + freed * len(voter.exempt.rows)
-            work += _STEP + rows * (columns + test.cost)
+            work += _STEP + rows * (columns + cost)
             if work > limit:
                 return None, work
-            grown = _grown(sums, voter, test, rest, exempt)
+            grown = rest.grown(sums, voter)
             work += len(grown) * (_MERGE + columns)
             sums = _merged(grown)
             if len(sums) > width:
                 cut = True
-                work += len(sums) * (columns + test.cost)
-                sums = _nearest(sums, test, rest, exempt, width)
+                work += len(sums) * (columns + cost)
+                sums = rest.nearest(sums, width)
         return (True if len(sums) else (None if cut else False)), work
 
 
 def _smallest_sums(values: Ints) -> Ints:
-    """Row j: the sum of the j smallest values of each column."""
+    """Shape (values + 1, columns): row j is the sum of the j smallest values of each column."""
     zero = np.zeros((1, values.shape[1]), dtype=values.dtype)
     return np.concatenate([zero, np.sort(values, axis=0).cumsum(axis=0, dtype=values.dtype)])
 
 
 def _from_each_place(values: Ints) -> Ints:
-    """Row i: the sum of the values from place i on; one more row than values, of zeros."""
+    """Shape (values + 1, columns): row i is the sum of the values from place i on; the last 0."""
     total = np.zeros((len(values) + 1, values.shape[1]), dtype=values.dtype)
     total[:-1] = values[::-1].cumsum(axis=0, dtype=values.dtype)[::-1]
     return total
 
 
-def _grown(sums: Ints, voter: VoterOptions, test: WinCondition, rest: _Rest, exempt: int) -> Ints:
-    """Every partial sum with every option, those that may still pass."""
-    regular = _plus(sums, voter.regular.rows, 0, test, rest, exempt)
-    can = sums[sums[:, -1] < exempt] if exempt else sums[:0]
-    if not len(can):
-        return regular
-    freed = _plus(can, voter.exempt.rows, 1, test, rest, exempt)
-    return np.concatenate([regular, freed])
-
-
-def _plus(
-    sums: Ints, options: Ints, used: int, test: WinCondition, rest: _Rest, exempt: int
-) -> Ints:
-    width = sums.shape[1]
-    step = np.empty((len(options), width), dtype=options.dtype)
-    step[:, :-1], step[:, -1] = options, used
-    at_once = max(1, _CHUNK // len(step))
-    parts = [
-        _alive((sums[i : i + at_once, None] + step).reshape(-1, width), test, rest, exempt)
-        for i in range(0, len(sums), at_once)
-    ]
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def _alive(sums: Ints, test: WinCondition, rest: _Rest, exempt: int) -> Ints:
-    """Sums that may still pass, with values that make no difference any more merged."""
-    left = exempt - sums[:, -1]
-    base = sums[:, :-1]
-    low = base + rest.low[left]
-    alive = test.open(low, base + rest.high[left])
-    if not alive.all():
-        sums, left = sums[alive], left[alive]
-    if test.enough is not None:
-        np.minimum(sums[:, :-1], test.enough - rest.low[left], out=sums[:, :-1])
-    return sums
-
-
 def _merged(sums: Ints) -> Ints:
-    """Each row once, in a fixed order."""
+    """Shape (sums, quantities + 1): each row once, in a fixed order."""
     if len(sums) < 2:
         return sums
     rows = np.ascontiguousarray(sums)
     keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
     _, first = np.unique(keys, return_index=True)
     return rows[first]
-
-
-def _nearest(sums: Ints, test: WinCondition, rest: _Rest, exempt: int, width: int) -> Ints:
-    """The `width` rows that are nearest to passing."""
-    left = exempt - sums[:, -1]
-    doubled = 2 * sums[:, :-1] + rest.low[left] + rest.high[left]
-    return sums[np.argsort(test.distance(doubled), kind="stable")[:width]]

@@ -57,7 +57,7 @@ def tabled(target: Rule, m: int, n: int) -> bool:
 
 @cache
 def ballots_of(form: Protocol, m: int) -> Ints:
-    """Every ballot of a format as masses, one a row; not for points."""
+    """Shape (ballots, m): every ballot of a format as masses; not for points."""
     if form == "simple":
         return np.eye(m, dtype=np.int64)
     if form == "approval":
@@ -70,7 +70,7 @@ def ballots_of(form: Protocol, m: int) -> Ints:
 
 @cache
 def allowed(domain: Domain, target: Rule, m: int) -> Ints:
-    """Which rows of `ballots_of` a voter may have cast: the table of consistency, as it reads."""
+    """Shape (allowed,): which rows of `ballots_of` a voter may have cast."""
     form = ballot_format(target)
     if domain.kind == "exact":
         masses = np.array(domain.data)
@@ -95,7 +95,7 @@ def allowed(domain: Domain, target: Rule, m: int) -> Ints:
 
 @cache
 def outcomes(target: Rule, m: int, n: int) -> Bytes:
-    """Combination of ballots → tied winners, as bits; 0 where nobody wins.
+    """Shape (combinations of ballots,): tied winners, as bits; 0 where nobody wins.
 
     The combination of ballots b1 … bn has the number b1·Fⁿ⁻¹ + … + bn, F ballots of the format.
     """
@@ -104,10 +104,13 @@ def outcomes(target: Rule, m: int, n: int) -> Bytes:
         return _by_sums(np.array(scores)[m - 1 - ballots], n)
     if ballot_format(target) in ("simple", "approval"):
         return _by_sums(ballots, n)
-    return _by_rule(target, m, n)
+    panels, place = _in_order(m, n)  # what ballots give in order, they give in any order
+    leaders = CountedPanels(ballots, panels).leaders(target)
+    return np.asarray((leaders << np.arange(m)).sum(axis=1).astype(np.uint8)[place])
 
 
 def _by_sums(ballots: Ints, n: int) -> Bytes:
+    """Shape (combinations,): who has the largest sum, as bits. `ballots`: shape (ballots, m)."""
     fits = n * int(ballots.max()) <= np.iinfo(np.int16).max
     kept: type[np.signedinteger[Any]] = np.int16 if fits else np.int64
     columns = ballots.T.astype(kept, order="C")[:, None]  # candidate by candidate: rows are long
@@ -121,17 +124,9 @@ def _by_sums(ballots: Ints, n: int) -> Bytes:
     return sets
 
 
-def _by_rule(target: Rule, m: int, n: int) -> Bytes:
-    """Voters are alike: what their ballots give in order, they give in any order."""
-    panels, place = _in_order(m, n)
-    leaders = CountedPanels(ballots_of("ranked", m), panels).leaders(target)
-    sets = (leaders << np.arange(m)).sum(axis=1)
-    return np.asarray(sets.astype(np.uint8)[place])
-
-
 @cache
 def _in_order(m: int, n: int) -> tuple[Ints, Ints]:
-    """Every panel of rankings with its ballots in order, and which of them each combination is."""
+    """Shapes (panels, n), (combinations,): panels of rankings in order, and which each is."""
     size = factorial(m)
     panels = np.array(list(combinations_with_replacement(range(size), n)), dtype=np.int64)
     weights = size ** np.arange(n - 1, -1, -1)
@@ -190,7 +185,7 @@ def panel_ends(
 
 
 def _with_one_exempt(rows: Ints) -> tuple[Ints, Ints]:
-    """The different panels with one voter more exempt, and which of them each voter gives.
+    """Shapes (different, n), (panels, n): panels with one more exempt, and which each voter gives.
 
     The panel with the voters of an exempt one replaced again is the panel itself; it leads to the
     level below like any other, since one exempt voter more includes as many as before.
@@ -206,7 +201,7 @@ def _with_one_exempt(rows: Ints) -> tuple[Ints, Ints]:
 def _ends_without_exempt(
     rows: Ints, labels: Labels, targets: Sequence[Rule], m: int
 ) -> OutcomeBits:
-    """(panels, targets): the union of elections over what voters, as rising labels, may cast."""
+    """Shape (panels, targets): the union of elections over what voters, rising labels, cast."""
     ends = np.zeros((len(rows), len(targets)), dtype=np.uint16)
     absent = (rows < 0).sum(axis=1)
     for nobody in np.unique(absent).tolist():
@@ -251,7 +246,7 @@ def _table(targets: tuple[Rule, ...], m: int, n: int) -> OutcomeBits:
 
 @cache
 def _ends_of_sets(m: int) -> OutcomeBits:
-    """Tied winners, as bits → what that is if the order decides, and if nothing does."""
+    """Shape (sets,): tied winners, as bits → what that is if the order decides, and if nothing."""
     bits = np.arange(1 << m)
     ends = (bits << 9 | (bits & -bits) << 1).astype(np.uint16)
     ends[0] = 1 << 8 | 1
@@ -330,18 +325,16 @@ def sums_ends(
 
 
 def _best(options: Ints) -> Ints:
-    """The options without those that another one is no less than in every column."""
+    """Shape (options, quantities): those that no other one is no less than in every column."""
     no_more = np.all(options[:, None] <= options, axis=2)
     under = no_more & np.any(options[:, None] < options, axis=2)
     return np.asarray(options[~np.any(under, axis=1)])
 
 
 def _ends_of_points(points: Ints, budget: int, exempt: int) -> OutcomeBits:
-    """Shape (exempt + 1, panels): what panels end in whose ballots are known.
+    """Shape (exempt + 1, panels): what panels end in; an exempt voter gives one all points.
 
-    An exempt voter serves a candidate best with all points there are.
-
-    `points`: shape (candidates, voters, panels); 0 for an abstention.
+    `points`: shape (candidates, voters, panels), as cast; 0 for an abstention.
     """
     m, n, panels = points.shape
     ends = np.zeros((exempt + 1, panels), dtype=np.uint16)
@@ -356,7 +349,7 @@ def _ends_of_points(points: Ints, budget: int, exempt: int) -> OutcomeBits:
 
 
 def _reached(totals: Ints, spare: int) -> OutcomeBits:
-    """Who wins with so many points more."""
+    """Shape (panels,): who wins with so many points more. `totals`: shape (m, panels)."""
     m = len(totals)
     places = np.arange(m - 1, -1, -1, dtype=np.int32)[:, None]
     in_order = totals * m + places  # an equal total and an earlier place is more
@@ -375,7 +368,10 @@ def _least_exempt(
     need: Ints,
     exempt: int,
 ) -> Ints:
-    """With how many exempt voters some choice of options reaches the need; more than n: never."""
+    """Shape (panels,): with how many exempt voters some choice reaches the need; over n: never.
+
+    `rows`: shape (panels, voters). `options`: each shape (options, quantities).
+    """
     least = np.full(len(rows), rows.shape[1] + 1)
     sizes = np.array([*(len(one) for one in options), 1])
     tables = [
@@ -401,7 +397,10 @@ def _walk(
     exempt: int,
     least: Ints,
 ) -> None:
-    """Add up every combination of choices; lower `least` in the rows that reach the need."""
+    """Add up every combination of choices; lower `least` in the rows that reach the need.
+
+    `cells`, `sums`: shape (quantities, panels). `least`: shape (panels,).
+    """
     if not cells:
         reached = (sums >= need).all(axis=0)
         least[reached & (least > freed)] = freed

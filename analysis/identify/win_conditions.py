@@ -94,7 +94,7 @@ def _condition(lacks: Callable[[Ints, Ints, int], Ints], cost: int) -> WinCondit
 
 
 def _defeats(margins: Ints, m: int, of: int | slice = slice(None)) -> Ints:
-    """The largest defeat of one candidate or of each; below 0 if it beats all others."""
+    """Shape (rows,) or (m, rows): the largest defeat of one or of each; below 0 if it has none."""
     return np.asarray(margins[_under(m)[of]].max(axis=-2))
 
 
@@ -167,10 +167,7 @@ def nobody_condition(m: int) -> WinCondition:
 
 
 def _paths(margins: Ints, m: int) -> Ints:
-    """Strength of the strongest path between any two, the weakest margin on the way.
-
-    Shape (m, m, rows). `margins`: by pair.
-    """
+    """Shape (m, m, rows): strength of the strongest path between any two; `margins`: by pair."""
     paths = margins[_cells(m)]
     for via in range(m):
         np.maximum(paths, np.minimum(paths[:, via, None], paths[via]), out=paths)
@@ -231,10 +228,7 @@ def counted(q: Query) -> frozenset[int] | None:
 
 
 def _marks(target: Rule, place: Ints) -> Ints:
-    """What strict rankings give candidates under a rule that counts no numbers of ballots.
-
-    `place`: of each candidate, 0 the first; candidates are the last axis.
-    """
+    """What rankings give under a rule of no numbers; as `place`, shape (…, m), 0 the first."""
     m = place.shape[-1]
     scores = rank_scores(target, m)
     if scores is not None:
@@ -243,7 +237,7 @@ def _marks(target: Rule, place: Ints) -> Ints:
 
 
 def _tied(target: Rule, cast: Ints, votes: Bools) -> Sets:
-    """The different sets of tied winners of elections; see `CountedPanels.of_elections`."""
+    """Sets of tied winners. `cast`: shape (panels, voters, m). `votes`: shape (panels, voters)."""
     led = CountedPanels.of_elections(cast, votes).leaders(target)
     rows = {tuple(row) for row in led.tolist()}
     return frozenset(frozenset(c for c, leads in enumerate(row) if leads) for row in rows)

@@ -59,8 +59,8 @@ def to_html(document: Document, *, run: Run = here, printed: bool = False) -> st
 
 def _lead(document: Document) -> Figure | None:
     """The chart of the first screen, if there is one to draw."""
-    drawn = (figure for figure in document.figures() if figure.chart is not None)
-    return next((figure for figure in drawn if figure.name == document.lead), None)
+    named = (one for one in document.figures() if one.name == document.lead)
+    return next((one for one in named if one.chart is not None), None)
 
 
 _PACKAGE: Final = "tutorsim.analysis.pages"
@@ -208,7 +208,7 @@ def _variables(tokens: dict[str, str]) -> str:
 def _drawings(document: Document, run: Run) -> dict[str, Markup]:
     """Every chart that there is, by name."""
     figures = [figure for figure in document.figures() if figure.chart is not None]
-    wide = [_untitled(figure, document.answered) for figure in figures]
+    wide = [spec(figure, provenance="", titled=False) for figure in figures]
     specs = [made for one in wide for made in (one, narrowed(one))]
     drawings = iter(drawn(iter(specs), run=run))
     return {figure.name: _both(figure, next(drawings), next(drawings)) for figure in figures}
@@ -220,13 +220,6 @@ def _both(figure: Figure, wide: str, narrow: str) -> Markup:
     large = to_page_svg(wide, name=figure.name, label=label)
     small = to_page_svg(narrow, name=f"{figure.name}-narrow", label=label, hovered=False)
     return Markup(f'<div class="wide">{large}</div><div class="narrow">{small}</div>')
-
-
-def _untitled(figure: Figure, provenance: str) -> dict[str, Any]:
-    """The specification of a drawing on the page's own background and under its own heading."""
-    made = spec(figure, provenance=provenance, titled=False)
-    made["config"] = {**made["config"], "background": None}
-    return made
 
 
 def _specification(figure: Figure, provenance: str) -> str:

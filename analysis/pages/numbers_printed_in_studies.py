@@ -55,11 +55,9 @@ def printed_of(entry: Mapping[str, Any]) -> Printed:
 
 def printed_in(*columns: str) -> Callable[[RowsOf[E]], RowsOf[E]]:
     """A table's rows without those of the columns that hold no printed figure."""
-    return without_columns(lambda name, cells: name in columns and all(map(_missing, cells)))
-
-
-def _missing(cell: Any) -> bool:
-    return getattr(cell, "value", cell) is None
+    return without_columns(
+        lambda name, cells: name in columns and all(getattr(c, "value", c) is None for c in cells)
+    )
 
 
 class Answered(Protocol):

@@ -16,7 +16,6 @@ from tutorsim.analysis.ballots.preflib import Groups, preflib_text
 from tutorsim.analysis.ballots.raw_tables import without_formulas
 from tutorsim.analysis.ballots.recount_source import Source, provenance_words
 from tutorsim.analysis.ratings.agreement_of_raters_and_judge import ratings_table
-from tutorsim.analysis.recount.possible_winners_per_turn_table import turns_table
 from tutorsim.analysis.runs.run_tables import TABLES
 from tutorsim.analysis.systems.system_view_and_opened_run import open_run, view_of
 from tutorsim.errors import FolderError, UsageError
@@ -91,7 +90,7 @@ def _export(
             f"Tables cannot be written as {ending!r}.",
             hint=f"Choose one of {', '.join(EXPORT_FORMATS)}.",
         )
-    _make(folder)
+    _write(folder, partial(folder.mkdir, parents=True, exist_ok=True))
     written: list[Path] = []
     files: dict[str, TableFile] = {}
     with ExitStack() as stack:
@@ -114,10 +113,14 @@ def with_provenance(frame: pl.DataFrame, provenance: str) -> pl.DataFrame:
     return frame.with_columns(pl.lit(provenance).alias("provenance"))
 
 
-def write_frame(frame: pl.DataFrame, path: Path) -> int:
-    """Write one frame, and count its rows; the ending says the format. CSV holds lists as JSON."""
+def write_frames(frames: Iterable[pl.DataFrame], path: Path, provenance: str) -> int:
+    """Write the frames of one table, and count its rows; the ending says the format.
+
+    CSV holds lists as JSON. What answered the calls stands in each row if it is known.
+    """
     with TableFile(path) as file:
-        file.add(frame)
+        for frame in frames:
+            file.add(with_provenance(frame, provenance))
     return file.rows
 
 
@@ -205,7 +208,7 @@ def export_preflib(ballots: pl.DataFrame, folder: Path, *, provenance: str = "")
         if cast.height == 0:
             continue
         if not written:
-            _make(folder)
+            _write(folder, partial(folder.mkdir, parents=True, exist_ok=True))
         every = cast_ballots["candidate"].unique(maintain_order=True).to_list()
         whole = cast.height == cast["voter"].n_unique() * len(every)
         kind = _SUFFIX[protocol] if whole else "soi"
@@ -252,10 +255,6 @@ def _file_name(text: str) -> str:
     return f"{safe[:130]}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
-def _make(folder: Path) -> None:
-    _write(folder, lambda: folder.mkdir(parents=True, exist_ok=True))
-
-
 def _write(path: Path, writing: Callable[[], object]) -> None:
     try:
         writing()
@@ -263,17 +262,3 @@ def _write(path: Path, writing: Callable[[], object]) -> None:
         raise FolderError(
             f"{path} cannot be written.", why=str(error), hint="Name a folder that you may write."
         ) from error
-
-
-# --- Per turn file -------------------------------------------------------------------------------
-
-
-def write_turns(per_turn: Iterable[pl.DataFrame], path: Path, provenance: str) -> int:
-    """Write the frames of a per-turn table, and count its rows; the ending says the format.
-
-    What answered the calls stands in each row if it is known.
-    """
-    with TableFile(path) as file:
-        for frame in per_turn:
-            file.add(with_provenance(turns_table(frame), provenance))
-    return file.rows

@@ -180,14 +180,14 @@ def share_over_tasks(
 
 
 def share_of_sums(sums: Floats, sizes: Floats, *, over: str = "tasks") -> Estimate:
-    """Estimate of `share_over_tasks`, from the sum and the number of observations of each task."""
+    """Estimate of `share_over_tasks`. `sums`, `sizes`: shape (tasks,), of their observations."""
     n = float(sizes.sum())
     share = fsum(sums) / n
     return Estimate(share, int(n), _share_interval(share, sums, sizes, over))
 
 
 def share_of_numbered(tasks: Ints, hits: Bools | Ints) -> Estimate:
-    """Estimate of `share_over_tasks`, where tasks have numbers and there is an observation."""
+    """Estimate of `share_over_tasks`, tasks numbered; both of shape (observations,), not empty."""
     sizes, sums = np.bincount(tasks), np.bincount(tasks, hits)
     some = np.flatnonzero(sizes)
     return share_of_sums(sums[some].astype(np.float64), sizes[some].astype(np.float64))
@@ -196,6 +196,7 @@ def share_of_numbered(tasks: Ints, hits: Bools | Ints) -> Estimate:
 def _share_interval(
     share: float, sums: Floats, sizes: Floats, over: str
 ) -> Interval | NotEstimable:
+    """`sums`, `sizes`: shape (tasks,), as in the three functions of intervals below."""
     number, n = len(sizes), float(sizes.sum())
     if number < FEWEST_TASKS:
         return too_few_tasks(number, over)
@@ -239,7 +240,7 @@ def mean_over_tasks(
 def mean_of_numbered(
     tasks: Ints, values: Floats, *, ends: tuple[float, float] = (-inf, inf)
 ) -> Estimate | NotEstimable:
-    """Estimate of `mean_over_tasks`, where tasks have numbers."""
+    """Estimate of `mean_over_tasks`, tasks numbered; both of shape (observations,)."""
     if not len(values):
         return NotEstimable("no observations")
     sizes = np.bincount(tasks)
@@ -317,7 +318,8 @@ def leave_one_out(
 ) -> Interval | NotEstimable:
     """Interval of `statistic_over_tasks`, from the values that the statistic has.
 
-    `whole`: of all observations. `without`: of all but those of one task, for each task.
+    `whole`: of all observations. `without`: of all but those of one task, for each task. `sizes`:
+    shape (tasks,).
     """
     number = len(sizes)
     if number < FEWEST_TASKS:
@@ -331,21 +333,21 @@ def leave_one_out(
 
 
 def _by_task(values: Sequence[float], tasks: Sequence[Hashable]) -> tuple[Floats, Floats]:
-    """Sum and number of observations of each task; the order of the input has no part in it."""
+    """Shape (tasks,) each: sum and number of observations, whatever the order of the input."""
     groups = by_key(zip(tasks, values, strict=True))
     ordered = [groups[task] for task in sorted(groups, key=repr)]
     return np.array([fsum(g) for g in ordered]), np.array([float(len(g)) for g in ordered])
 
 
 def _variance(sums: Floats, sizes: Floats) -> float:
-    """Variance of a ratio of sums over tasks, each residual corrected for its own weight (CR2)."""
+    """Variance of a ratio of sums, shape (tasks,), residuals corrected for their weights (CR2)."""
     n = sizes.sum()
     residuals = sums - sizes * (sums.sum() / n)
     return float((residuals**2 / (1 - sizes / n)).sum() / n**2)
 
 
 def _degrees(sizes: Floats) -> float:
-    """Satterthwaite's degrees of freedom of `_variance`.
+    """Satterthwaite's degrees of freedom of `_variance`. `sizes`: shape (tasks,).
 
     They are those of a sample in which all observations of a task agree, so that one large task
     costs some; tasks of equal size have their number less one.
@@ -414,6 +416,7 @@ def flips_by_task(
 
 
 def _counted_flips(units: Ints, seen: int) -> float:
+    """Share of all signs whose sum is as far from zero. `units`: shape (tasks,)."""
     sums = units[:1]  # the first sign may stay: a change of all signs is as far from zero
     for unit in units[1:]:
         sums = np.concatenate([sums - unit, sums + unit])
@@ -449,7 +452,7 @@ def _drawn_flips(held: bytes, seen: int, seed: int) -> float:
 
 
 def _random_bytes(seeds: Sequence[int], length: int) -> Iterator[Bytes]:
-    """What `bytes(length)` of a generator gives each time, without its copies.
+    """Shape (length,): what `bytes(length)` of a generator gives each time, without its copies.
 
     It takes whole halves of the words that are drawn, so two of its answers are whole words.
     """
@@ -604,15 +607,14 @@ def interval_of_mean(
     `ends`: least and greatest value that a draw can have.
     """
     tasks = [unit.task for unit in units]
-    worst, best = (
+    means = (
         mean_over_tasks(values, tasks, ends=ends)
         for values in ([unit.low for unit in units], [unit.high for unit in units])
     )
-    assert isinstance(worst, Estimate)
-    assert isinstance(best, Estimate)
-    if not isinstance(worst.interval, Interval) or not isinstance(best.interval, Interval):
-        return worst.interval if isinstance(worst.interval, NotEstimable) else best.interval
-    return Interval(worst.interval.low, best.interval.high, worst.interval.method)
+    worst, best = (mean.interval if isinstance(mean, Estimate) else mean for mean in means)
+    if isinstance(worst, NotEstimable) or isinstance(best, NotEstimable):
+        return worst if isinstance(worst, NotEstimable) else best
+    return Interval(worst.low, best.high, worst.method)
 
 
 # --- Families ----------------------------------------------------------------------------------

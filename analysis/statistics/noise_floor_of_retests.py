@@ -229,7 +229,8 @@ def noise_floor_of(askings: Askings, *, seed: int) -> tuple[dict[Quantity, float
 def _panels(options: Sequence[Counter[Answer]], seed: int) -> tuple[Ints, Floats, bool]:
     """The totals of every combination of one option per voter, or of drawn ones.
 
-    Returns a row of totals and a probability per combination, and whether all are there.
+    Returns totals, shape (combinations, m), probabilities, shape (combinations,), and whether all
+    are there.
     """
     ordered = [sorted(counts.items()) for counts in options]  # the askings' order has no part in it
     rows = [np.array([row for row, _ in one], dtype=np.int64) for one in ordered]
@@ -250,6 +251,7 @@ def _panels(options: Sequence[Counter[Answer]], seed: int) -> tuple[Ints, Floats
 
 
 def _shift(first: Ints, second: Ints, chances: Floats) -> float | None:
+    """Expected distance of shares. Totals: shape (combinations, m); `chances`: (combinations,)."""
     before, after = first.sum(axis=1), second.sum(axis=1)
     defined = (before > 0) & (after > 0)
     if not defined.any():

@@ -66,9 +66,10 @@ def text_similarities(panels: Sequence[Sequence[str]]) -> list[float | None]:
     texts = [words for panel in counts for words in panel]
     holding = Counter(word for words in texts for word in words)
     weight = {word: log((1 + len(texts)) / (1 + d)) + 1 for word, d in holding.items()}
+    vectors = [[_unit(words, weight) for words in panel if words] for panel in counts]
     return [
-        _mean_of_pairs([_unit(words, weight) for words in panel if words], _cosine_of_words)
-        for panel in counts
+        _mean_of_pairs(panel, lambda a, b: sum([x * b[word] for word, x in a.items() if word in b]))
+        for panel in vectors
     ]
 
 
@@ -80,10 +81,6 @@ def _unit(words: Mapping[str, int], weight: Mapping[str, float]) -> Vector:
     vector = {word: count * weight[word] for word, count in sorted(words.items())}
     length = sqrt(sum(x * x for x in vector.values()))
     return {word: x / length for word, x in vector.items()}
-
-
-def _cosine_of_words(a: Vector, b: Vector) -> float:
-    return sum([x * b[word] for word, x in a.items() if word in b])
 
 
 def _mean_of_pairs(vectors: Sequence[V], cosine: Callable[[V, V], float]) -> float | None:

@@ -248,14 +248,14 @@ def difference_words(row: Contrast, digits: int = 2) -> str:
 
 def contrast_headline(found: Sequence[Contrast]) -> str:
     """Whether any of the differences tested together is beyond chance, in a few words."""
-    beyond, tests = sum(map(beyond_chance, found)), _tests(found)
-    return f"Yes, in {beyond} of {counted(len(tests), 'contrast')}" if beyond else not_shown(found)
+    beyond, tested = sum(map(beyond_chance, found)), len(_tested(found))
+    return f"Yes, in {beyond} of {counted(tested, 'contrast')}" if beyond else not_shown(found)
 
 
 def not_shown(found: Sequence[Contrast]) -> str:
     """Sentence that no difference is beyond chance, or that none could be, on so few tasks."""
-    tests = _tests(found)
-    few = not tests or max(test.tasks for test in tests) < fewest_tasks(len(tests))
+    tested = _tested(found)
+    few = not tested or max(row.tasks for row in tested) < fewest_tasks(len(tested))
     return "Not known" if few else "Not shown"
 
 
@@ -264,8 +264,8 @@ def beyond_chance(row: Contrast) -> bool:
     return row.p_holm is not None and row.p_holm < ALPHA
 
 
-def _tests(found: Sequence[Contrast]) -> list[PermutationTest]:
-    return [row.test for row in found if isinstance(row.test, PermutationTest)]
+def _tested(found: Sequence[Contrast]) -> list[Contrast]:
+    return [row for row in found if isinstance(row.test, PermutationTest)]
 
 
 def leads(found: Sequence[Contrast], best: Collection[str], others: Collection[str]) -> bool:
@@ -292,7 +292,7 @@ def chance_words(
     `largest`: the greatest difference that there can be. `shown`: a sentence on how many tasks
     would show a difference, said where these cannot.
     """
-    tested = [row for row in found if isinstance(row.test, PermutationTest)]
+    tested = _tested(found)
     if not tested:
         return f"No two {between} share enough pairs to be compared."
     number, tasks = len(tested), max(row.tasks for row in tested)

@@ -7,7 +7,7 @@ import click
 
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.pages.document_as_json_and_as_claims import to_value
-from tutorsim.analysis.runs.write_tables import with_provenance, write_frame
+from tutorsim.analysis.runs.write_tables import write_frames
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import compared
 from tutorsim.analysis.systems.system_view_and_opened_run import Asked, Leaving, opened, view_for
 from tutorsim.cli.ballot_options import panel_option
@@ -162,6 +162,6 @@ def diverge_under_rule(
         found = leave(what, Leaving(rule, fallback_order, tie_policy, ties, exempt, progress))
     if episodes is not None:
         told = "; ".join(what.source.answered_by)
-        tell_rows(write_frame(with_provenance(found.episodes, told), episodes), episodes)
+        tell_rows(write_frames([found.episodes], episodes, told), episodes)
     document = found.document()
     publish_claimed(source, document_shown(document, full=full), lambda: to_value(document))

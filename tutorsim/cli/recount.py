@@ -34,6 +34,7 @@ from tutorsim.analysis.recount.first_screen import (
     told_rules,
     verdict_table,
 )
+from tutorsim.analysis.recount.possible_winners_per_turn_table import turns_table
 from tutorsim.analysis.recount.recount_plan_and_own_rules import refuse_shadowed
 from tutorsim.analysis.recount.result_models import RecountResult
 from tutorsim.analysis.recount.same_voter_in_two_formats import (
@@ -51,7 +52,7 @@ from tutorsim.analysis.recount.success_under_other_score_thresholds import (
 )
 from tutorsim.analysis.recount.tables import SECTIONS, approvals_table, protocols_table
 from tutorsim.analysis.runs.run_tables import Table
-from tutorsim.analysis.runs.write_tables import with_provenance, write_frame, write_turns
+from tutorsim.analysis.runs.write_tables import write_frames
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
 from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, view_of
 from tutorsim.cli.ballot_options import ballot_options, of_panel_asked, panel_option
@@ -434,8 +435,8 @@ def _counted(
         progress = stack.enter_context(counted("turns under each rule"))
         result = count(opened, progress=progress, run=cluster)
     if turns is not None:
-        rows = write_turns(result.per_turn_frames(), turns, "; ".join(opened.answered_by))
-        tell_rows(rows, turns)
+        frames = map(turns_table, result.per_turn_frames())
+        tell_rows(write_frames(frames, turns, "; ".join(opened.answered_by)), turns)
     return replace(opened, told=tuple(n for n in result.notes if n != NO_ORDER)), result
 
 
@@ -467,7 +468,7 @@ def _write_outcomes(run: SystemRun, changes: tuple[str, ...], path: Path) -> Non
     if table is None:
         raise _refusal(run, "recount --outcomes")
     came = table.frame(run.episodes, run.head)
-    tell_rows(write_frame(with_provenance(came, provenance_words(run.head)), path), path)
+    tell_rows(write_frames([came], path, provenance_words(run.head)), path)
 
 
 def _change(text: str) -> tuple[str, tuple[str, ...]]:

@@ -1,7 +1,7 @@
 """The summary, the report and the recount of a group's run: every table, and where it stands."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -74,11 +74,6 @@ def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _tenths(values: Sequence[float]) -> Written:
-    """The mean of what is counted."""
-    return number(_mean(values))
-
-
 def _if_printed(said: str, **figures: float | None) -> str:
     """A sentence on printed figures, its places filled; empty without one of them."""
     return "" if None in figures.values() else said.format_map(figures)
@@ -105,8 +100,8 @@ def lessons(of: Evidence) -> Rows:
             "condition": condition,
             "lessons": len(some),
             "with_a_person": sum(lesson.variant == "person" for lesson in some),
-            "events": _tenths([len(lesson.events) for lesson in some]),
-            "stage_reached": _tenths([lesson.stage_reached for lesson in some]),
+            "events": number(_mean([len(lesson.events) for lesson in some])),
+            "stage_reached": number(_mean([lesson.stage_reached for lesson in some])),
             "tasks_done": _mean([lesson.progress for lesson in some]),
             "ended": Written(", ".join(f"{end} {n}" for end, n in ends), dict(ends)),
         }
@@ -137,7 +132,7 @@ def participation(of: Evidence) -> Rows:
                 "participant": who,
                 "messages": len(words),
                 "share": share_of(len(words), len(said)),
-                "words_each": _tenths(words),
+                "words_each": number(_mean(words)),
             }
 
 
@@ -350,7 +345,11 @@ def thresholds(of: Evidence) -> Rows:
 
 # --- Duels ----------------------------------------------------------------------------------------
 
-SYSTEMS: Final = ("self_select", "next_speaker")
+_SPEAKERS: Final[Mapping[str, Callable[[DuelRecord], str | None]]] = {
+    "self_select": lambda duel: duel.self_selected,
+    "next_speaker": lambda duel: duel.prediction.named if duel.prediction else None,
+}
+"""System → who speaks under it."""
 
 
 def _rate(duels: Sequence[DuelRecord], holds: Sequence[bool]) -> dict[str, float | None]:
@@ -396,8 +395,8 @@ def hits(of: Evidence) -> Rows:
     """Share of duels in which the expected speaker speaks, 95 % over scenarios.{files}"""
     for kind in ("all", *dict.fromkeys(duel.kind for duel in of.duels)) if of.duels else ():
         some = [duel for duel in of.duels if kind in ("all", duel.kind)]
-        for system in SYSTEMS:
-            hit = [_speaker(duel, system) == duel.expected_speaker for duel in some]
+        for system, speaker in _SPEAKERS.items():
+            hit = [speaker(duel) == duel.expected_speaker for duel in some]
             files = partial(of.printed_share, "speaker_hit", public=True, system=system)
             yield {
                 "kind": kind,
@@ -407,11 +406,6 @@ def hits(of: Evidence) -> Rows:
                 **_rate(some, hit),
                 "public_files": files() if kind == "all" else None,
             }
-
-
-def _speaker(duel: DuelRecord, system: str) -> str | None:
-    predicted = duel.prediction.named if duel.prediction else None
-    return duel.self_selected if system == "self_select" else predicted
 
 
 @table(
@@ -424,7 +418,7 @@ def quality(of: Evidence) -> Rows:
     """Mean over replies of the mean over raters and criteria, 1 to 10; spread: standard deviation
     between raters of one reply.{printed}"""
     for kind in dict.fromkeys(duel.kind for duel in of.duels):
-        for system in SYSTEMS:
+        for system in _SPEAKERS:
             by_duel = [_rater_means(duel, system) for duel in of.duels if duel.kind == kind]
             rated = [means for means in by_duel if means]
             if rated:

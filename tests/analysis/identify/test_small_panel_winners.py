@@ -74,7 +74,7 @@ def test_each_election_is_counted_once_up_to_the_order_of_voters(monkeypatch):
         "CountedPanels",
         lambda ballots, rows: counted.append(rows) or once(ballots, rows),
     )
-    table = small_panel_winners._by_rule("schulze", 3, 2)
+    table = small_panel_winners.outcomes.__wrapped__("schulze", 3, 2)
     assert len(table) == 36
     assert [len(rows) for rows in counted] == [6 + 15]
 

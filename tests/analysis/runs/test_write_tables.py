@@ -14,7 +14,7 @@ from tutorsim.analysis.runs.write_tables import (
     export,
     export_preflib,
     export_run,
-    write_frame,
+    write_frames,
 )
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import turn_diagnostics
 from tutorsim.errors import FolderError, UsageError
@@ -132,7 +132,7 @@ def test_an_unknown_format_and_an_unwritable_folder_are_refused(source, tmp_path
     with pytest.raises(UsageError, match="'xlsx'"):
         export(source, tmp_path, "xlsx")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="no known format"):
-        write_frame(source.ballots, tmp_path / "ballots.xlsx")
+        write_frames([source.ballots], tmp_path / "ballots.xlsx", "")
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(FolderError):
         export(source, tmp_path / "file" / "out")

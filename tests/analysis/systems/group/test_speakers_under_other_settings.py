@@ -168,6 +168,9 @@ def test_a_lesson_played_under_the_change_agrees_before_and_differs_at_the_diver
         else:
             assert (before[first], again[first]) == (found["logged"], found["changed"])
             assert found["logged"] != found["changed"]
+            silent = [found[when] is None for when in ("logged", "changed")]
+            kinds = {(True, False): "somebody", (False, True): "nobody"}
+            assert found["difference"] == kinds.get(tuple(silent), "another")
 
 
 def test_some_change_differs_somewhere(logged):

@@ -136,7 +136,7 @@ class _Rest(NamedTuple):
         return sums
 
     def nearest(self, sums: Ints, width: int) -> Ints:
-        """So many of the sums, those that are nearest to passing."""
+        """The `width` sums that are nearest to passing."""
         left = self.exempt - sums[:, -1]
         doubled = 2 * sums[:, :-1] + self.low[left] + self.high[left]
         return sums[np.argsort(self.test.distance(doubled), kind="stable")[:width]]

@@ -297,7 +297,7 @@ def _alone(head: RunRecord, record: EpisodeLine, told: Episode) -> Shown:
 def _head(head: RunRecord, told: Episode) -> Shown:
     yield heading(told.id, told.outcome)
     yield provenance(head.provenance)
-    if told.line:
+    if told.line not in ("", *dict(told.facts).values()):
         yield Prose(told.line)
     marks = (f"{name}: {', '.join(values)}" for name, values in told.marks.items() if values)
     yield caption(" · ".join(marks))

@@ -344,7 +344,6 @@ def _ends_of_points(points: Ints, budget: int, exempt: int) -> OutcomeBits:
             for voter in voters:
                 totals += points[:, voter]
             ends[k] |= _reached(totals, k * budget)
-        ends[k] |= ends[max(k - 1, 0)]
     return ends
 
 

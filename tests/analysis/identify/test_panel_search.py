@@ -21,12 +21,14 @@ from tutorsim.analysis.identify.possible_winners import (
 from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import (
     WorkBudget,
     linear_condition,
+    with_subsets,
 )
 from tutorsim.analysis.identify.win_conditions import (
     NOBODY,
     PAIRWISE_CONDITIONS,
     elected,
     nobody_condition,
+    sums_of,
 )
 from tutorsim.vocabularies import PROTOCOLS
 
@@ -256,3 +258,33 @@ def test_sums_are_as_far_from_passing_as_what_they_lack():
     condition = linear_condition((3, 0))
     assert condition.distance(2 * sums).tolist() == [4, 4, 4, 0, 0]
     assert condition.open(sums, sums).tolist() == [False, False, False, True, True]
+
+
+def test_a_linear_test_is_sharpened_by_the_sum_over_every_set_of_columns():
+    rows = np.array([[1, 10, 100], [2, 0, 0]])
+    assert with_subsets(rows).tolist() == [
+        [1, 10, 100, 11, 101, 110, 111],
+        [2, 0, 0, 2, 2, 0, 2],
+    ]
+
+
+def test_looking_at_a_row_costs_what_its_margins_and_paths_do():
+    """Of six candidates; for those that go through all triples, also a share of the cube."""
+    costs = {name: rule(2, (), 6).cost for name, rule in PAIRWISE_CONDITIONS.items()}
+    assert costs == {"copeland": 36, "minimax": 24, "schulze": 54 + 54}
+    assert nobody_condition(6).cost == 24
+
+
+def test_ballots_that_leave_several_orders_share_the_room_for_options():
+    """Whole rankings take none of it: an exempt voter has all orders with the candidate first."""
+    random = Random(2)
+
+    def options(protocol, votes, m):
+        sums = sums_of(query_of(Profile(protocol, m, tuple(votes)), "ranked", 25))
+        return sums("scores", 2, tuple(range(m))[::-1], False).voters
+
+    rankings = options("ranked", (tuple(random.sample(range(7), 7)) for _ in range(200)), 7)
+    assert {(len(one.regular.rows), len(one.exempt.rows)) for one in rankings} == {(1, 720)}
+    chosen = (random.sample(range(9), 3) for _ in range(60))
+    approvals = options("approval", (tuple(int(c in one) for c in range(9)) for one in chosen), 9)
+    assert max(len(one.regular.rows) for one in approvals) < 2 * 720  # 2! · 6! orders

@@ -118,7 +118,8 @@ def test_help_says_what_an_option_is_where_it_is_left_out():
     for command in _commands():
         for option in command.params:
             default = option.to_info_dict()["default"]
-            if isinstance(option, click.Option) and not option.is_flag and default:
+            stated = default or default == 0
+            if isinstance(option, click.Option) and not option.is_flag and stated:
                 said = option.show_default or str(default) in option.help
                 assert said or "`tutorsim guide" in option.help, (command.name, option.opts)
 

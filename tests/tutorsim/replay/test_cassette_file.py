@@ -210,6 +210,15 @@ def test_a_reply_with_a_lone_surrogate_can_be_read(tmp_path):
     assert cassette.interactions[one.key].reply().text == "\ufffd!"
 
 
+@pytest.mark.parametrize(("status", "words"), [(200, "OK"), (299, "")])
+def test_a_status_is_written_with_its_standard_words(tmp_path, status, words):
+    one = interaction(call("a"), message("b"))._replace(status=status)
+    write(tmp_path, [one])
+    content = json.loads((tmp_path / f"{EPISODE}.json").read_text())
+    [written] = content["interactions"]
+    assert written["response"]["status"] == {"code": status, "message": words}
+
+
 def test_a_cassette_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch):
     one: Call = call("a")
     before = write(tmp_path, [interaction(one, message("old"))])

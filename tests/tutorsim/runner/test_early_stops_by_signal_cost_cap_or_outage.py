@@ -424,6 +424,22 @@ def test_a_wait_that_the_endpoint_asks_for_is_honoured_told_and_not_repeated(wai
     assert "retry-after" not in response.headers
 
 
+def test_a_wait_is_told_again_if_it_ends_more_than_a_second_later(waited):
+    asked = iter(["500", "1000", "2000", "3000"])
+
+    class Busier(Busy):
+        async def handle_async_request(self, request):
+            asyncio.get_running_loop().time = lambda: 1_000.0
+            self.headers = {"retry-after-ms": next(asked)}
+            return await super().handle_async_request(request)
+
+    pauses, said, _ = waited(Busier(), times=4)
+    assert pauses == [0.5, 1, 2, 3]
+    assert said == [
+        f"the endpoint asks to wait {seconds} seconds (HTTP 429)." for seconds in (1, 3)
+    ]
+
+
 def test_a_longer_wait_than_the_cap_is_cut_and_told(waited):
     pauses, said, _ = waited(Busy(529, retry_after="7200"))
     assert pauses == [300]

@@ -412,8 +412,7 @@ class GroupStudy(LoadedStudy):
         return (models.agent, models.learner, models.judge, *models.raters)
 
     def with_person(self) -> Iterator[EpisodeSpec]:
-        if PERSON in self.study.learners:
-            yield from (spec for spec in self.grid() if spec.variant == PERSON)
+        return (spec for spec in self.grid() if spec.variant == PERSON)
 
     def cells(self) -> Iterator[tuple[str, Task, str, str]]:
         """Lessons by learner and condition; a scenario is one duel of both conditions."""

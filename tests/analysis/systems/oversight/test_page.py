@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from tests.analysis.made import answered_by, tables_of
-from tests.analysis.systems.oversight.conftest import make_run
+from tests.analysis.systems.oversight.conftest import debated, make_run
 from tests.reference.opinions import labels
 from tutorsim.analysis.pages.document_as_html_with_packed_episodes import to_html
 from tutorsim.analysis.pages.document_as_json_and_as_claims import to_value
@@ -14,7 +14,7 @@ from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.systems.oversight import VIEW
 from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggregations import RULES
-from tutorsim.analysis.systems.oversight.episode_messages import trace
+from tutorsim.analysis.systems.oversight.episode_messages import TELLING, trace
 from tutorsim.analysis.systems.oversight.label_accuracy import baselines, pair_of
 from tutorsim.analysis.systems.oversight.page import (
     _same_text,
@@ -179,6 +179,22 @@ def test_the_telling_items_are_shown_act_by_act(report):
     notes = [message.note for message in first.parts]
     assert any(note.startswith("saw ") for note in notes)
     assert dict(first.facts)["Gold"]
+
+
+@pytest.mark.parametrize(
+    ("lead", "confidence", "told"),
+    [
+        ((0, 0), 0.9, True),
+        ((0, 0), 1.0, True),
+        ((1, 0), 0.9, True),
+        ((0, 0), 0.89, False),
+        ((1, 2), 1.0, False),
+        (None, 1.0, False),
+    ],
+)
+def test_who_is_wrong_and_sure_to_nine_tenths_is_confident_and_wrong(lead, confidence, told):
+    record = debated((1, 2), (1, 2), (1, 2), (1, 2), lead, gold=(1, 2), sure=(80, confidence))
+    assert TELLING["confident and wrong"](record) is told
 
 
 def test_an_unlabelled_file_is_run_and_scored_by_nobody():

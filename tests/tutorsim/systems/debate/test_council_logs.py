@@ -339,6 +339,13 @@ def test_a_text_that_does_not_bear_its_parsed_form_out_is_told(tmp_path, text, t
     assert orders(one)[A] == (A, B, C)
 
 
+@pytest.mark.parametrize(("first", "found"), [("True", (A, B, C)), (True, (B, C)), (None, (B, C))])
+def test_a_label_is_a_text_or_a_whole_number(tmp_path, first, found):
+    meta = {"label_to_model": {str(first): A, "2": B, "3": C}}
+    [one] = read(tmp_path, conversation([ranking(m, [first, 2, "3"]) for m in MODELS], meta=meta))
+    assert orders(one) == dict.fromkeys(MODELS, found)
+
+
 def test_a_vote_without_question_or_reply_is_told(tmp_path):
     talk = conversation(ALL_VOTE)
     lost = conversation(ALL_VOTE, stage1=[{"model": m, "response": f"Else {m}"} for m in MODELS])

@@ -37,6 +37,17 @@ def test_a_variant_overrides_settings_and_narrows_conditions():
     assert variants["ci"].conditions == ("simple", "approval")
 
 
+def test_given_personas_are_one_for_each_agent_and_their_roles_differ():
+    def given(*roles):
+        return [{"role": role, "description": "d"} for role in roles]
+
+    settings = DebateSettings.model_validate({"personas": given("Doctor", "Nurse", "Patient")})
+    assert [one.role for one in settings.given_personas] == ["Doctor", "Nurse", "Patient"]
+    assert DebateSettings().given_personas == ()
+    with pytest.raises(ValidationError, match="personas names the role 'nurse' twice"):
+        DebateSettings.model_validate({"personas": given("Nurse", "Doctor", "nurse")})
+
+
 def test_rounds_are_taken_over_only_with_their_paradigm():
     variants = resolved(paradigm="debate", debate_rounds=3, variants={"m": {"paradigm": "memory"}})
     assert variants["m"].settings.debate_rounds is None

@@ -123,6 +123,22 @@ def test_the_score_follows_what_the_answer_shows(answer, least, most):
     assert max(found) <= most
 
 
+@pytest.mark.parametrize(
+    ("answer", "least", "most"),
+    [
+        ("basalt, amber cobalt", 0.85, 1.0),  # two of five words of the reason
+        ("basalt, amber", 0.6, 0.75),  # one
+        ("basalt", 0.6, 0.75),
+        ("amber cobalt", 0.0, 0.2),
+    ],
+)
+def test_of_a_strangers_question_the_score_follows_the_reference(answer, least, most):
+    reference = "basalt\namber cobalt ember\nflint garnet"
+    found = scores(ask(SYSTEM, user(answer, "Which rock is under Zzyzx?", reference)))
+    assert least <= min(found)
+    assert max(found) <= most
+
+
 def test_judging_the_same_answer_again_seldom_changes_the_score():
     asked = ask(SYSTEM, user(ABOUT.clue))
     read = [read_score(judge_reply(asked, Chance(i))) for i in range(400)]

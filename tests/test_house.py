@@ -48,7 +48,7 @@ ONLY_IN = {
     "distributed": ("tutorsim.dask_cluster.",),
     "click": ("tutorsim.cli.",),
     "rich": ("tutorsim.cli.",),
-    "fastembed": ("tutorsim.analysis.statistics.text_similarity.",),
+    "fastembed": ("tutorsim.analysis.statistics.text_similarity_by_words_or_embeddings.",),
     "starlette": ("tutorsim.chat.", "tutorsim.standin."),
     "uvicorn": ("tutorsim.chat.", "tutorsim.standin."),
     "torch": ("tutorsim.systems.oversight.train_lora_for_lead_evaluator.",),
@@ -517,7 +517,7 @@ FORMATS_BY_NAME = {
     # Closed sets.
     "tutorsim.analysis.ballots.vote_arrays": "the four ballots that a rich one holds",
     "tutorsim.analysis.ballots.one_whole_ballot_per_row": "what names candidates",
-    "tutorsim.analysis.systems.panel.panels_compared_and_random_ballots": "counted in closed form",
+    "tutorsim.analysis.systems.panel.panels_compared_and_ties_of_random_ballots": "closed form",
     "tutorsim.systems.debate.mallm_logs": "the four of the program MALLM",
     # Other things of the same name.
     "tutorsim.analysis.systems.panel.student_outcomes": "a score is what a student's answer gets",

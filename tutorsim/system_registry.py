@@ -23,7 +23,7 @@ RULES: Final = "tutorsim.rules"
 DEFAULT_SYSTEM: Final = "panel"
 """The system of a study file that names none."""
 
-BALLOTS_VIEW: Final = "tutorsim.analysis.systems.panel.view_and_list_of_episodes:BALLOTS"
+BALLOTS_VIEW: Final = "tutorsim.analysis.systems.panel.view_list_of_episodes_texts_to_rate:BALLOTS"
 """Where the view of ballots from elsewhere is."""
 
 
@@ -44,7 +44,7 @@ _SHIPPED: Final = {
     "panel": Shipped(
         "tutorsim.systems.panel:PANEL",
         "tutorsim.records:EpisodeRecord",
-        "tutorsim.analysis.systems.panel.view_and_list_of_episodes:VIEW",
+        "tutorsim.analysis.systems.panel.view_list_of_episodes_texts_to_rate:VIEW",
         "tutorsim.analysis.systems.panel.episode_messages:trace",
     ),
     "debate": Shipped(

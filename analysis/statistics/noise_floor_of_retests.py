@@ -13,7 +13,7 @@ import numpy as np
 from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import TURN, Place, TurnKey, first_of
-from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import (
+from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import (
     Cluster,
     places_of,
     turn_table,

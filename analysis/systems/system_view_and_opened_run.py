@@ -44,7 +44,7 @@ from tutorsim.records.ratings import RatedSheet, Subject, read_ratings
 from tutorsim.system_registry import BALLOTS_VIEW, load, named
 
 if TYPE_CHECKING:
-    from tutorsim.analysis.statistics.text_similarity import Embedding
+    from tutorsim.analysis.statistics.text_similarity_by_words_or_embeddings import Embedding
 
 
 # --- System view ---------------------------------------------------------------------------------

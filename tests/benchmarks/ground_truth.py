@@ -14,7 +14,10 @@ from pathlib import Path
 
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.systems.panel.divergence_under_other_rules import alternatives_of, diverge
+from tutorsim.analysis.systems.panel.first_divergent_turns_and_success_bounds import (
+    alternatives_of,
+    diverge,
+)
 from tutorsim.ballot_reading_and_decisions import cast_as, leaders, masses_of, tally
 from tutorsim.kernel.cost_plan import load_prices
 from tutorsim.kernel.load_study_file import load_study

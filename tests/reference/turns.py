@@ -1,4 +1,4 @@
-"""Plain oracle, by turns, of `ballots` and of `turn_table_of_winner_step_and_vote_shift`.
+"""Plain oracle, by turns, of `ballots` and of `turns_winner_step_and_first_to_final_shift`.
 
 Rows become the ballots of each turn as plain objects; `decide` decides it.
 """
@@ -22,7 +22,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
     rich_rules,
     standing_order,
 )
-from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import turn_orders
+from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import turn_orders
 from tutorsim.ballot_reading_and_decisions import (
     Decision,
     decide,

@@ -198,7 +198,7 @@ def _with(what: Opened, embeddings: Path | None, *, with_messages: bool) -> Open
         )
     if embeddings is None:
         return replace(what, with_messages=with_messages)
-    from tutorsim.analysis.statistics.text_similarity import open_embedding
+    from tutorsim.analysis.statistics.text_similarity_by_words_or_embeddings import open_embedding
 
     if not view_of(what.head.system).embeds:
         raise _refusal(what, "report --embeddings")

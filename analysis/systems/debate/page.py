@@ -23,9 +23,12 @@ from tutorsim.analysis.pages.numbers_printed_in_studies import Printed, printed,
 from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
-from tutorsim.analysis.statistics.text_similarity import embedded_similarities, text_similarities
+from tutorsim.analysis.statistics.text_similarity_by_words_or_embeddings import (
+    embedded_similarities,
+    text_similarities,
+)
 from tutorsim.analysis.systems.any_systems_summary_or_report_and_noise_floor import noise_section
-from tutorsim.analysis.systems.debate.councils_own_votes_right_winners_other_rules import (
+from tutorsim.analysis.systems.debate.council_report_self_votes_right_winners_other_rules import (
     council_document,
     is_council,
 )
@@ -386,7 +389,7 @@ def challenge(of: Evidence) -> Rows:
 # --- Pages ------------------------------------------------------------------------------------
 
 
-_chart = partial(chart, "tutorsim.analysis.systems.debate.charts")
+_chart = partial(chart, "tutorsim.analysis.systems.debate.charts_of_protocols_first_votes_councils")
 _PERFORMANCE: Final[DeclaredSection[Evidence]] = section(
     "performance",
     "Performance",

@@ -32,7 +32,7 @@ from tutorsim.analysis.runs.run_tables import (
 )
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, Estimate, NotEstimable
-from tutorsim.analysis.statistics.text_similarity import Embedding
+from tutorsim.analysis.statistics.text_similarity_by_words_or_embeddings import Embedding
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
     Contrast,
     chance_words,
@@ -40,7 +40,7 @@ from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system imp
     leads,
     not_shown,
 )
-from tutorsim.analysis.systems.debate.councils_own_votes_right_winners_other_rules import (
+from tutorsim.analysis.systems.debate.council_report_self_votes_right_winners_other_rules import (
     council_outcomes,
     council_recount,
     is_council,

@@ -19,7 +19,7 @@ from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggreg
     Aggregated,
     aggregated,
 )
-from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import (
+from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_other_rules import (
     delivered_passages,
     proposal_passages,
 )

@@ -18,7 +18,9 @@ from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggreg
     AdaptiveCurve,
     AdaptivePoint,
 )
-from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import DELIVERED
+from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_other_rules import (
+    DELIVERED,
+)
 from tutorsim.analysis.systems.oversight.label_accuracy import BASELINES, HEADLINE
 from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereading import Evidence
 from tutorsim.records.oversight import LABELS

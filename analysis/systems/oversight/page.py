@@ -47,7 +47,7 @@ from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggreg
     phases,
 )
 from tutorsim.analysis.systems.oversight.episode_messages import TELLING
-from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import (
+from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_other_rules import (
     OUTCOMES,
     delivered_shares,
     score_changes,

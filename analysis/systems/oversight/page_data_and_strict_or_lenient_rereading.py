@@ -17,7 +17,7 @@ from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggreg
     adaptive_curve,
     calibration,
 )
-from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import (
+from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_other_rules import (
     Predicted,
     audited_turns,
     predicted,

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, cast
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import (
+from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import (
     clusters_of,
     places_of,
     turn_table,

@@ -48,14 +48,14 @@ from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import 
     contrast_words,
     contrasts_table,
 )
-from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
+from tutorsim.analysis.systems.panel.episode_messages import telling, trace
+from tutorsim.analysis.systems.panel.first_divergent_turns_and_success_bounds import (
     Divergence,
     alternatives_table,
     coverage_table,
     divergence_under,
     first_turns_table,
 )
-from tutorsim.analysis.systems.panel.episode_messages import telling, trace
 from tutorsim.analysis.systems.panel.page_data import (
     Evidence,
     days_of,
@@ -66,7 +66,7 @@ from tutorsim.analysis.systems.panel.page_data import (
     tutors_of,
     values_of,
 )
-from tutorsim.analysis.systems.panel.panels_compared_and_random_ballots import certain_table
+from tutorsim.analysis.systems.panel.panels_compared_and_ties_of_random_ballots import certain_table
 from tutorsim.analysis.systems.system_view_and_opened_run import Leaving, Left, Opened
 from tutorsim.vocabularies import PROTOCOLS
 

@@ -11,7 +11,7 @@ import polars as pl
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Rounds
 from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import turn_table
+from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import turn_table
 from tutorsim.analysis.identify.possible_winners import TieReading
 from tutorsim.analysis.pages.cells_and_tables import Table, estimate, number
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
@@ -34,14 +34,14 @@ from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import (
     branch_words,
 )
 from tutorsim.analysis.statistics.noise_floor_of_retests import noise_floor
-from tutorsim.analysis.statistics.text_similarity import role_collapse
+from tutorsim.analysis.statistics.text_similarity_by_words_or_embeddings import role_collapse
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import Contrast
 from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import (
     HEAD_OUTCOMES,
     contrast_values,
     contrasts_of,
 )
-from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
+from tutorsim.analysis.systems.panel.first_divergent_turns_and_success_bounds import (
     Divergence,
     alternatives_of,
     diverge,
@@ -49,7 +49,7 @@ from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
     with_random_ties,
     without_tie_round,
 )
-from tutorsim.analysis.systems.panel.panels_compared_and_random_ballots import PanelsView
+from tutorsim.analysis.systems.panel.panels_compared_and_ties_of_random_ballots import PanelsView
 from tutorsim.analysis.systems.panel.self_support_labels_and_power import pivotality
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import (
     chance_baselines,

@@ -42,7 +42,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
     sorted_rows,
     summed,
 )
-from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import turn_table
+from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import turn_table
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import DecidedTurns
 from tutorsim.analysis.pages.cells_and_tables import estimate, number, p_value, plain
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table

@@ -11,7 +11,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import Rounds, count
-from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import (
+from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import (
     TurnTable,
     turn_table,
 )

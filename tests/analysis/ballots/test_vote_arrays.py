@@ -26,7 +26,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
     standing_order,
     summed,
 )
-from tutorsim.analysis.counting import turn_table_of_winner_step_and_vote_shift
+from tutorsim.analysis.counting import turns_winner_step_and_first_to_final_shift
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import leaders_of
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
@@ -235,7 +235,7 @@ def test_the_width_of_numbers_changes_no_result(largest, protocol, left_out, mon
     narrow = open_frame(table, hints=hints)
     assert narrow.votes.final[0].masses.dtype.itemsize < 8
     found = asked_of(narrow)
-    for module in (vote_arrays, table_to_arrays, turn_table_of_winner_step_and_vote_shift):
+    for module in (vote_arrays, table_to_arrays, turns_winner_step_and_first_to_final_shift):
         monkeypatch.setattr(module, "fitting", lambda _: np.dtype(np.int64))
     wide = open_frame(table, hints=hints)
     assert {part.masses.dtype for part in wide.votes.final} == {np.dtype(np.int64)}

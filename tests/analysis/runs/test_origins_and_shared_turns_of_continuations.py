@@ -17,7 +17,10 @@ from tutorsim.analysis.recount.success_under_other_score_thresholds import at_th
 from tutorsim.analysis.runs import origins_and_shared_turns_of_continuations as branches
 from tutorsim.analysis.runs.run_tables import TABLES
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate
-from tutorsim.analysis.systems.panel.divergence_under_other_rules import diverge, under_order
+from tutorsim.analysis.systems.panel.first_divergent_turns_and_success_bounds import (
+    diverge,
+    under_order,
+)
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import (
     diagnostics,
     winning_roles,

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import (
+from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_other_rules import (
     OUTCOMES,
     AuditedTurn,
     audited_turns,

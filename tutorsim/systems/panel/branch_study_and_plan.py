@@ -35,7 +35,7 @@ from tutorsim.systems.panel.settings_and_compared_panels import (
     RESERVED_AGENTS,
     TIE_STAGES,
 )
-from tutorsim.systems.panel.turn import panel_format
+from tutorsim.systems.panel.turn_drafts_reviews_votes_tie_round_relabelled_notes import panel_format
 from tutorsim.vocabularies import MAX_ROLES, MIN_ROLES
 
 # --- Branch study --------------------------------------------------------------------------------

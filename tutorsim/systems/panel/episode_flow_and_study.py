@@ -51,7 +51,12 @@ from tutorsim.systems.panel.settings_and_compared_panels import (
     one_order,
     role_of_copies,
 )
-from tutorsim.systems.panel.turn import panel_format, panel_turn, panel_turn_decided_by, single_turn
+from tutorsim.systems.panel.turn_drafts_reviews_votes_tie_round_relabelled_notes import (
+    panel_format,
+    panel_turn,
+    panel_turn_decided_by,
+    single_turn,
+)
 from tutorsim.tasks import CodeTask, tasks_digest
 from tutorsim.vocabularies import LABELS
 

@@ -22,9 +22,11 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
     PermutationTest,
 )
-from tutorsim.analysis.statistics.text_similarity import Embedding
+from tutorsim.analysis.statistics.text_similarity_by_words_or_embeddings import Embedding
 from tutorsim.analysis.systems.debate import VIEW
-from tutorsim.analysis.systems.debate.charts import rounds
+from tutorsim.analysis.systems.debate.charts_of_protocols_first_votes_councils import (
+    rounds,
+)
 from tutorsim.analysis.systems.debate.episode_messages import trace
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     RULES,

@@ -7,7 +7,10 @@ import pytest
 
 from tutorsim.analysis.charts.chart_forms_and_look import spec
 from tutorsim.analysis.systems.oversight import charts
-from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import DELIVERED, Predicted
+from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_other_rules import (
+    DELIVERED,
+    Predicted,
+)
 from tutorsim.analysis.systems.oversight.page import document
 from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereading import Evidence
 

@@ -26,7 +26,9 @@ from tutorsim.analysis.charts.chart_forms_and_look import (
 )
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words_and_safe_text import counted, extremes, spoken
-from tutorsim.analysis.systems.debate.councils_own_votes_right_winners_other_rules import Councils
+from tutorsim.analysis.systems.debate.council_report_self_votes_right_winners_other_rules import (
+    Councils,
+)
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import family
 from tutorsim.analysis.systems.debate.tables_of_protocols_recounted_on_same_debates import Evidence
 

@@ -8,7 +8,7 @@ from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, v
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable
-from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
+from tutorsim.analysis.systems.panel.first_divergent_turns_and_success_bounds import (
     alternatives_of,
     alternatives_table,
     coverage_table,

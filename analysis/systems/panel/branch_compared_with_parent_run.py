@@ -8,7 +8,7 @@ from typing import Any, Final
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import turn_table
+from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import turn_table
 from tutorsim.analysis.pages.cells_and_tables import (
     Written,
     absent,
@@ -48,7 +48,7 @@ from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import 
     conditions_document,
     runs_document,
 )
-from tutorsim.analysis.systems.panel.divergence_under_other_rules import (
+from tutorsim.analysis.systems.panel.first_divergent_turns_and_success_bounds import (
     Coverage,
     Divergence,
     diverge,

@@ -1,5 +1,5 @@
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, votes
-from tutorsim.analysis.systems.panel.view_and_list_of_episodes import episode_rows
+from tutorsim.analysis.systems.panel.view_list_of_episodes_texts_to_rate import episode_rows
 from tutorsim.records import CallRecord
 
 S, I, O, E = ("scaffolding", "misconception", "motivation", "metacognitive")  # noqa: E741

@@ -4,7 +4,7 @@ import pytest
 
 from tests.analysis.made import tables_of
 from tutorsim.analysis.ratings.what_a_rater_sees import items_of
-from tutorsim.analysis.systems.oversight.guidance_of_delivered_replies import (
+from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_other_rules import (
     audited_turns,
     delivered_passages,
     delivered_shares,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
-from tutorsim.analysis.statistics.text_similarity import (
+from tutorsim.analysis.statistics.text_similarity_by_words_or_embeddings import (
     Embedding,
     embedded_similarities,
     open_embedding,

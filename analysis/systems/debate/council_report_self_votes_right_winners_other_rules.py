@@ -404,7 +404,14 @@ _TOLD: Final = section(
 
 _WHOLE: Final = (
     replace(
-        _RULES, parts=(chart("tutorsim.analysis.systems.debate.charts", "kept"), *_RULES.parts)
+        _RULES,
+        parts=(
+            chart(
+                "tutorsim.analysis.systems.debate.charts_of_protocols_first_votes_councils",
+                "kept",
+            ),
+            *_RULES.parts,
+        ),
     ),
     section(
         *("own", "Votes for oneself", "What did votes for oneself do?"),

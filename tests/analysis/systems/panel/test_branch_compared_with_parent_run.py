@@ -22,7 +22,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_over_tasks,
     to_json,
 )
-from tutorsim.analysis.systems.panel.branches import (
+from tutorsim.analysis.systems.panel.branch_compared_with_parent_run import (
     Move,
     compare_branch,
     is_branch_of,

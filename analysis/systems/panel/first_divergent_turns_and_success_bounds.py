@@ -12,7 +12,7 @@ import polars as pl
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import first_of
 from tutorsim.analysis.counting.rule_definitions import Target, conventions_of
-from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import (
+from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import (
     TurnTable,
     places_of,
     turn_table,

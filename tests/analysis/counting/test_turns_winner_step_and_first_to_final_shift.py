@@ -17,7 +17,7 @@ from tests.reference.cases import Case, decided
 from tests.reference.turns import DecidedTurn, decided_turns, read_turns, vote_shift
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.table_to_arrays import read_votes
-from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import turn_table
+from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import turn_table
 from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
     effective_votes,
     pivotality,
@@ -248,7 +248,7 @@ def test_a_table_without_rows_has_no_turns():
 
 def test_the_work_on_a_table_grows_with_its_sizes_and_not_with_its_turns(monkeypatch):
     """Arrays made for twice the turns are as many."""
-    from tutorsim.analysis.counting import turn_table_of_winner_step_and_vote_shift as module
+    from tutorsim.analysis.counting import turns_winner_step_and_first_to_final_shift as module
 
     made: list[int] = []
     decide_turns = module.decide_turns

@@ -13,14 +13,14 @@ from tests.analysis.made import report_of
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.ballots.properties_of_ballot_formats import BallotForm
 from tutorsim.analysis.ballots.recount_source import of_panel
-from tutorsim.analysis.counting.turn_table_of_winner_step_and_vote_shift import turn_table
+from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import turn_table
 from tutorsim.analysis.pages.document import Section
 from tutorsim.analysis.runs.run_tables import TABLES
 from tutorsim.analysis.systems.panel import (
-    panels_compared_and_random_ballots as ties_under_random_ballots,
+    panels_compared_and_ties_of_random_ballots as ties_under_random_ballots,
 )
 from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import compare_runs
-from tutorsim.analysis.systems.panel.panels_compared_and_random_ballots import (
+from tutorsim.analysis.systems.panel.panels_compared_and_ties_of_random_ballots import (
     OnMeasure,
     PanelsView,
     leaders_by_chance,

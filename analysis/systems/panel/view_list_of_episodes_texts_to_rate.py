@@ -153,7 +153,7 @@ VIEW: Final = View(
     contrasts=lambda run, outcomes: named(
         f"{_PARTS}.contrasts_of_conditions_or_two_runs:contrasts_frame"
     )(run.source, outcomes),
-    compare=later(f"{_PARTS}.branches:compared"),
+    compare=later(f"{_PARTS}.branch_compared_with_parent_run:compared"),
     passages={"replies": _replies, "proposals": _proposals, "answers": _answers},
     rubric="judge_system",
 )

@@ -9,7 +9,7 @@ import polars as pl
 from tests.benchmarks.ballots import ballots_frame
 from tests.reference.drawn import drawn_ballot
 from tests.tutorsim.cli.conftest import (
-    STUDY,
+    SEVERAL_FORMATS,
     ask_again,
     draw,
     usual_reply,
@@ -31,10 +31,6 @@ Row = tuple[Any, ...]
 
 def several_formats(folder):
     """A study with rich ballots: panel episodes asked for three more formats."""
-    study = STUDY.replace(
-        'conditions = ["baseline", "simple", "ranked", "cumulative", "approval"]',
-        'conditions = ["simple", "ranked"]\nvote_formats = ["simple", "approval", "rich"]',
-    )
 
     def reply(spec, call):
         if call.key.stage == "vote_as_rich":
@@ -44,7 +40,7 @@ def several_formats(folder):
         first = "AB"[draw(spec.episode_id, call.key) % 2]
         return first if call.key.stage == "vote_as_simple" else f"{first},C"
 
-    return write_run(folder / "formats", study=study, replies=reply).folder
+    return write_run(folder / "formats", study=SEVERAL_FORMATS, replies=reply).folder
 
 
 def retested(folder):

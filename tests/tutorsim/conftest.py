@@ -258,6 +258,13 @@ class Serving:
         await asyncio.gather(*others, return_exceptions=True)
 
 
+def loaded_by(statement):
+    """Modules that are loaded in a new process after a statement."""
+    program = [sys.executable, "-c", f"{statement}; import sys; print(*sys.modules)"]
+    done = subprocess.run(program, capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout.split()
+
+
 class Said(NamedTuple):
     """What a command said and how it ended."""
 
@@ -364,6 +371,24 @@ def files(*folders):
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name != TIMINGS_FILE
     }
+
+
+def edit(path, change):
+    """Change a JSON file through its value."""
+    value = orjson.loads(path.read_bytes())
+    change(value)
+    path.write_bytes(orjson.dumps(value))
+
+
+def seal(folder):
+    """Give a manifest the digests of the cassettes as they are."""
+
+    def note(manifest):
+        for entry in manifest["episodes"]:
+            data = (folder / f"{entry['episode_id']}.json").read_bytes()
+            entry["cassette_sha256"] = hashlib.sha256(data).hexdigest()
+
+    edit(folder / "manifest.json", note)
 
 
 def on_disk(folder):

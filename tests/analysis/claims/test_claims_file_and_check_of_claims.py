@@ -4,10 +4,18 @@ import json
 
 import pytest
 
-from tutorsim.analysis.claims import claims_file_and_check_of_claims
+from tutorsim.analysis.claims.claims_file_and_check_of_claims import (
+    Claim,
+    ClaimsFile,
+    check_claims,
+    chosen,
+    cited,
+    read_claims,
+    to_text,
+)
 from tutorsim.errors import CheckFailed, ClaimsError
 
-CLAIM = claims_file_and_check_of_claims.Claim(
+CLAIM = Claim(
     id="report.a.1",
     question="How many?",
     printed="0.5 [0.1, 0.9]",
@@ -15,7 +23,7 @@ CLAIM = claims_file_and_check_of_claims.Claim(
     interval=(0.1, 0.9),
     provenance="stand-in",
 )
-FILE = claims_file_and_check_of_claims.ClaimsFile(
+FILE = ClaimsFile(
     claims_version=1, page="report", digest="ab" * 32, digest_of="recording", name="demo",
     provenance={"kind": "stand-in"}, made_by="tutorsim 0", options={}, excerpt=False,
     claims=(CLAIM, CLAIM.model_copy(update={"id": "report.a.2", "interval": None})),
@@ -24,15 +32,13 @@ FILE = claims_file_and_check_of_claims.ClaimsFile(
 
 def test_a_file_is_read_as_it_was_written(tmp_path):
     path = tmp_path / "c.json"
-    path.write_text(claims_file_and_check_of_claims.to_text(FILE), encoding="utf-8")
-    assert claims_file_and_check_of_claims.read_claims(path) == FILE
-    assert sum(
-        '"id": ' in line for line in claims_file_and_check_of_claims.to_text(FILE).splitlines()
-    ) == len(FILE.claims)
+    path.write_text(to_text(FILE), encoding="utf-8")
+    assert read_claims(path) == FILE
+    assert sum('"id": ' in line for line in to_text(FILE).splitlines()) == len(FILE.claims)
 
 
 def test_each_claim_says_how_to_compute_it_again():
-    first, second = json.loads(claims_file_and_check_of_claims.to_text(FILE))["claims"]
+    first, second = json.loads(to_text(FILE))["claims"]
     assert first["command"] == "tutorsim verify RECORDING --claim report.a.1"
     assert "interval" not in second
     with_options = FILE.model_copy(update={"options": {"prices": {}}, "digest_of": "ballots"})
@@ -40,7 +46,7 @@ def test_each_claim_says_how_to_compute_it_again():
 
 
 def changed(**values):
-    return json.dumps(json.loads(claims_file_and_check_of_claims.to_text(FILE)) | values)
+    return json.dumps(json.loads(to_text(FILE)) | values)
 
 
 @pytest.mark.parametrize(
@@ -65,32 +71,32 @@ def test_a_file_that_is_none_is_refused_in_three_parts(tmp_path, text, said):
     path = tmp_path / "c.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ClaimsError) as refused:
-        claims_file_and_check_of_claims.read_claims(path)
+        read_claims(path)
     assert said in str(refused.value)
     assert len(str(refused.value).splitlines()) == 3
 
 
 def test_an_absent_file_is_refused(tmp_path):
     with pytest.raises(ClaimsError, match="No such file"):
-        claims_file_and_check_of_claims.read_claims(tmp_path / "none.json")
+        read_claims(tmp_path / "none.json")
 
 
 def test_a_citation_is_taken_apart():
-    assert claims_file_and_check_of_claims.cited("tutorsim:ABCDEF012345#report.a.1") == (
+    assert cited("tutorsim:ABCDEF012345#report.a.1") == (
         "abcdef012345",
         "report.a.1",
     )
-    assert claims_file_and_check_of_claims.cited("report.a.1") == ("", "report.a.1")
+    assert cited("report.a.1") == ("", "report.a.1")
     for text in ("tutorsim:abc#report.a.1", "tutorsim:abcdef012345", "tutorsim:abcdef012345#"):
         with pytest.raises(ClaimsError) as refused:
-            claims_file_and_check_of_claims.cited(text)
+            cited(text)
         assert len(str(refused.value).splitlines()) == 3
 
 
 # --- Claims beside the same numbers, computed again ----------------------------------------------
 
 
-NOW = claims_file_and_check_of_claims.ClaimsFile(
+NOW = ClaimsFile(
     claims_version=1,
     page="report",
     digest="ab" * 32,
@@ -101,7 +107,7 @@ NOW = claims_file_and_check_of_claims.ClaimsFile(
     options={},
     excerpt=False,
     claims=tuple(
-        claims_file_and_check_of_claims.Claim(
+        Claim(
             id=f"report.a.{n}",
             question=f"How many {n}?",
             printed=f"0.{n} [0.1, 0.9]",
@@ -122,7 +128,7 @@ def claiming(*, drop=(), **values):
 
 
 def test_what_is_recomputed_holds():
-    found = claims_file_and_check_of_claims.check_claims(NOW, NOW)
+    found = check_claims(NOW, NOW)
     assert found.holds
     assert found.same == 4
 
@@ -142,15 +148,13 @@ def test_what_is_recomputed_holds():
     ],
 )  # fmt: skip
 def test_whatever_was_altered_is_named(values, claimed, recomputed):
-    found = claims_file_and_check_of_claims.check_claims(claiming(**values), NOW)
+    found = check_claims(claiming(**values), NOW)
     assert found.differing == (("report.a.1", "How many 1?", claimed, recomputed),)
     assert (found.same, found.holds) == (3, False)
 
 
 def test_missing_and_unknown_claims_are_told_apart():
-    found = claims_file_and_check_of_claims.check_claims(
-        claiming(id="report.b.1", drop=["report.a.4"]), NOW
-    )
+    found = check_claims(claiming(id="report.b.1", drop=["report.a.4"]), NOW)
     assert [c.id for c in found.unknown] == ["report.b.1"]
     assert [c.id for c in found.missing] == ["report.a.1", "report.a.4"]
     assert (found.differing, found.same, found.holds) == ((), 2, False)
@@ -158,27 +162,23 @@ def test_missing_and_unknown_claims_are_told_apart():
 
 def test_an_excerpt_may_leave_claims_out():
     cut = claiming(drop=["report.a.4"])
-    assert not claims_file_and_check_of_claims.check_claims(cut, NOW).holds
-    assert claims_file_and_check_of_claims.check_claims(
-        cut.model_copy(update={"excerpt": True}), NOW
-    ).holds
+    assert not check_claims(cut, NOW).holds
+    assert check_claims(cut.model_copy(update={"excerpt": True}), NOW).holds
 
 
 def test_another_provenance_or_name_in_the_head_is_named():
     other = NOW.model_copy(update={"provenance": {"kind": "api", "name": "scripted"}, "name": "x"})
-    found = claims_file_and_check_of_claims.check_claims(other, NOW)
+    found = check_claims(other, NOW)
     assert [one.id for one in found.differing] == ["(name)", "(provenance)"]
     assert not found.holds
 
 
 def test_ids_are_chosen_and_the_nearest_named():
-    assert claims_file_and_check_of_claims.chosen(NOW, ["report.a.3"])[0].value == 0.3
+    assert chosen(NOW, ["report.a.3"])[0].value == 0.3
     with pytest.raises(CheckFailed, match=r"Most alike: report\.a\.4"):
-        claims_file_and_check_of_claims.chosen(NOW, ["report.a.44"])
+        chosen(NOW, ["report.a.44"])
     many = tuple(CLAIM.model_copy(update={"id": f"report.a.{n}"}) for n in range(1, 6))
     with pytest.raises(CheckFailed, match=r"Most alike: (report\.a\.\d(, )?){3}\."):
-        claims_file_and_check_of_claims.chosen(
-            NOW.model_copy(update={"claims": many}), ["report.a.44"]
-        )
+        chosen(NOW.model_copy(update={"claims": many}), ["report.a.44"])
     with pytest.raises(CheckFailed, match="lists all"):
-        claims_file_and_check_of_claims.chosen(NOW, ["zzzz"])
+        chosen(NOW, ["zzzz"])

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from tests.reference.drawn import drawn_ballot
 from tutorsim.analysis import recount as recount_module
 from tutorsim.analysis.ballots import parquet_batches
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
@@ -21,21 +22,9 @@ ROLES = ("ann", "bob", "cyd")
 TARGETS = ("ranked", "cumulative", "condorcet")
 
 
-def a_ballot(random, protocol, among):
-    if random.random() < 0.1:
-        return {}
-    m = len(among)
-    if protocol == "ranked":
-        return dict(zip(random.sample(among, m), range(m), strict=True))
-    if protocol == "approval":
-        return {c: random.randint(0, 1) for c in among}
-    cast = random.choices(among, k=1 if protocol == "simple" else 25)
-    return {c: cast.count(c) for c in among}
-
-
 def rows_of_turn(random, place, protocol):
     def cast(stage, among):
-        ballots = [a_ballot(random, protocol, among) for _ in ROLES]
+        ballots = [drawn_ballot(random, protocol, among, points=25) for _ in ROLES]
         for voter, ballot in zip(ROLES, ballots, strict=True):
             rows.extend((*place, stage, protocol, voter, c, ballot.get(c)) for c in among)
         return ballots

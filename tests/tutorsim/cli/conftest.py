@@ -32,6 +32,11 @@ limit = 1
 limit = 1
 """
 
+SEVERAL_FORMATS = STUDY.replace(
+    'conditions = ["baseline", "simple", "ranked", "cumulative", "approval"]',
+    'conditions = ["simple", "ranked"]\nvote_formats = ["simple", "approval", "rich"]',
+)
+
 HOSTILE = (
     "\x1b[31mred\x1b[0m \x1b]0;title\x07 [bold]markup[/bold] [link=http://x]y[/link] "
     "<script>alert(1)</script> \u202edesrever\u202c \u2028 \x9b2J :smile: " + "w" * 400
@@ -179,11 +184,7 @@ def several_formats(tmp_path_factory):
         chance = draw(spec.episode_id, call.key)
         return "A=12,B=7|C=4,D=2" if form == "rich" else _ballot(form, chance)
 
-    study = STUDY.replace(
-        'conditions = ["baseline", "simple", "ranked", "cumulative", "approval"]',
-        'conditions = ["simple", "ranked"]\nvote_formats = ["simple", "approval", "rich"]',
-    )
-    return write_run(tmp_path_factory.mktemp("formats"), study=study, replies=reply)
+    return write_run(tmp_path_factory.mktemp("formats"), study=SEVERAL_FORMATS, replies=reply)
 
 
 @pytest.fixture(scope="session")

@@ -72,8 +72,21 @@ def parent(endpoint, write_grid, record, tmp_path, kept):
 
 
 @pytest.fixture
+def made(parent):
+    """The parent with the usual settings."""
+    return parent()
+
+
+@pytest.fixture
 def new(tmp_path):
     return tmp_path / "new"
+
+
+@pytest.fixture
+def child(made, shell, new):
+    """A branch of it in which another order decides."""
+    assert shell("branch", made.log, *ORDER, "-o", new).code == 0
+    return new
 
 
 def plan_of(shell, *args):
@@ -89,9 +102,8 @@ def calls(*keys, episodes=EPISODES, draws=1):
 
 @pytest.mark.costly
 def test_a_branch_pays_exactly_what_the_plan_announces_and_nothing_before_the_cursor(
-    parent, shell, endpoint, new
+    made, shell, endpoint, new
 ):
-    made = parent()
     before = files(made.cassettes, made.log)
     planned = plan_of(shell, made.log, *ORDER)
     assert planned["calls"] == {"least": 4, "most": 4, "ceiling": 8}
@@ -107,18 +119,15 @@ def test_a_branch_pays_exactly_what_the_plan_announces_and_nothing_before_the_cu
     assert files(made.cassettes, made.log) == before
 
 
-def test_the_same_command_again_costs_nothing_and_changes_nothing(parent, shell, endpoint, new):
-    made = parent()
-    assert shell("branch", made.log, *ORDER, "-o", new).code == 0
-    first = files(new)
+def test_the_same_command_again_costs_nothing_and_changes_nothing(made, shell, endpoint, child):
+    first = files(child)
     endpoint.sent.clear()
-    assert shell("branch", made.log, *ORDER, "-o", new).code == 0
+    assert shell("branch", made.log, *ORDER, "-o", child).code == 0
     assert endpoint.sent == []
-    assert files(new) == first
+    assert files(child) == first
 
 
-def test_the_child_is_complete_in_itself_and_names_its_parent(parent, shell, new):
-    made = parent()
+def test_the_child_is_complete_in_itself_and_names_its_parent(made, shell, new):
     digest = read_manifest(made.cassettes).recording_digest()
     study = read_manifest(made.cassettes).study_digest
     assert shell("branch", made.log, *ORDER, "-o", new).code == 0
@@ -134,33 +143,28 @@ def test_the_child_is_complete_in_itself_and_names_its_parent(parent, shell, new
         assert (new.parent / "again" / name).read_bytes() == (new / name).read_bytes()
 
 
-def test_the_files_of_a_child_are_those_that_its_manifest_names(parent, shell, new):
+def test_the_files_of_a_child_are_those_that_its_manifest_names(shell, child):
     """Its log stands beside them."""
-    made = parent()
-    assert shell("branch", made.log, *ORDER, "-o", new).code == 0
-    said = shell("cassette", "verify", new)
+    said = shell("cassette", "verify", child)
     assert (said.code, "is what the manifest names" in said.out + said.err) == (0, True)
-    [one] = shell("cassette", "list", new, "--json").json()
+    [one] = shell("cassette", "list", child, "--json").json()
     assert (one["study"], one["episodes"]) == ("grid-branch", 4)
 
 
-def test_a_recording_without_a_log_of_its_own_is_branched_as_well(parent, shell, endpoint, new):
-    made = parent()
+def test_a_recording_without_a_log_of_its_own_is_branched_as_well(made, shell, endpoint, new):
     shutil.rmtree(made.log)
     assert shell("branch", made.cassettes, *ORDER, "-o", new).code == 0
     assert set(endpoint.sent) == calls(*FUTURE)
     assert shell("verify", new).code == 0
 
 
-def test_covered_episodes_are_the_parent_s_own_files(parent, shell, new):
-    made = parent()
-    assert shell("branch", made.log, *ORDER, "-o", new).code == 0
-    covered = sorted(path.name for path in new.glob("*.baseline.json"))
+def test_covered_episodes_are_the_parent_s_own_files(made, child):
+    covered = sorted(path.name for path in child.glob("*.baseline.json"))
     assert len(covered) == 2
     for name in covered:
-        assert (new / name).samefile(made.cassettes / name)
+        assert (child / name).samefile(made.cassettes / name)
     logged = {one.episode_id: one for one in read_episodes(made.log)}
-    for one in read_episodes(new):
+    for one in read_episodes(child):
         assert (one == logged.get(one.episode_id)) is (one.condition == "baseline")
 
 
@@ -177,8 +181,7 @@ def test_cassettes_are_copied_where_there_are_no_hard_links(parent, shell, new, 
     assert shell("branch", made.log, *ORDER, "-o", new).code == 0
 
 
-def test_a_compressed_parent_is_branched_as_its_text_is(parent, shell, endpoint, new):
-    made = parent()
+def test_a_compressed_parent_is_branched_as_its_text_is(made, shell, endpoint, new):
     packed = new.parent / "packed"
     assert shell("cassette", "convert", made.cassettes, "--to", "compressed", "-o", packed)[0] == 0
     assert shell("branch", made.log, *ORDER, "-o", new).code == 0
@@ -190,8 +193,7 @@ def test_a_compressed_parent_is_branched_as_its_text_is(parent, shell, endpoint,
 
 
 @pytest.mark.costly
-def test_every_continuation_is_one_draw_of_its_own(parent, shell, endpoint, new):
-    made = parent()
+def test_every_continuation_is_one_draw_of_its_own(made, shell, endpoint, new):
     planned = plan_of(shell, made.log, *ORDER, "--continuations", 3)
     assert planned["calls"]["least"] == planned["calls"]["most"] == 12
     assert shell("branch", made.log, *ORDER, "--continuations", 3, "-o", new).code == 0
@@ -205,9 +207,8 @@ def test_every_continuation_is_one_draw_of_its_own(parent, shell, endpoint, new)
 
 
 def test_a_limit_takes_up_the_first_of_the_plan_and_leaves_the_others_open(
-    parent, shell, endpoint, new
+    made, shell, endpoint, new
 ):
-    made = parent()
     best = plan_of(shell, made.log, *ORDER)["episodes"][0]["episode_id"]
     planned = plan_of(shell, made.log, *ORDER, "--limit", 1)
     assert (planned["open"], planned["calls"]["most"]) == (1, 2)
@@ -220,9 +221,8 @@ def test_a_limit_takes_up_the_first_of_the_plan_and_leaves_the_others_open(
 
 @pytest.mark.costly
 def test_a_branch_grows_by_continuations_and_episodes_and_pays_for_these_alone(
-    parent, shell, endpoint, new
+    made, shell, endpoint, new
 ):
-    made = parent()
     args = ("branch", made.log, *ORDER, "-o")
     assert shell(*args, new, "--limit", 1).code == 0
     [first] = [one.branch.parent_episode for one in read_episodes(new) if one.branch]
@@ -246,9 +246,8 @@ def test_a_branch_grows_by_continuations_and_episodes_and_pays_for_these_alone(
 
 @pytest.mark.costly
 def test_growth_that_is_stopped_leaves_the_branch_as_it_was_until_it_goes_on(
-    parent, shell, endpoint, new
+    made, shell, endpoint, new
 ):
-    made = parent()
     args = ("branch", made.log, *ORDER, "-o", new)
     prices = ("--prices", new.parent / "study" / "prices.toml", "--max-connections", 1)
     assert shell(*args).code == 0
@@ -371,9 +370,8 @@ def test_where_nothing_can_change_the_child_is_the_parent_at_no_cost(
 
 
 def test_the_cap_stops_a_branch_which_then_goes_on_and_the_prefix_does_not_count(
-    parent, shell, endpoint, new
+    made, shell, endpoint, new
 ):
-    made = parent()
     prices = ("--prices", new.parent / "study" / "prices.toml", "--max-connections", 1)
     args = ("branch", made.log, *ORDER, "-o", new, *prices)
     # A reply costs 0.0003 dollars, 66 of the parent's 0.0198; a call may cost 0.0102 and more.
@@ -387,8 +385,7 @@ def test_the_cap_stops_a_branch_which_then_goes_on_and_the_prefix_does_not_count
     assert shell("verify", new).code == 0
 
 
-def test_a_cap_needs_the_price_of_the_model_that_goes_on(parent, shell, new):
-    made = parent()
+def test_a_cap_needs_the_price_of_the_model_that_goes_on(made, shell, new):
     prices = ("--prices", new.parent / "study" / "prices.toml", "--max-usd", 1)
     said = shell("branch", made.log, *ORDER, "--model", "another", "-o", new, *prices)
     said.fails(USAGE, "'another'")
@@ -397,8 +394,7 @@ def test_a_cap_needs_the_price_of_the_model_that_goes_on(parent, shell, new):
 @pytest.mark.parametrize(
     "kind", ["429", "drop", *(pytest.param(k, marks=pytest.mark.slow) for k in ("500", "cut"))]
 )
-def test_faults_are_asked_again_and_leave_no_trace(parent, shell, endpoint, new, kind):
-    made = parent()
+def test_faults_are_asked_again_and_leave_no_trace(made, shell, endpoint, new, kind):
     assert shell("branch", made.log, *ORDER, "-o", new.parent / "plain" / "new").code == 0
     endpoint.sent.clear()
     endpoint.fault = lambda call, attempt: kind if attempt == 0 else None
@@ -408,8 +404,7 @@ def test_faults_are_asked_again_and_leave_no_trace(parent, shell, endpoint, new,
 
 
 @pytest.mark.costly
-def test_a_failed_episode_is_taken_up_again_on_demand(parent, shell, endpoint, new):
-    made = parent()
+def test_a_failed_episode_is_taken_up_again_on_demand(made, shell, endpoint, new):
     bad = f"{EPISODES[0]}.c01/1/judge/judge/1"
     endpoint.fault = lambda call, attempt: "400" if call == bad else None
     shell("branch", made.log, *ORDER, "-o", new).fails(1, "--retry-errors")
@@ -463,10 +458,7 @@ def test_failed_episodes_of_the_parent_are_left_out(parent, shell, endpoint, new
 
 
 @pytest.mark.parametrize("which", ["baseline", "simple"])
-def test_an_edited_parent_is_refused_before_anything_is_paid_for(
-    parent, shell, endpoint, new, which
-):
-    made = parent()
+def test_an_edited_parent_is_refused_before_anything_is_paid_for(made, shell, endpoint, new, which):
     path = made.cassettes / f"sciq.ice.help_avoidant.{which}.json"
     path.write_bytes(path.read_bytes().replace(b"I think", b"I know!"))
     said = shell("branch", made.log, *ORDER, "-o", new)
@@ -474,15 +466,13 @@ def test_an_edited_parent_is_refused_before_anything_is_paid_for(
     assert endpoint.sent == []
 
 
-def test_a_parent_that_is_gone_is_named_as_missing(parent, shell, new):
-    made = parent()
+def test_a_parent_that_is_gone_is_named_as_missing(made, shell, new):
     shutil.rmtree(made.cassettes)
     shell("branch", made.log, *ORDER, "-o", new).fails(USAGE, "--cassette-dir")
     assert not new.exists()
 
 
-def test_other_prompts_than_the_parent_s_are_refused(parent, shell, endpoint, new, monkeypatch):
-    made = parent()
+def test_other_prompts_than_the_parent_s_are_refused(made, shell, endpoint, new, monkeypatch):
     (made.cassettes / "wordings.toml").unlink()
     monkeypatch.setattr("tutorsim.kernel.system.LoadedStudy.prompt_digest", lambda self: "0" * 64)
     said = shell("branch", made.log, *ORDER, "-o", new)
@@ -490,8 +480,7 @@ def test_other_prompts_than_the_parent_s_are_refused(parent, shell, endpoint, ne
     assert endpoint.sent == []
 
 
-def test_a_branch_is_never_written_over_its_parent(parent, shell, endpoint):
-    made = parent()
+def test_a_branch_is_never_written_over_its_parent(made, shell, endpoint):
     before = files(made.cassettes, made.log)
     for target in (made.cassettes, made.log, made.log / ".." / "cassettes"):
         said = shell("branch", made.log, *ORDER, "-o", target)
@@ -500,17 +489,14 @@ def test_a_branch_is_never_written_over_its_parent(parent, shell, endpoint):
     assert endpoint.sent == []
 
 
-def test_another_branch_into_the_same_folder_is_refused_with_what_differs(parent, shell, new):
-    made = parent()
-    assert shell("branch", made.log, *ORDER, "-o", new).code == 0
-    before = files(new)
-    said = shell("branch", made.log, "--tie-policy", "no_tie_round", "-o", new)
+def test_another_branch_into_the_same_folder_is_refused_with_what_differs(made, shell, child):
+    before = files(child)
+    said = shell("branch", made.log, "--tie-policy", "no_tie_round", "-o", child)
     said.fails(USAGE, "They differ in fallback_order, tie_policy")
-    assert files(new) == before
+    assert files(child) == before
 
 
-def test_a_folder_with_another_recording_stays_as_it_is(parent, shell, record, write_grid, new):
-    made = parent()
+def test_a_folder_with_another_recording_stays_as_it_is(made, shell, record, write_grid, new):
     assert record(write_grid(seed=6), name="other").code == 0
     other = new.parent / "other" / "cassettes"
     before = files(other)
@@ -518,21 +504,18 @@ def test_a_folder_with_another_recording_stays_as_it_is(parent, shell, record, w
     assert files(other) == before
 
 
-def test_without_credentials_no_folder_is_begun(parent, shell, new, monkeypatch):
-    made = parent()
+def test_without_credentials_no_folder_is_begun(made, shell, new, monkeypatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     assert shell("branch", made.log, *ORDER, "-o", new).code == USAGE
     assert not new.exists()
 
 
-def test_a_branch_is_not_branched_and_its_study_not_run(parent, shell, endpoint, new):
-    made = parent()
-    assert shell("branch", made.log, *ORDER, "-o", new).code == 0
+def test_a_branch_is_not_branched_and_its_study_not_run(shell, endpoint, child):
     endpoint.sent.clear()
-    shell("branch", new, *ORDER, "-o", new.parent / "next").fails(USAGE, "is a branch itself")
-    folders = ("--log-dir", new.parent / "l", "--cassette-dir", new.parent / "c")
+    shell("branch", child, *ORDER, "-o", child.parent / "next").fails(USAGE, "is a branch itself")
+    folders = ("--log-dir", child.parent / "l", "--cassette-dir", child.parent / "c")
     for args in (folders, ("--dry-run",)):
-        said = shell("run", new / "study.toml", *args)
+        said = shell("run", child / "study.toml", *args)
         said.fails(USAGE, "cannot be run on its own")
     assert endpoint.sent == []
 
@@ -546,8 +529,7 @@ def test_a_branch_is_not_branched_and_its_study_not_run(parent, shell, endpoint,
         (f"{S},{M},{S}", "3 to 8 different roles"),
     ],
 )
-def test_a_panel_that_cannot_go_on_is_refused(parent, shell, new, roles, why):
-    made = parent()
+def test_a_panel_that_cannot_go_on_is_refused(made, shell, new, roles, why):
     shell("branch", made.log, *ORDER, "--roles", roles, "-o", new).fails(USAGE, why)
     assert not new.exists()
 
@@ -562,12 +544,11 @@ def test_a_panel_that_cannot_go_on_is_refused(parent, shell, new, roles, why):
         (*ORDER, "--json"),
     ],
 )
-def test_what_is_asked_for_has_to_be_said(parent, shell, args):
-    assert shell("branch", parent().log, *args).code == USAGE
+def test_what_is_asked_for_has_to_be_said(made, shell, args):
+    assert shell("branch", made.log, *args).code == USAGE
 
 
-def test_recording_a_branch_is_refused_in_ci(parent, shell, new, monkeypatch):
-    made = parent()
+def test_recording_a_branch_is_refused_in_ci(made, shell, new, monkeypatch):
     monkeypatch.setenv("CI", "1")
     assert shell("branch", made.log, *ORDER, "-o", new).code == USAGE
     assert plan_of(shell, made.log, *ORDER)["covered"] == 2
@@ -593,8 +574,7 @@ def test_hostile_text_of_the_parent_reaches_no_terminal(parent, shell, endpoint,
 
 
 @pytest.mark.parametrize("head", [False, True], ids=["lines", "lines and head"])
-def test_a_log_edited_by_hand_is_refused_by_name(parent, shell, endpoint, new, head):
-    made = parent()
+def test_a_log_edited_by_hand_is_refused_by_name(made, shell, endpoint, new, head):
     path = made.log / "episodes.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     edited = json.loads(lines[1])["episode_id"]
@@ -614,8 +594,7 @@ def test_a_log_edited_by_hand_is_refused_by_name(parent, shell, endpoint, new, h
     assert not new.exists()
 
 
-def test_a_plan_says_what_to_expect_beside_the_range(parent, shell, new):
-    made = parent()
+def test_a_plan_says_what_to_expect_beside_the_range(made, shell, new):
     prices = ("--prices", new.parent / "study" / "prices.toml")
     value = shell("branch", made.cassettes, *ORDER, "--plan", "--json", *prices).json()
     assert value["least_cost"] <= value["expected_cost"] <= value["cost"]

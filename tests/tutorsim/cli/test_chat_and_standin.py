@@ -1,6 +1,4 @@
 import signal
-import subprocess
-import sys
 
 import anthropic
 import pytest
@@ -13,44 +11,39 @@ from tutorsim.standin import FAULT_KINDS
 
 @pytest.mark.loopback
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_server_prints_its_url_and_ends_tidily_on_a_signal(number):
-    command = [sys.executable, "-c", "from tutorsim.cli import main; main()", "standin", "serve"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        url = process.stdout.readline().strip()
-        with (
-            anthropic.Anthropic(base_url=url, api_key="none") as client,
-            pytest.raises(anthropic.NotFoundError),
-        ):
-            client.models.list()
-        process.send_signal(number)
-        rest, errors = process.communicate(timeout=90)
+def test_the_server_prints_its_url_and_ends_tidily_on_a_signal(launch, number):
+    process = launch("standin", "serve")
+    url = process.stdout.readline().decode().strip()
+    with (
+        anthropic.Anthropic(base_url=url, api_key="none") as client,
+        pytest.raises(anthropic.NotFoundError),
+    ):
+        client.models.list()
+    process.send_signal(number)
+    rest, errors = process.communicate(timeout=90)
     assert url.startswith("http://127.0.0.1:")
-    assert (process.returncode, rest) == (0, "")
-    assert "Answered 1 requests." in errors
-    assert "Traceback" not in errors
+    assert (process.returncode, rest) == (0, b"")
+    assert b"Answered 1 requests." in errors
+    assert b"Traceback" not in errors
 
 
 @pytest.mark.loopback
-def test_the_server_warns_of_a_prompt_that_none_of_its_systems_has():
+def test_the_server_warns_of_a_prompt_that_none_of_its_systems_has(launch):
     """So does a server that was started before the prompt's system was installed."""
-    command = [sys.executable, "-c", "from tutorsim.cli import main; main()", "standin", "serve"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        url = process.stdout.readline().strip()
-        with anthropic.Anthropic(base_url=url, api_key="none") as client:
-            client.messages.create(
-                model="some-model",
-                max_tokens=100,
-                system="You greet guests.",
-                messages=[{"role": "user", "content": "Greet Otto."}],
-            )
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=90)
-    assert "knows no system with the prompt “You greet guests.”; its reply means nothing" in errors
-    assert "Answered 1 requests, 1 of them with prompts of no system that it knows." in errors
+    process = launch("standin", "serve")
+    url = process.stdout.readline().decode().strip()
+    with anthropic.Anthropic(base_url=url, api_key="none") as client:
+        client.messages.create(
+            model="some-model",
+            max_tokens=100,
+            system="You greet guests.",
+            messages=[{"role": "user", "content": "Greet Otto."}],
+        )
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=90)
+    said = errors.decode()
+    assert "knows no system with the prompt “You greet guests.”; its reply means nothing" in said
+    assert "Answered 1 requests, 1 of them with prompts of no system that it knows." in said
 
 
 @pytest.mark.parametrize(

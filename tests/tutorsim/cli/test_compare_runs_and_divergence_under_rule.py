@@ -52,20 +52,9 @@ def test_a_missing_run_is_named(shell, built, tmp_path):
 # --- `tutorsim compare PARENT BRANCH`: logged, bounded and re-simulated figures stand apart -------
 
 
-def test_a_branch_is_set_beside_its_parent(shell, branched):
-    done = shell("compare", branched.parent.folder, branched.child.folder)
-    assert done.code == 0, done.err
-    lines = done.out.splitlines()
-    assert any("under rule ranked: 2 draws of each episode taken up" in line for line in lines)
-    [heads] = [line.split() for line in lines if line.startswith("benchmark") and "bounds" in line]
-    assert heads[3:] == ["logged", "bounds", "re-simulated", "width", "width", "left"]
-    assert "every uncovered outcome 0 or 1" in done.out
-    assert "a 95 % interval over tasks; the spread between draws" in done.out
-
-
 def test_json_holds_every_cell_and_path(shell, branched):
     done = shell("compare", branched.parent.folder, branched.child.folder, "--json")
-    value = json.loads(done.out)["values"]
+    value = done.json()["values"]
     assert (value["parent"], value["child"], value["changes"]) == ("parent", "child", "rule ranked")
     cells = {(cell["benchmark"], cell["condition"]): cell for cell in value["cells"]}
     assert "baseline" not in {condition for _, condition in cells}
@@ -125,8 +114,10 @@ def test_two_runs_that_are_no_parent_and_branch_are_paired_as_ever(shell, branch
     assert "a branch of" not in shown.partition("Do the runs differ?")[2]
 
 
-def test_the_comparison_fits_80_columns(shell, branched):
-    done = shell("compare", branched.parent.folder, branched.child.folder, columns=80)
+@pytest.mark.parametrize("command", ["compare", "summary"])
+def test_a_screen_fits_80_columns(shell, branched, command):
+    runs = (branched.parent.folder, branched.child.folder)[: 2 if command == "compare" else 1]
+    done = shell(command, *runs, columns=80)
     rules = [line for line in done.out.splitlines() if line.startswith("───")]
     assert rules
     assert max(map(len, rules)) <= 80

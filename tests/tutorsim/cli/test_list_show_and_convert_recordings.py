@@ -9,6 +9,7 @@ import pytest
 
 import tutorsim
 from tests.reference.replay_through_sdk import through_the_sdk
+from tests.tutorsim.conftest import edit
 from tutorsim.model import CALL_HEADER
 from tutorsim.replay import read_cassette
 from tutorsim.replay.cassette_file import compressed, write_cassette
@@ -110,15 +111,21 @@ def test_what_is_not_there_is_named(more, code, named, recorded, shell):
     assert named in said.err
 
 
-def test_hostile_text_in_a_reply_is_shown_and_not_obeyed(recorded, shell):
+def edit_first(recorded, change):
+    """Change the first call of an episode in its cassette."""
     path = recorded.cassettes / f"{EPISODE}.json"
-    content = orjson.loads(path.read_bytes())
-    body = content["interactions"][0]["response"]["body"]
-    message = orjson.loads(body["string"])
-    message["content"][0]["text"] = "\x1b[31mred \x9b2J [bold]b[/bold] \u202e :smile: \x07"
-    message["model"] = "\x1b]0;title\x07"
-    body["string"] = orjson.dumps(message).decode()
-    path.write_bytes(orjson.dumps(content))
+    edit(path, lambda cassette: change(cassette["interactions"][0]))
+
+
+def test_hostile_text_in_a_reply_is_shown_and_not_obeyed(recorded, shell):
+    def hostile(one):
+        body = one["response"]["body"]
+        message = orjson.loads(body["string"])
+        message["content"][0]["text"] = "\x1b[31mred \x9b2J [bold]b[/bold] \u202e :smile: \x07"
+        message["model"] = "\x1b]0;title\x07"
+        body["string"] = orjson.dumps(message).decode()
+
+    edit_first(recorded, hostile)
     call = ("--call", "0/student/student/1")
     for more in ((), call, ("--json",), (*call, "--json")):
         said = shell("cassette", "show", recorded.cassettes, EPISODE, *more)
@@ -130,10 +137,7 @@ def test_hostile_text_in_a_reply_is_shown_and_not_obeyed(recorded, shell):
 
 @pytest.mark.parametrize("body", ["{", "[]"])
 def test_a_request_that_is_no_json_object_is_told(body, recorded, shell):
-    path = recorded.cassettes / f"{EPISODE}.json"
-    content = orjson.loads(path.read_bytes())
-    content["interactions"][0]["request"]["body"] = body
-    path.write_bytes(orjson.dumps(content))
+    edit_first(recorded, lambda one: one["request"].update(body=body))
     call = ("--call", "0/student/student/1")
     for more in (call, (*call, "--json")):
         said = shell("cassette", "show", recorded.cassettes, EPISODE, *more)
@@ -154,10 +158,7 @@ def test_a_request_that_is_no_json_object_is_told(body, recorded, shell):
     ],
 )
 def test_what_a_call_asked_is_the_message_the_messages_or_the_request(body, asked, recorded, shell):
-    path = recorded.cassettes / f"{EPISODE}.json"
-    content = orjson.loads(path.read_bytes())
-    content["interactions"][0]["request"]["body"] = json.dumps(body)
-    path.write_bytes(orjson.dumps(content))
+    edit_first(recorded, lambda one: one["request"].update(body=json.dumps(body)))
     call = ("--call", "0/student/student/1")
     shown = shell("cassette", "show", recorded.cassettes, EPISODE, *call)
     shown.tells(f"Asked\n{asked}\n\nReply")

@@ -380,10 +380,6 @@ def test_the_numbers_must_leave_every_rater_an_item(folder):
     assert "by the turn" in few.err
 
 
-def test_an_unknown_ending_is_refused(folder):
-    folder.export(name="sheet.xlsx").fails(2, "an ending that says no known format")
-
-
 @pytest.mark.parametrize(
     ("text", "what"),
     [

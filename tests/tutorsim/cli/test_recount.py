@@ -331,7 +331,8 @@ def test_tables_keep_to_eighty_columns(shell, one_episode):
 
 
 @pytest.mark.parametrize(
-    "command", [("recount", "--full"), ("diverge", "--rule", "ranked", "--exempt", "2")]
+    "command",
+    [("summary",), ("recount", "--full"), ("diverge", "--rule", "ranked", "--exempt", "2")],
 )
 def test_hostile_names_reach_the_terminal_only_escaped(shell, tmp_path, command):
     path = tmp_path / "ballots.jsonl"

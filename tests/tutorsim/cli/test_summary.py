@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.tutorsim.cli.conftest import ask_again
+from tests.tutorsim.conftest import loaded_by
 from tutorsim.analysis.claims.claims_of_printed_numbers import numbers_in
 from tutorsim.analysis.systems.system_view_and_opened_run import usage
 from tutorsim.kernel.cost_plan import Price, PriceTable
@@ -24,13 +25,9 @@ def value_of(shell, run, *options):
 
 
 def test_the_summary_of_a_run_loads_no_reader_of_ballots_from_elsewhere():
-    asked = (
-        "import sys, tutorsim.cli.summary; "
-        "readers = ('outside_files', 'convert_to_long_format', 'doubtful_rows_and_columns'); "
-        "print([name for name in sys.modules if name.endswith(readers)])"
-    )
-    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    readers = ("outside_files", "convert_to_long_format", "doubtful_rows_and_columns")
+    loaded = loaded_by("import tutorsim.cli.summary")
+    assert [name for name in loaded if name.endswith(readers)] == []
 
 
 ONLY_A_NUMBER = re.compile(
@@ -219,25 +216,6 @@ def test_an_unknown_ending_is_a_usage_error(shell, built, tmp_path):
     both = shell("summary", built.folder, "--json", "-o", tmp_path / "a.txt")
     both.fails(2, "--json does not go with", "Name a .json file")
     assert not (tmp_path / "a.txt").exists()
-
-
-def test_hostile_names_reach_the_terminal_only_escaped(shell, tmp_path):
-    path = tmp_path / "ballots.jsonl"
-    row = {"episode_id": "e", "turn": 1, "stage": "final", "voter": "v", "mass": 1}
-    name = "\x1b[31m[bold]x\u202e"
-    path.write_text(json.dumps({**row, "candidate": name, "protocol": "simple"}) + "\n")
-    for options in ((), ("--json",)):
-        done = shell("summary", path, *options)
-        assert done.code == 0, done.err
-        assert not set("\x1b\u202e") & set(done.out)
-        assert "[bold]x" in done.out
-
-
-def test_narrow_output_keeps_to_its_columns(shell, built):
-    shown = shell("summary", built.folder, columns=80).out
-    rules = [line for line in shown.splitlines() if line.startswith("─")]
-    assert rules
-    assert max(map(len, rules)) <= 80
 
 
 @pytest.mark.costly

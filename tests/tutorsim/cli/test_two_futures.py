@@ -19,21 +19,29 @@ def pair_of(branched, *, left):
     return logged, [e for e in draws if e.branch.parent_episode == name]
 
 
-def on_terminal(branched, width, *, left=1):
+@pytest.fixture
+def beside(shell, branched):
+    """`show` of an episode of the branch, beside the parent."""
+
+    def show(*named):
+        return shell("show", branched.child.folder, *named, "--beside", branched.parent.folder)
+
+    return show
+
+
+def on_terminal(branched, width, logged, draws):
     text = io.StringIO()
     console = Console(
         file=text, force_terminal=True, width=width, color_system=None, highlight=False
     )
-    for part in beside_shown(branched.child.run, *pair_of(branched, left=left)):
+    for part in beside_shown(branched.child.run, logged, draws):
         console.print(part)
     return text.getvalue()
 
 
-def test_the_parents_id_shows_every_draw_beside_the_log(shell, branched):
+def test_the_parents_id_shows_every_draw_beside_the_log(beside, branched):
     logged, draws = pair_of(branched, left=1)
-    done = shell(
-        "show", branched.child.folder, logged.episode_id, "--beside", branched.parent.folder
-    )
+    done = beside(logged.episode_id)
     assert done.code == 0, done.err
     for episode in (logged, *draws):
         for turn in episode.turns:
@@ -47,11 +55,9 @@ def test_the_parents_id_shows_every_draw_beside_the_log(shell, branched):
     assert "not what would have happened" in done.out
 
 
-def test_what_the_futures_share_is_told_once_and_before_the_mark(shell, branched):
+def test_what_the_futures_share_is_told_once_and_before_the_mark(beside, branched):
     logged, _ = pair_of(branched, left=1)
-    shown = shell(
-        "show", branched.child.folder, logged.episode_id, "--beside", branched.parent.folder
-    ).out
+    shown = beside(logged.episode_id).out
     assert shown.count(logged.attempts[0].text) == 1
     at = [
         shown.index(logged.attempts[0].text),
@@ -67,35 +73,28 @@ def test_a_parents_id_that_begins_another_means_its_own_draws():
     assert [one.episode_id for one in found] == ["t.1.c01", "t.1.c02"]
 
 
-def test_a_draws_id_shows_that_draw_alone(shell, branched):
+def test_a_draws_id_shows_that_draw_alone(beside, branched):
     logged, draws = pair_of(branched, left=1)
-    done = shell(
-        *("show", branched.child.folder, draws[1].episode_id, "--json"),
-        *("--beside", branched.parent.folder),
-    )
+    done = beside(draws[1].episode_id, "--json")
     value = json.loads(done.out)
     assert EpisodeRecord.model_validate(value["logged"]) == logged
     assert [EpisodeRecord.model_validate(draw) for draw in value["draws"]] == [draws[1]]
 
 
-def test_parts_that_only_draws_of_one_episode_have_name_them_all(shell, branched):
+def test_parts_that_only_draws_of_one_episode_have_name_them_all(beside, branched):
     logged, draws = pair_of(branched, left=1)
     parts = logged.episode_id.split(".")
-    done = shell(
-        "show", branched.child.folder, *parts, "--beside", branched.parent.folder, "--json"
-    )
+    done = beside(*parts, "--json")
     assert len(json.loads(done.out)["draws"]) == len(draws) == 2
-    said = shell("show", branched.child.folder, parts[0], "--beside", branched.parent.folder)
+    said = beside(parts[0])
     said.fails(2, "episodes match")
-    none = shell("show", branched.child.folder, "absent", "--beside", branched.parent.folder)
+    none = beside("absent")
     assert none.code == 2
 
 
-def test_a_draw_that_left_the_path_says_where(shell, branched):
+def test_a_draw_that_left_the_path_says_where(beside, branched):
     logged, draws = pair_of(branched, left=1)
-    shown = shell(
-        "show", branched.child.folder, logged.episode_id, "--beside", branched.parent.folder
-    ).out
+    shown = beside(logged.episode_id).out
     left = [draw for draw in draws if draw.branch and draw.branch.left]
     assert left
     assert shown.count("the logged path was left at turn 1") == len(left)
@@ -103,7 +102,7 @@ def test_a_draw_that_left_the_path_says_where(shell, branched):
 
 
 def test_futures_stand_side_by_side_where_there_is_room(branched):
-    wide = on_terminal(branched, 130)
+    wide = on_terminal(branched, 130, *pair_of(branched, left=1))
     [head] = [line for line in wide.splitlines() if "draw 1 of 2" in line and "logged" in line]
     assert head.index("logged") < head.index("draw 1 of 2") < head.index("draw 2 of 2")
     assert "Turn 1:" in wide
@@ -111,7 +110,7 @@ def test_futures_stand_side_by_side_where_there_is_room(branched):
 
 
 def test_futures_stand_one_after_the_other_where_there_is_none(branched):
-    narrow = on_terminal(branched, 80)
+    narrow = on_terminal(branched, 80, *pair_of(branched, left=1))
     assert all(len(line.rstrip()) <= 80 for line in narrow.splitlines())
     assert not [line for line in narrow.splitlines() if "draw 1 of 2" in line and "logged" in line]
     assert narrow.count("Turn 1  ") == 3
@@ -119,20 +118,14 @@ def test_futures_stand_one_after_the_other_where_there_is_none(branched):
 
 def test_two_futures_fit_80_columns_side_by_side(branched):
     logged, draws = pair_of(branched, left=1)
-    text = io.StringIO()
-    console = Console(file=text, force_terminal=True, width=80, color_system=None)
-    for part in beside_shown(branched.child.run, logged, draws[:1]):
-        console.print(part)
-    lines = text.getvalue().splitlines()
+    lines = on_terminal(branched, 80, logged, draws[:1]).splitlines()
     assert all(len(line.rstrip()) <= 80 for line in lines)
     assert [line for line in lines if "draw 1 of 2" in line and "logged" in line]
 
 
-def test_a_covered_episode_has_one_future(shell, branched):
+def test_a_covered_episode_has_one_future(beside, branched):
     covered = next(e for e in branched.child.episodes if not e.branch and e.turns)
-    shell(
-        "show", branched.child.folder, covered.episode_id, "--beside", branched.parent.folder
-    ).tells(
+    beside(covered.episode_id).tells(
         "Covered: the branch cannot change it",
         covered.turns[-1].delivered,
         covered.attempts[-1].text,
@@ -145,12 +138,9 @@ def test_a_failed_draw_says_so(branched):
     logged, draws = pair_of(branched, left=1)
     broken = {"status": "failed", "failure": Failure(key="2/judge/judge/1", error="HTTP 500")}
     failed = draws[0].model_copy(update={**broken, "success": None})
-    text = io.StringIO()
-    console = Console(file=text, width=120, color_system=None)
-    for part in beside_shown(branched.child.run, logged, [failed]):
-        console.print(part)
-    assert "Failed: call 2/judge/judge/1: HTTP 500" in text.getvalue()
-    assert "draw 1 of 2  failed to finish" in text.getvalue()
+    text = on_terminal(branched, 120, logged, [failed])
+    assert "Failed: call 2/judge/judge/1: HTTP 500" in text
+    assert "draw 1 of 2  failed to finish" in text
 
 
 def test_a_run_that_is_no_branch_of_the_other_is_refused(shell, branched):
@@ -165,7 +155,7 @@ def test_a_run_that_is_no_branch_of_the_other_is_refused(shell, branched):
 
 @pytest.mark.parametrize("width", [80, 140])
 def test_hostile_text_reaches_the_terminal_only_escaped(hostile_branch, width):
-    shown = on_terminal(hostile_branch, width, left=1)
+    shown = on_terminal(hostile_branch, width, *pair_of(hostile_branch, left=1))
     assert not set("\x1b\x07\x9b\u202e\u2028") & set(shown)
     assert "\\x1b[31mred" in shown
 

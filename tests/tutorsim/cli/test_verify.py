@@ -1,10 +1,9 @@
 """`tutorsim verify`: its reports. What it finds is proved with the runner."""
 
 import json
-import subprocess
-import sys
 from xml.etree import ElementTree
 
+from tests.tutorsim.conftest import loaded_by
 from tutorsim.cli.replay_and_verify import _xml_safe
 
 EPISODE = "sciq.ice.help_avoidant.simple"
@@ -64,10 +63,6 @@ def test_the_report_as_json_lists_findings(recorded, shell):
 
 
 def test_replay_and_verify_load_nothing_that_only_shows_or_writes():
-    asked = (
-        "import sys, tutorsim.cli.replay_and_verify, tutorsim.runner.verify; "
-        "unasked = ('tutorsim.analysis', 'rich', 'tomli_w', 'gzip', 'xml', 'vcr', 'asyncio'); "
-        "print([name for name in sys.modules if name.startswith(unasked)])"
-    )
-    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    unasked = ("tutorsim.analysis", "rich", "tomli_w", "gzip", "xml", "vcr", "asyncio")
+    loaded = loaded_by("import tutorsim.cli.replay_and_verify, tutorsim.runner.verify")
+    assert [name for name in loaded if name.startswith(unasked)] == []

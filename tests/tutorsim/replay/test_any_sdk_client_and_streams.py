@@ -2,14 +2,13 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 import threading
 
 import anthropic
 import pytest
 
 import tutorsim
+from tests.tutorsim.conftest import loaded_by
 from tests.tutorsim.replay.made import message
 from tutorsim.errors import (
     ChangedCallError,
@@ -40,6 +39,19 @@ def _only_replaying(monkeypatch):
     monkeypatch.delenv("TUTORSIM_RECORD", raising=False)
 
 
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "note.json"
+
+
+@pytest.fixture
+def noted(path, server):
+    """A cassette of one call."""
+    with tutorsim.recorded(path, mode="once") as client:
+        say(client, "one")
+    return path
+
+
 @pytest.mark.loopback
 def test_what_one_client_records_another_plays_without_network_or_key(tmp_path, server, offline):
     path = tmp_path / "cassettes" / "note.json"
@@ -57,13 +69,10 @@ def test_what_one_client_records_another_plays_without_network_or_key(tmp_path, 
 
 
 @pytest.mark.loopback
-def test_the_asynchronous_client_plays_what_the_synchronous_one_recorded(tmp_path, server, offline):
-    path = tmp_path / "note.json"
-    with tutorsim.recorded(path, mode="once") as client:
-        say(client, "one")
+def test_the_asynchronous_client_plays_what_the_synchronous_one_recorded(noted, server, offline):
 
     async def play():
-        async with tutorsim.recorded(path) as client:
+        async with tutorsim.recorded(noted) as client:
             assert isinstance(client, anthropic.AsyncAnthropic)
             return str((await ask(client, "one")).content[0].text)
 
@@ -99,8 +108,7 @@ def test_agents_that_ask_side_by_side_have_keys_of_their_own(tmp_path, server, o
 
 
 @pytest.mark.loopback
-def test_the_caller_may_give_whole_keys(tmp_path, server):
-    path = tmp_path / "note.json"
+def test_the_caller_may_give_whole_keys(path, server):
     with tutorsim.recorded(path, mode="once") as client:
         say(client, "b", extra_headers=tutorsim.keyed("critic", stage="review", turn=2))
         say(client, "a", extra_headers=tutorsim.keyed("critic", stage="review", turn=1))
@@ -116,8 +124,7 @@ def test_the_caller_may_give_whole_keys(tmp_path, server):
 
 
 @pytest.mark.loopback
-def test_misses_have_the_types_and_words_of_a_replay(tmp_path, server):
-    path = tmp_path / "note.json"
+def test_misses_have_the_types_and_words_of_a_replay(path, server):
     with pytest.raises(MissingCallError, match=r"note\.json") as nothing, tutorsim.recorded(path):
         pass
     assert 'mode="once"' in nothing.value.hint
@@ -143,27 +150,25 @@ def test_misses_have_the_types_and_words_of_a_replay(tmp_path, server):
 
 
 @pytest.mark.loopback
-def test_new_asks_only_what_is_not_there_and_all_asks_everything(tmp_path, server, monkeypatch):
-    path = tmp_path / "note.json"
-    with tutorsim.recorded(path, mode="once") as client:
-        say(client, "one")
-    before = path.read_bytes()
+def test_new_asks_only_what_is_not_there_and_all_asks_everything(noted, server, monkeypatch):
+    before = noted.read_bytes()
     monkeypatch.setenv("TUTORSIM_RECORD", "new")
-    with tutorsim.recorded(path) as client:
+    with tutorsim.recorded(noted) as client:
         assert [say(client, "one"), say(client, "two")] == ["re: one", "re: two"]
     assert [one["messages"][0]["content"] for one in server.seen] == ["one", "two"]
-    assert path.read_bytes() != before
+    assert noted.read_bytes() != before
     server.respond = lambda body: message("anew")
-    with tutorsim.recorded(path, mode="all") as client:
+    with tutorsim.recorded(noted, mode="all") as client:
         assert say(client, "one") == "anew"
-    with tutorsim.recorded(path, mode="none") as client:
+    with tutorsim.recorded(noted, mode="none") as client:
         assert say(client, "one") == "anew"
     assert len(server.seen) == 3
 
 
 @pytest.mark.loopback
-def test_a_cassette_says_which_of_its_calls_the_last_recording_did_not_ask_for(tmp_path, server):
-    path = tmp_path / "note.json"
+def test_a_cassette_says_which_of_its_calls_the_last_recording_did_not_ask_for(
+    tmp_path, path, server
+):
     with tutorsim.recorded(path, mode="once") as client:
         assert [say(client, word) for word in ("one", "two")]
     assert "unasked" not in path.read_text()
@@ -178,20 +183,18 @@ def test_a_cassette_says_which_of_its_calls_the_last_recording_did_not_ask_for(t
 
 
 @pytest.mark.loopback
-def test_new_needs_no_key_where_nothing_is_new(tmp_path, server, offline):
-    path = tmp_path / "note.json"
-    with tutorsim.recorded(path, mode="once") as client:
-        say(client, "one")
+def test_new_needs_no_key_where_nothing_is_new(noted, server, offline):
     offline()
-    with tutorsim.recorded(path, mode="new") as client:
+    with tutorsim.recorded(noted, mode="new") as client:
         assert say(client, "one") == "re: one"
         with pytest.raises(UsageError, match="No credentials"):
             say(client, "two")
 
 
 @pytest.mark.loopback
-def test_a_block_that_fails_leaves_the_cassette_alone_and_pays_for_nothing_twice(tmp_path, server):
-    path = tmp_path / "note.json"
+def test_a_block_that_fails_leaves_the_cassette_alone_and_pays_for_nothing_twice(
+    tmp_path, path, server
+):
     with pytest.raises(KeyError), tutorsim.recorded(path, mode="once") as client:
         raise KeyError(say(client, "one"))
     assert not path.exists()
@@ -202,8 +205,7 @@ def test_a_block_that_fails_leaves_the_cassette_alone_and_pays_for_nothing_twice
 
 
 @pytest.mark.loopback
-def test_a_retried_call_keeps_its_number(tmp_path, server):
-    path = tmp_path / "note.json"
+def test_a_retried_call_keeps_its_number(path, server):
     answers = iter([(529, {}, b"{}"), message("first"), message("second")])
     server.respond = lambda body: next(answers)
     with tutorsim.recorded(path, mode="once") as client:
@@ -213,8 +215,7 @@ def test_a_retried_call_keeps_its_number(tmp_path, server):
 
 
 @pytest.mark.loopback
-def test_the_endpoint_s_errors_are_the_sdk_s_and_are_not_recorded(tmp_path, server):
-    path = tmp_path / "note.json"
+def test_the_endpoint_s_errors_are_the_sdk_s_and_are_not_recorded(path, server):
     refusal = {"type": "error", "error": {"type": "invalid_request_error", "message": "no"}}
     server.respond = lambda body: (400, {}, refusal)
     with tutorsim.recorded(path, mode="once") as client, pytest.raises(anthropic.BadRequestError):
@@ -223,14 +224,11 @@ def test_the_endpoint_s_errors_are_the_sdk_s_and_are_not_recorded(tmp_path, serv
 
 
 @pytest.mark.loopback
-def test_nothing_secret_is_written(tmp_path, server):
-    path = tmp_path / "note.json"
-    with tutorsim.recorded(path, mode="once") as client:
-        say(client, "one")
-    text = path.read_text()
+def test_nothing_secret_is_written(noted, server):
+    text = noted.read_text()
     for secret in (KEY, "req_secret", "org_secret", "session=secret", "x-stainless", "user-agent"):
         assert secret not in text
-    with tutorsim.recorded(path, mode="new") as client:
+    with tutorsim.recorded(noted, mode="new") as client:
         say(client, "one")
         with pytest.raises(RecordingRefused, match="contains the credential"):
             say(client, f"my key is {KEY}")
@@ -238,9 +236,8 @@ def test_nothing_secret_is_written(tmp_path, server):
 
 
 @pytest.mark.loopback
-def test_recording_is_refused_in_ci(tmp_path, server, monkeypatch):
+def test_recording_is_refused_in_ci(path, server, monkeypatch):
     monkeypatch.setenv("CI", "true")
-    path = tmp_path / "note.json"
     with tutorsim.recorded(path, mode="once") as client:
         with pytest.raises(RecordingRefused, match="CI is set"):
             say(client, "one")
@@ -263,8 +260,7 @@ def test_what_a_cassette_does_not_keep_is_refused_before_it_is_sent(tmp_path, se
 
 
 @pytest.mark.loopback
-def test_one_client_records_a_cassette_at_a_time(tmp_path, server):
-    path = tmp_path / "note.json"
+def test_one_client_records_a_cassette_at_a_time(path, server):
     with (
         pytest.warns(UserWarning, match="Nothing was asked"),
         tutorsim.recorded(path, mode="once"),
@@ -279,10 +275,9 @@ def test_one_client_records_a_cassette_at_a_time(tmp_path, server):
 
 
 @pytest.mark.loopback
-def test_compressed_cassettes_are_played_and_not_recorded_over(tmp_path, server):
+def test_compressed_cassettes_are_played_and_not_recorded_over(tmp_path, path, server):
     from tutorsim.replay.cassette_file import write_cassette_file
 
-    path = tmp_path / "note.json"
     with tutorsim.recorded(path, mode="once") as client:
         say(client, "one")
     write_cassette_file(tmp_path, "note", path.read_bytes(), "compressed")
@@ -373,12 +368,8 @@ def test_threads_play_cassettes_of_their_own(tmp_path, server, offline):
 
 
 def test_importing_the_package_loads_nothing_heavy():
-    code = (
-        "import sys, tutorsim\n"
-        "heavy = {'anthropic', 'vcr', 'polars', 'httpx2', 'pydantic', 'tutorsim.replay'}\n"
-        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    heavy = {"anthropic", "vcr", "polars", "httpx2", "pydantic", "tutorsim.replay"}
+    assert heavy.isdisjoint(loaded_by("import tutorsim"))
 
 
 def test_the_package_has_no_other_late_names():

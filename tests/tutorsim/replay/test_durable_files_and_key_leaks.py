@@ -12,16 +12,15 @@ import sys
 import time
 import tomllib
 from collections import Counter
-from hashlib import sha256
 from pathlib import Path
 
-import orjson
 import pytest
 import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference.replay_through_sdk import through_the_sdk
+from tests.tutorsim.conftest import on_disk, seal
 from tests.tutorsim.replay.made import message
 from tutorsim.errors import FolderError, RecordingRefused
 from tutorsim.replay import FolderLock, folder_error, make_folder, write_atomic
@@ -347,12 +346,7 @@ def test_a_check_of_the_files_finds_a_key_that_is_not_in_use(form, recorded, she
     assert shell("cassette", "verify", recorded.cassettes).code == 0
     path = recorded.cassettes / f"{EPISODE}.json"
     path.write_text(path.read_text().replace("I think", f"I {OTHER} think", 1))
-    manifest = recorded.cassettes / "manifest.json"
-    found = json.loads(manifest.read_bytes())
-    for entry in found["episodes"]:
-        if entry["episode_id"] == EPISODE:
-            entry["cassette_sha256"] = sha256(path.read_bytes()).hexdigest()
-    manifest.write_text(json.dumps(found))
+    seal(recorded.cassettes)
     folder = recorded.cassettes
     if form == "compressed":
         folder = tmp_path / "packed"
@@ -384,18 +378,6 @@ def start(folder):
     return subprocess.Popen([sys.executable, str(PROGRAM), str(folder)], env=os.environ.copy())
 
 
-def recorded(folder):
-    """Calls that are on disk in full, each as `<episode>/<key>`."""
-    found = set()
-    for path in folder.glob("*.journal.jsonl"):
-        for line in path.read_bytes().split(b"\n")[1:-1]:
-            found.add(orjson.loads(line)["request_headers"]["x-tutorsim-call"])
-    for path in folder.glob("*.json"):
-        for entry in orjson.loads(path.read_bytes())["interactions"]:
-            found.add(entry["request"]["headers"]["x-tutorsim-call"][0])
-    return found
-
-
 def content(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -415,7 +397,7 @@ def test_after_a_kill_no_recorded_call_is_sent_again_and_the_bytes_are_those_of_
 
     folder = tmp_path / "killed"
     for kill_after in (53, None):
-        before, on_disk = len(server.headers), recorded(folder)
+        before, held = len(server.headers), on_disk(folder)
         if kill_after is None:
             run_here(folder)
         else:
@@ -424,7 +406,7 @@ def test_after_a_kill_no_recorded_call_is_sent_again_and_the_bytes_are_those_of_
                 time.sleep(0.001)
             child.send_signal(signal.SIGKILL)
             assert child.wait() == -signal.SIGKILL
-            assert recorded(folder) > on_disk
+            assert on_disk(folder) > held
         sent = [headers["x-tutorsim-call"] for headers in server.headers[before:]]
         assert on_disk.isdisjoint(sent)
         assert max(Counter(sent).values()) == 1

@@ -20,9 +20,15 @@ def judged(message):
     return CodeRun(turn=2, message=message, prompt="p", entry_point="f", test="t")
 
 
-def test_a_verdict_survives_a_kill_right_after_it_was_added(tmp_path):
+@pytest.fixture
+def store(tmp_path):
+    """A store that holds one verdict."""
     store = VerdictStore(tmp_path, fingerprint="here")
     store.add(RUN, PASS, fingerprint="here")
+    return store
+
+
+def test_a_verdict_survives_a_kill_right_after_it_was_added(tmp_path, store):
     store.add(judged("b"), FAIL, fingerprint="here")
 
     again = VerdictStore(tmp_path, fingerprint="here")
@@ -31,10 +37,7 @@ def test_a_verdict_survives_a_kill_right_after_it_was_added(tmp_path):
     assert again.find(judged("c")) is None
 
 
-def test_the_turn_does_not_count_but_all_that_is_judged_does(tmp_path):
-    store = VerdictStore(tmp_path, fingerprint="here")
-    store.add(RUN, PASS, fingerprint="here")
-
+def test_the_turn_does_not_count_but_all_that_is_judged_does(store):
     assert store.find(replace(RUN, turn=3)) == PASS
     for field in ("message", "prompt", "entry_point", "test"):
         assert store.find(replace(RUN, **{field: "other"})) is None
@@ -88,9 +91,7 @@ def test_a_later_verdict_takes_the_place_of_an_earlier_one(tmp_path):
     assert VerdictStore(tmp_path).find(RUN) == PASS
 
 
-def test_adding_goes_on_after_a_rewrite(tmp_path):
-    store = VerdictStore(tmp_path, fingerprint="here")
-    store.add(RUN, PASS, fingerprint="here")
+def test_adding_goes_on_after_a_rewrite(tmp_path, store):
     store.finish()
     store.add(judged("b"), FAIL, fingerprint="here")
     store.close()
@@ -103,9 +104,7 @@ def test_a_study_without_programs_has_no_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_torn_last_line_counts_as_never_written(tmp_path):
-    store = VerdictStore(tmp_path, fingerprint="here")
-    store.add(RUN, PASS, fingerprint="here")
+def test_a_torn_last_line_counts_as_never_written(tmp_path, store):
     store.add(judged("b"), FAIL, fingerprint="here")
     store.close()
     path = tmp_path / VERDICTS_FILE

@@ -32,6 +32,11 @@ def _only_replaying(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "c.json"
+
+
 def events(*data, last="data: [DONE]\n\n"):
     sent = "".join(f"data: {json.dumps(one, ensure_ascii=False)}\n\n" for one in data)
     return 200, EVENTS, (sent + last).encode()
@@ -143,11 +148,10 @@ WORDS = ["ré: one", "ré: ", "one ", ""]
     ids=["openai", "mistralai", "google-genai"],
 )
 def test_any_sdk_records_and_plays_with_both_of_its_faces(
-    tmp_path, server, offline, asks, asks_async, expected, calls
+    path, server, offline, asks, asks_async, expected, calls
 ):
     """Half of the calls are made by the synchronous client, half by the other, over one session."""
     server.respond = respond
-    path = tmp_path / "c.json"
 
     async def both(mode):
         tape = tutorsim.recorded_http(path, mode=mode)
@@ -191,10 +195,9 @@ def stream(http, url, **headers):
     ],
     ids=["no last event", "error event", "cut off"],
 )
-def test_a_stream_that_is_not_whole_is_no_success(tmp_path, server, answer, words):
+def test_a_stream_that_is_not_whole_is_no_success(path, server, answer, words):
     answers = iter([answer, events(chunk("one"), chunk("", "stop"))])
     server.respond = lambda body: next(answers)
-    path = tmp_path / "c.json"
     with tutorsim.recorded_http(path, mode="once") as http:
         with pytest.raises(httpx2.RemoteProtocolError, match=words):
             stream(http, server.url)
@@ -206,11 +209,10 @@ def test_a_stream_that_is_not_whole_is_no_success(tmp_path, server, answer, word
 @pytest.mark.parametrize("closes", [True, False], ids=["closed", "left open"])
 @pytest.mark.parametrize("rest", [b"", b"d"], ids=["whole events", "part of one"])
 def test_of_a_stream_that_its_reader_left_the_events_read_are_kept_and_marked(
-    tmp_path, server, closes, rest
+    path, server, closes, rest
 ):
     sent = [f"data: {json.dumps(chunk(str(n)))}\n\n".encode() for n in range(3)]
     server.respond = lambda body: (200, {**EVENTS, "content-length": "9999"}, b"".join(sent) + rest)
-    path = tmp_path / "c.json"
     request = ("POST", server.url + CHAT)
     with tutorsim.recorded_http(path, mode="once") as http:
         response = http.send(http.build_request(*request, json=ASKED), stream=True)
@@ -231,7 +233,7 @@ def test_of_a_stream_that_its_reader_left_the_events_read_are_kept_and_marked(
 
 
 @pytest.mark.loopback
-def test_a_block_that_fails_keeps_no_part_of_a_stream(tmp_path, server):
+def test_a_block_that_fails_keeps_no_part_of_a_stream(tmp_path, path, server):
     server.respond = chat
 
     def left(http):
@@ -239,7 +241,6 @@ def test_a_block_that_fails_keeps_no_part_of_a_stream(tmp_path, server):
         http.send(asked, stream=True).close()
         raise KeyError
 
-    path = tmp_path / "c.json"
     with pytest.raises(KeyError), tutorsim.recorded_http(path, mode="once") as http:
         left(http)
     assert [*tmp_path.iterdir()] == []
@@ -275,11 +276,8 @@ def test_a_block_that_fails_leaves_no_file_open(tmp_path, server):
 
 @pytest.mark.loopback
 @pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
-def test_calls_side_by_side_find_their_replies_whatever_their_order(
-    tmp_path, server, offline, named
-):
+def test_calls_side_by_side_find_their_replies_whatever_their_order(path, server, offline, named):
     server.respond = chat
-    path = tmp_path / "c.json"
     headers = tutorsim.keyed("voter") if named else {}
 
     def question(number):
@@ -306,10 +304,9 @@ def test_calls_side_by_side_find_their_replies_whatever_their_order(
 
 
 @pytest.mark.loopback
-def test_a_request_that_is_sent_again_or_redirected_has_one_key(tmp_path, server):
+def test_a_request_that_is_sent_again_or_redirected_has_one_key(path, server):
     answers = iter([(307, {"location": f"{server.url}/v2/chat"}, b""), chat(ASKED), chat(ASKED)])
     server.respond = lambda body: next(answers)
-    path = tmp_path / "c.json"
     for mode in ("once", "none"):
         with tutorsim.recorded_http(path, mode=mode, partial=True) as http:
             url = server.url + (CHAT if mode == "once" else "/v2/chat")
@@ -325,12 +322,11 @@ def test_a_request_that_is_sent_again_or_redirected_has_one_key(tmp_path, server
 @pytest.mark.parametrize(
     "where", ["x-goog-api-key", "api-key", "authorization", "?key=", "?access_token="]
 )
-def test_no_credential_is_kept_and_none_is_sent_as_a_question(tmp_path, server, where):
+def test_no_credential_is_kept_and_none_is_sent_as_a_question(path, server, where):
     server.respond = chat
     url, headers = server.url + CHAT, {where: KEY}
     if where.startswith("?"):
         url, headers = f"{url}{where}{KEY}&alt=sse", {}
-    path = tmp_path / "c.json"
     leaking = {**ASKED, "messages": [{"role": "user", "content": f"my key is {KEY}"}]}
     with tutorsim.recorded_http(path, mode="once") as http:
         assert http.post(url, json=ASKED, headers=headers).is_success
@@ -346,8 +342,7 @@ def test_no_credential_is_kept_and_none_is_sent_as_a_question(tmp_path, server, 
 
 
 @pytest.mark.loopback
-def test_what_is_no_text_is_refused_and_paths_and_methods_count(tmp_path, server):
-    path = tmp_path / "c.json"
+def test_what_is_no_text_is_refused_and_paths_and_methods_count(path, server):
     server.respond = respond
     with tutorsim.recorded_http(path, mode="once") as http:
         for body, why in (
@@ -378,9 +373,8 @@ def test_what_is_no_text_is_refused_and_paths_and_methods_count(tmp_path, server
 
 @pytest.mark.loopback
 @pytest.mark.parametrize("asked", ["/v1/chat", "/v1/embed"])
-def test_a_call_that_changed_is_held_against_one_of_its_own_endpoint(tmp_path, server, asked):
+def test_a_call_that_changed_is_held_against_one_of_its_own_endpoint(path, server, asked):
     """Whichever of the two was recorded first; without one, the next call that is left."""
-    path = tmp_path / "c.json"
     server.respond = lambda body: {"ok": 1}
     with tutorsim.recorded_http(path, mode="once") as http:
         for recorded in ("/v1/chat", "/v1/embed"):
@@ -394,9 +388,8 @@ def test_a_call_that_changed_is_held_against_one_of_its_own_endpoint(tmp_path, s
 
 
 @pytest.mark.loopback
-def test_a_client_of_the_sdk_that_renames_errors_lets_ours_through(tmp_path, server):
+def test_a_client_of_the_sdk_that_renames_errors_lets_ours_through(path, server):
     """One that the user made, over our HTTP client, which knows nothing of it."""
-    path = tmp_path / "c.json"
     one = {**ASKED, "max_tokens": 5}
     with tutorsim.recorded_http(path, mode="once") as http:
         anthropic.Anthropic(http_client=http).messages.create(**one)
@@ -422,10 +415,9 @@ def test_clients_are_there_inside_one_block(tmp_path, enter):
 
 
 @pytest.mark.loopback
-def test_what_a_recording_hands_on_is_what_its_replay_hands_on(tmp_path, server):
+def test_what_a_recording_hands_on_is_what_its_replay_hands_on(path, server):
     """Our patience, no compression, and no header that the cassette does not keep."""
     server.respond = chat
-    path = tmp_path / "c.json"
     seen = []
     for mode in ("once", "none"):
         with tutorsim.recorded_http(path, mode=mode) as http:  # type: ignore[arg-type]
@@ -464,10 +456,9 @@ async def by_httpx1_async(tape, url):
 
 
 @pytest.mark.loopback
-def test_clients_of_httpx_1_play_and_record_as_those_of_httpx2_do(tmp_path, server, offline):
+def test_clients_of_httpx_1_play_and_record_as_those_of_httpx2_do(path, server, offline):
     pytest.importorskip("httpx")
     server.respond = respond
-    path = tmp_path / "c.json"
     for mode in ("once", "none"):
         tape = tutorsim.recorded_http(path, mode=mode)  # type: ignore[arg-type]
         with tape:

@@ -3,11 +3,10 @@
 import json
 import re
 from dataclasses import replace
-from hashlib import sha256
 
 import pytest
 
-from tests.tutorsim.conftest import files
+from tests.tutorsim.conftest import files, seal
 from tutorsim.kernel.load_study_file import load_recorded_study
 from tutorsim.kernel.study_file_head import BaseStudy
 from tutorsim.runner.verify import Reworded, reworded
@@ -48,20 +47,10 @@ def in_first_form(monkeypatch):
             text = path.read_text(encoding="utf-8")
             text = text.replace(loaded.digest(), old.digest())
             path.write_text(text.replace(loaded.prompt_digest(), old.prompt_digest()))
-        _seal(folder)
+        seal(folder)
         (folder / "wordings.toml").unlink()
 
     return make
-
-
-def _seal(folder):
-    """Give the manifest the digests of the cassettes as they are."""
-    path = folder / "manifest.json"
-    manifest = json.loads(path.read_bytes())
-    for entry in manifest["episodes"]:
-        data = (folder / f"{entry['episode_id']}.json").read_bytes()
-        entry["cassette_sha256"] = sha256(data).hexdigest()
-    path.write_text(json.dumps(manifest))
 
 
 # --- The comparison ----------------------------------------------------------------------------

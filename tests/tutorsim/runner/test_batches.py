@@ -80,18 +80,29 @@ def direct(serve, write_grid, record, tmp_path):
     return make
 
 
+@pytest.fixture
+def batched(record, tmp_path):
+    """Record a study through batches, with the bytes of direct calls; gives what was said."""
+
+    def run(study, whole, *more):
+        said = record(study, "--batch", *more, name="batch")
+        assert said.code == 0, said.err
+        assert files(*folders(tmp_path, "batch")) == whole
+        return said
+
+    return run
+
+
 ALL = ["baseline", "simple", "cumulative"]
 BOTH = {"sciq": {"tasks": "questions.jsonl"}, "humaneval": {"limit": 1}}
 SCIENCE = {"sciq": {"tasks": "questions.jsonl"}}
 
 
 @pytest.mark.costly
-def test_waves_of_batches_give_the_bytes_of_direct_calls(serve, direct, record, hook, tmp_path):
+def test_waves_of_batches_give_the_bytes_of_direct_calls(serve, direct, batched, hook):
     study, whole = direct(benchmarks=BOTH)
     server = serve()
-    said = record(study, "--batch", name="batch")
-    assert said.code == 0, said.err
-    assert files(*folders(tmp_path, "batch")) == whole
+    said = batched(study, whole)
     assert "sent 9 calls as batch msgbatch_" in said.err
     assert hook.sent < 12
     assert server.requests == len(hook.seen)
@@ -99,19 +110,17 @@ def test_waves_of_batches_give_the_bytes_of_direct_calls(serve, direct, record, 
 
 @pytest.mark.costly
 def test_what_expires_or_fails_for_the_moment_is_asked_again_and_no_batch_is_sent_twice(
-    serve, direct, record, hook, tmp_path
+    serve, direct, batched, hook
 ):
     study, whole = direct()
     serve("expired:0.2", "errored:0.2", "500:0.3", "garbage:0.2", "cut:0.3", "drop:0.2")
-    said = record(study, "--batch", name="batch")
-    assert said.code == 0, said.err
-    assert files(*folders(tmp_path, "batch")) == whole
+    said = batched(study, whole)
     assert hook.sent == said.err.count("calls as batch msgbatch_")
 
 
 @pytest.mark.costly
 def test_a_batch_is_split_where_the_endpoint_has_its_limits(
-    serve, direct, record, hook, monkeypatch, tmp_path
+    serve, direct, batched, hook, monkeypatch
 ):
     study, whole = direct()
     serve()
@@ -119,9 +128,7 @@ def test_a_batch_is_split_where_the_endpoint_has_its_limits(
     monkeypatch.setattr("tutorsim.runner.batches.LARGEST_BATCH", 5000)
     monkeypatch.setattr("tutorsim.runner.batches.SIDE_BY_SIDE", 2)
     # calls of another batch have no result yet, and have not failed
-    said = record(study, "--batch", "--max-retries", 0, name="batch")
-    assert said.code == 0, said.err
-    assert files(*folders(tmp_path, "batch")) == whole
+    said = batched(study, whole, "--max-retries", 0)
     assert "sent 4 calls" in said.err
     assert "sent 5 calls" not in said.err
     assert hook.sent > 20
@@ -216,7 +223,7 @@ def test_an_endpoint_without_batches_is_told(endpoint, write_grid, record, monke
 
 
 def test_an_endpoint_that_does_not_answer_is_given_up_and_the_same_command_goes_on(
-    serve, direct, record, tmp_path
+    serve, direct, record, batched
 ):
     study, whole = direct(conditions=["baseline"])
     serve("500:1:persist")
@@ -226,14 +233,13 @@ def test_an_endpoint_that_does_not_answer_is_given_up_and_the_same_command_goes_
         "HTTP 500, api_error: Internal server error, 2 times.",
     )
     serve()
-    assert record(study, "--batch", name="batch").code == 0
-    assert files(*folders(tmp_path, "batch")) == whole
+    batched(study, whole)
 
 
 @pytest.mark.costly
 @pytest.mark.parametrize("first", [3, 5])  # it is asked after; another one is sent
 def test_an_outage_in_the_middle_is_waited_out_and_no_batch_is_sent_twice(
-    first, serve, direct, record, hook, monkeypatch, tmp_path
+    first, serve, direct, record, batched, hook, monkeypatch
 ):
     monkeypatch.setattr("tutorsim.runner.early_stops_by_signal_cost_cap_or_outage.SHORTEST", 0.05)
     study, whole = direct(conditions=["baseline"])
@@ -250,13 +256,11 @@ def test_an_outage_in_the_middle_is_waited_out_and_no_batch_is_sent_twice(
 
     monkeypatch.setattr(Batches, "answer", away)
     retries = ("--max-retries", 1, "--max-outage")
-    said = record(study, "--batch", *retries, 60, name="batch")
-    assert said.code == 0, said.err
+    said = batched(study, whole, *retries, 60)
     text = said.err.replace("\n", " ")
     assert "does not answer (HTTP 503" in text
     assert "Waiting for it, at most 60 seconds." in text
     assert "the endpoint answers again" in text
-    assert files(*folders(tmp_path, "batch")) == whole
     assert hook.sent == text.count("calls as batch msgbatch_")
     began.clear()
     hook.seen.clear()
@@ -290,7 +294,7 @@ def killed_at(hook, launch, command, number, *, when="after"):
     ],
 )
 def test_after_a_kill_no_batch_is_sent_twice_and_the_bytes_are_those_of_direct_calls(
-    number, when, batches, serve, direct, launch, record, hook, tmp_path
+    number, when, batches, serve, direct, launch, record, batched, hook, tmp_path
 ):
     study, whole = direct(conditions=["baseline"])
     serve()
@@ -298,9 +302,7 @@ def test_after_a_kill_no_batch_is_sent_twice_and_the_bytes_are_those_of_direct_c
     assert killed_at(hook, launch, command, number, when=when).returncode == -signal.SIGKILL
     first = hook.sent
     assert first == batches - 1
-    said = record(study, "--batch", name="batch")
-    assert said.code == 0, said.err
-    assert files(*folders(tmp_path, "batch")) == whole
+    said = batched(study, whole)
     undisturbed = record(study, "--batch", name="again").err.count("calls as batch")
     assert said.err.count("calls as batch") == undisturbed - first
 
@@ -349,7 +351,7 @@ def whole_calls(cassettes):
 
 
 @pytest.mark.slow
-def test_batches_go_on_after_direct_calls(serve, direct, launch, record, hook, tmp_path):
+def test_batches_go_on_after_direct_calls(serve, direct, launch, batched, hook, tmp_path):
     study, whole = direct()
     server = serve("slow:0.5:0.05")
     child = launch("run", study, *to_folders(*folders(tmp_path, "batch")), "--max-connections", 2)
@@ -357,24 +359,21 @@ def test_batches_go_on_after_direct_calls(serve, direct, launch, record, hook, t
         time.sleep(0.005)
     child.kill()
     child.wait()
-    assert record(study, "--batch", name="batch").code == 0
-    assert files(*folders(tmp_path, "batch")) == whole
+    batched(study, whole)
     assert hook.sent > 2
 
 
 @pytest.mark.slow
 def test_batches_that_a_restarted_server_does_not_know_are_sent_again(
-    serve, direct, launch, record, hook, tmp_path
+    serve, direct, launch, batched, hook, tmp_path
 ):
     study, whole = direct(conditions=["baseline"])
     serve("pending:1:60")
     command = ["run", study, "--batch", *to_folders(*folders(tmp_path, "batch"))]
     assert killed_at(hook, launch, command, 4).returncode == -signal.SIGKILL
     serve()
-    said = record(study, "--batch", name="batch")
-    assert said.code == 0, said.err
+    said = batched(study, whole)
     assert "is gone; its calls are made again." in said.err
-    assert files(*folders(tmp_path, "batch")) == whole
 
 
 @pytest.mark.slow
@@ -404,7 +403,7 @@ def test_a_recording_outlives_a_server_that_is_killed_and_comes_back_without_its
     "number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM]
 )
 def test_an_interrupt_leaves_the_batch_to_the_next_command(
-    number, serve, direct, launch, record, hook, tmp_path
+    number, serve, direct, launch, batched, hook, tmp_path
 ):
     study, whole = direct(conditions=["baseline"])
     serve("pending:2:2")
@@ -416,14 +415,14 @@ def test_an_interrupt_leaves_the_batch_to_the_next_command(
     assert b"Traceback" not in err
     sent = hook.sent
     hook.after = hook.before
-    said = record(study, "--batch", name="batch")
-    assert said.code == 0, said.err
-    assert files(*folders(tmp_path, "batch")) == whole
+    said = batched(study, whole)
     assert hook.sent == sent + said.err.count("calls as batch")
 
 
 @pytest.mark.costly
-def test_a_cap_is_never_passed_by_a_wave_and_a_higher_one_goes_on(serve, direct, record, tmp_path):
+def test_a_cap_is_never_passed_by_a_wave_and_a_higher_one_goes_on(
+    serve, direct, record, batched, tmp_path
+):
     study, whole = direct()
     prices = ("--prices", study.with_name("prices.toml"))
     serve()
@@ -444,8 +443,7 @@ def test_a_cap_is_never_passed_by_a_wave_and_a_higher_one_goes_on(serve, direct,
         assert 0.2 * cap < spent <= cap
         calls.append(len(found))
     assert calls[0] < calls[1]
-    assert record(study, "--batch", *prices, "--max-usd", 10, name="batch").code == 0
-    assert files(*folders(tmp_path, "batch")) == whole
+    batched(study, whole, *prices, "--max-usd", 10)
 
 
 def test_a_credential_in_a_prompt_is_not_sent(serve, write_grid, record, hook, monkeypatch):

@@ -11,12 +11,10 @@ from itertools import pairwise
 import httpx2
 import pytest
 
-from tests.tutorsim.conftest import files
+from tests.tutorsim.conftest import files, folders
 from tutorsim.errors import BudgetReached, CallFailed, Interrupted, TutorsimError, UsageError
 from tutorsim.kernel.cost_plan import Price, PriceTable
 from tutorsim.model import Call, CallKey, Reply, Request
-from tutorsim.runner import early_stops_by_signal_cost_cap_or_outage as module
-from tutorsim.runner import early_stops_by_signal_cost_cap_or_outage as recording_stop
 from tutorsim.runner import early_stops_by_signal_cost_cap_or_outage as stops
 
 AWAY = CallFailed("Nothing answers.", away="nobody")
@@ -35,7 +33,7 @@ def clock(monkeypatch):
         self.check()
 
     monkeypatch.setattr(stops.Stop, "pause", pause)
-    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(stops.time, "monotonic", lambda: now[0])
     return lambda: now[0]
 
 
@@ -147,25 +145,14 @@ def test_a_stop_ends_a_pause():
 
 # --- Whole recordings ----------------------------------------------------------------------------
 
-FOLDERS = ("--log-dir", "{tmp}/log", "--cassette-dir", "{tmp}/cassettes")
-
-
-@pytest.fixture
-def run(shell, tmp_path):
-    def record(study, *options):
-        folders = [word.format(tmp=tmp_path) for word in FOLDERS]
-        return shell("run", study, *folders, *options)
-
-    return record
-
 
 @pytest.mark.costly
 @pytest.mark.loopback
 @pytest.mark.parametrize("kind", ["529", "500", "429", "503", "drop", "reset"])
 def test_an_outage_in_the_middle_fails_no_episode(
-    kind, endpoint, write_grid, run, monkeypatch, recorded_once, tmp_path
+    kind, endpoint, write_grid, record, monkeypatch, recorded_once, tmp_path
 ):
-    monkeypatch.setattr(module, "SHORTEST", 0.05)
+    monkeypatch.setattr(stops, "SHORTEST", 0.05)
     began: list[float] = []
 
     def away(call, attempt):
@@ -174,46 +161,44 @@ def test_an_outage_in_the_middle_fails_no_episode(
         return kind if began and time.monotonic() < began[0] + 1 else None
 
     endpoint.fault = away
-    said = run(write_grid(), "--max-retries", 0, "--max-outage", 60)
+    said = record(write_grid(), "--max-retries", 0, "--max-outage", 60)
     assert said.code == 0, said.err
     assert "Waiting for it, at most 60 seconds" in said.err.replace("\n", " ")
     assert "the endpoint answers again" in said.err
-    assert files(tmp_path / "log", tmp_path / "cassettes") == files(
-        recorded_once.log, recorded_once.cassettes
-    )
+    assert files(*folders(tmp_path)) == files(recorded_once.cassettes, recorded_once.log)
 
 
 @pytest.mark.loopback
-def test_an_outage_fails_no_call_that_was_under_way_when_it_began(endpoint, write_grid, run):
+def test_an_outage_fails_no_call_that_was_under_way_when_it_began(endpoint, write_grid, record):
     """Other calls are answered between the two attempts, both of which fail."""
     early = "sciq.ice.help_avoidant.simple/0/student/student/1"
     endpoint.fault = lambda call, attempt: "500" if call == early and attempt < 2 else None
-    said = run(write_grid(), "--max-retries", 1)
+    said = record(write_grid(), "--max-retries", 1)
     assert said.code == 0, said.err
     assert endpoint.counts()[early] == 3
 
 
 @pytest.mark.loopback
 @pytest.mark.parametrize("kind", ["503", "529", "500", "429", "drop"])
-def test_what_an_outage_failed_is_taken_up_by_the_same_command(kind, endpoint, write_grid, run):
+def test_what_an_outage_failed_is_taken_up_by_the_same_command(kind, endpoint, write_grid, record):
     endpoint.fault = lambda call, attempt: kind if "ice" in call else None
     study = write_grid()
-    assert run(study, "--max-retries", 0, "--max-outage", 0).code == 1
+    assert record(study, "--max-retries", 0, "--max-outage", 0).code == 1
     endpoint.fault = lambda call, attempt: None
     endpoint.sent.clear()
-    assert run(study).code == 0
+    assert record(study).code == 0
     assert {call.split(".")[1] for call in endpoint.sent} == {"ice"}
 
 
 @pytest.mark.loopback
 def test_a_key_with_a_line_break_is_refused_before_anything_is_sent(
-    endpoint, write_grid, run, monkeypatch, tmp_path
+    endpoint, write_grid, record, monkeypatch, tmp_path
 ):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789\n")
-    said = run(write_grid())
+    said = record(write_grid())
     said.fails(2, r"It contains '\n'")
     assert "sk-ant-test" not in said.err
-    assert not (tmp_path / "cassettes").exists()
+    assert not (tmp_path / "one").exists()
 
 
 @pytest.mark.parametrize(
@@ -224,10 +209,10 @@ def test_a_key_with_a_line_break_is_refused_before_anything_is_sent(
         *("https://u:pa55word@host:port", "https://u:pa55word@[::1", "https://u:pa55word\x01@host"),
     ],
 )
-def test_a_base_url_that_is_none_is_refused(url, write_grid, run, monkeypatch):
+def test_a_base_url_that_is_none_is_refused(url, write_grid, record, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
-    said = run(write_grid())
+    said = record(write_grid())
     assert said.code == 2
     assert said.err.startswith("Error: The base URL")
     assert "pa55word" not in said.err
@@ -244,19 +229,19 @@ def test_a_base_url_that_is_none_is_refused(url, write_grid, run, monkeypatch):
     ],
 )
 def test_where_no_call_works_the_cause_is_named_and_little_is_sent(
-    kind, words, endpoint, write_grid, run, tmp_path
+    kind, words, endpoint, write_grid, record, tmp_path
 ):
     endpoint.fault = lambda call, attempt: kind
-    said = run(write_grid(repeats=9), "--max-retries", 0, "--max-connections", 2)
+    said = record(write_grid(repeats=9), "--max-retries", 0, "--max-connections", 2)
     said.fails(1, words, "The first 8 calls all failed like this")
     assert len(endpoint.sent) < 12
-    assert not (tmp_path / "cassettes" / "manifest.json").exists()
+    assert not (tmp_path / "one" / "cassettes" / "manifest.json").exists()
 
 
 @pytest.mark.loopback
-def test_a_dead_server_ends_it_at_once(endpoint, write_grid, run, monkeypatch):
+def test_a_dead_server_ends_it_at_once(endpoint, write_grid, record, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
-    said = run(write_grid(), "--max-retries", 0)
+    said = record(write_grid(), "--max-retries", 0)
     said.fails(1, "nothing answers at the endpoint's address", "No call has been answered")
 
 
@@ -471,7 +456,7 @@ def test_nothing_is_waited_for_after_the_last_retry_or_a_success(waited):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_that_ends_gives_replies_under_way_seconds_and_no_more(number, monkeypatch):
     """Also where the tests were started with the signal ignored, as by nohup."""
-    monkeypatch.setattr(recording_stop, "GRACE", 0.05)
+    monkeypatch.setattr(stops, "GRACE", 0.05)
     said: list[str] = []
     before = signal.signal(number, signal.SIG_DFL)
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import orjson
 import pytest
 
-from tests.tutorsim.conftest import files
+from tests.tutorsim.conftest import edit, files
 from tutorsim import model as json_bodies
 from tutorsim.errors import FolderError, MissingCallError, RecordingError
 from tutorsim.replay import FolderLock, cassette_file
@@ -50,13 +50,6 @@ def replayed(recorded, shell, tmp_path, monkeypatch):
         return shell("replay", recorded.cassettes, "--log-dir", into, *more), into
 
     return run
-
-
-def edit(path, change):
-    """Change a JSON file through its value."""
-    value = orjson.loads(path.read_bytes())
-    change(value)
-    path.write_bytes(orjson.dumps(value))
 
 
 def test_both_readers_give_the_bytes_of_the_recording(reader, replayed, recorded):

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from tests.reference.replay_through_sdk import through_the_sdk
-from tests.tutorsim.conftest import files
+from tests.tutorsim.conftest import edit, files
 from tutorsim.model import Question
 from tutorsim.records import RETEST_FILE, RETEST_HEAD_FILE, read_retest, read_run
 from tutorsim.runner.find_and_check_recording import open_recording
@@ -15,6 +15,7 @@ from tutorsim.runner.play_recorded_episodes_and_retests import open_retest
 from tutorsim.runner.replay import replay_each
 
 EPISODE = "sciq.ice.help_avoidant.simple"
+HEAD = "retest/retest.manifest.json"
 
 
 def test_a_replay_writes_the_retest_beside_the_log(retested, recorded, shell, tmp_path):
@@ -66,12 +67,9 @@ def test_a_retest_as_it_was_made_is_confirmed(reader, retested, recorded, shell)
     assert f"4 of 4 episodes ({recorded.calls + paid} calls)" in said.out
 
 
-def change(folder, edit):
+def change(folder, what):
     """Edit the calls of a retest's cassette."""
-    path = folder / "retest" / f"{EPISODE}.json"
-    content = orjson.loads(path.read_bytes())
-    edit(content["interactions"])
-    path.write_bytes(orjson.dumps(content))
+    edit(folder / "retest" / f"{EPISODE}.json", lambda content: what(content["interactions"]))
 
 
 def another_reply(calls):
@@ -95,9 +93,7 @@ def cut(folder):
 
 
 def other_recording(folder):
-    path = folder / "retest" / "retest.manifest.json"
-    head = json.loads(path.read_text())
-    path.write_text(json.dumps({**head, "recording_digest": "0" * 64}))
+    edit(folder / HEAD, lambda head: head.update(recording_digest="0" * 64))
 
 
 @pytest.mark.parametrize(
@@ -163,9 +159,7 @@ def test_a_retest_that_leads_elsewhere_is_refused(retested, shell, tmp_path):
     ],
 )
 def test_an_edited_number_of_the_head_is_named(field, value, code, retested, shell):
-    path = retested / "retest" / "retest.manifest.json"
-    head = json.loads(path.read_text())
-    path.write_text(json.dumps({**head, field: value}))
+    edit(retested / HEAD, lambda head: head.update({field: value}))
     said = shell("verify", retested)
     assert said.code == code
     assert "retest.manifest.json does not say what" in said.err
@@ -190,15 +184,14 @@ def test_an_edited_seed_of_a_sample_is_named(recorded, endpoint, shell):
 def test_stages_that_were_not_asked_again_are_known(recorded, endpoint, shell):
     assert shell("retest", recorded.log, "--repeats", 1, "--stages", "vote_final").code == 0
     assert shell("verify", recorded.cassettes).code == 0
-    path = recorded.cassettes / "retest" / "retest.manifest.json"
-    head = json.loads(path.read_text())
-    path.write_text(json.dumps({**head, "stages": ["vote_initial", "vote_final"]}))
+    stages = ["vote_initial", "vote_final"]
+    edit(recorded.cassettes / HEAD, lambda head: head.update(stages=stages))
     shell("verify", recorded.cassettes).fails(4, ": stages")
 
 
 @pytest.mark.parametrize(("field", "value"), [("calls", 1), ("failures", [])])
 def test_an_edited_entry_is_named(field, value, retested, shell):
-    path = retested / "retest" / "retest.manifest.json"
+    path = retested / HEAD
     head = json.loads(path.read_text())
     entry = next(e for e in head["episodes"] if e["failures"])
     entry[field] = value

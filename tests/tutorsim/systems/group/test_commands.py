@@ -103,14 +103,6 @@ def test_every_table_is_exported(log, shell, tmp_path):
     assert {"episodes", "events", "thoughts", "codes", "duels", "ratings", "calls"} <= names
 
 
-def test_show_tells_thoughts_and_scores(log, shell):
-    said = shell("show", log, "lesson.run.tom_average.self_select")
-    said.tells("chosen", "Next speaker  (after event 1)\n  Bob had the highest score")
-    duel = shell("show", log, "scenario.football.none.duel")
-    assert "by self-selection" in duel.out
-    assert "Judge" in duel.out
-
-
 def test_a_study_with_a_person_cannot_run_by_itself(shell, tmp_path, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
     folder = ("--log-dir", tmp_path / "log", "--cassette-dir", tmp_path / "rec")

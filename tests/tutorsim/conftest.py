@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+import httpx2
 import orjson
 import pytest
 import tomli_w
@@ -256,6 +257,22 @@ class Serving:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+
+
+class Scripted(httpx2.AsyncBaseTransport):
+    """Answers with the given responses or exceptions, the last one for ever."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.requests: list[httpx2.Request] = []
+
+    async def handle_async_request(self, request):
+        await request.aread()
+        self.requests.append(request)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
 
 def loaded_by(statement):

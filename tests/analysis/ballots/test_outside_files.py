@@ -186,16 +186,6 @@ REFUSED = {
     "half an abstention": (ballot("v", {"a": 1, "b": None}, "simple"), 2, "none for others"),
     "no voter": (["e,1,final,,a,1,simple"], 1, "no voter"),
     "turn in words": (["e,first,final,v,a,1,simple"], 1, "turn 'first'"),
-    # a leads alone with 2 votes, so there is nothing to vote on again
-    "a tie round without a tie": (
-        [
-            *ballot("v", {"a": 1, "b": 0}, "simple"),
-            *ballot("w", {"a": 1, "b": 0}, "simple"),
-            *ballot("v", {"a": 1, "b": 0}, "simple", "tie"),
-        ],
-        5,
-        "not tied before it",
-    ),
     # a 1, b 1, c 0: the tie is between a and b
     "a loser in the tie round": (
         [

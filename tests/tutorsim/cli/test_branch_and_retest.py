@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.tutorsim.conftest import files, on_disk
+from tests.tutorsim.conftest import edit, files, on_disk
 from tutorsim.kernel.load_study_file import load_study
 from tutorsim.records import read_episodes, read_run
 from tutorsim.replay import read_manifest
@@ -581,9 +581,8 @@ def test_a_log_edited_by_hand_is_refused_by_name(made, shell, endpoint, new, hea
     lines[1] = lines[1].replace('"success":', '"success" :', 1)
     path.write_text("".join(lines), encoding="utf-8")
     if head:
-        run = json.loads((made.log / "run.json").read_bytes())
-        run["episodes_sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
-        (made.log / "run.json").write_text(json.dumps(run), encoding="utf-8")
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        edit(made.log / "run.json", lambda run: run.update(episodes_sha256=digest))
     sent = len(endpoint.sent)
     for command in (("--plan",), ("-o", new)):
         said = shell("branch", made.log, *ORDER, *command)

@@ -8,9 +8,7 @@ from tutorsim.records import EPISODES_FILE
 
 
 def test_a_run_differs_in_nothing_from_itself(shell, built):
-    done = shell("compare", built.folder, built.folder, "--json")
-    value = json.loads(done.out)["values"]
-    assert done.code == 0
+    value = shell("compare", built.folder, built.folder, "--json").json()["values"]
     assert (value["pairs"], value["only_first"], value["only_second"]) == (20, 0, 0)
     differences = [row["difference"] for row in value["outcomes"]]
     assert {d["value"] for d in differences if "value" in d} == {0}
@@ -52,9 +50,14 @@ def test_a_missing_run_is_named(shell, built, tmp_path):
 # --- `tutorsim compare PARENT BRANCH`: logged, bounded and re-simulated figures stand apart -------
 
 
-def test_json_holds_every_cell_and_path(shell, branched):
+@pytest.fixture
+def value(shell, branched):
+    """A branch beside its parent, as JSON."""
     done = shell("compare", branched.parent.folder, branched.child.folder, "--json")
-    value = done.json()["values"]
+    return done.json()["values"]
+
+
+def test_json_holds_every_cell_and_path(value, branched):
     assert (value["parent"], value["child"], value["changes"]) == ("parent", "child", "rule ranked")
     cells = {(cell["benchmark"], cell["condition"]): cell for cell in value["cells"]}
     assert "baseline" not in {condition for _, condition in cells}
@@ -71,9 +74,8 @@ def test_json_holds_every_cell_and_path(shell, branched):
         assert ("value" in cell["outcomes"][0]["estimate"]) == (cell["left_out"] == 0)
 
 
-def test_calls_taken_over_and_paid_for_are_all_calls(shell, branched):
-    done = shell("compare", branched.parent.folder, branched.child.folder, "--json")
-    calls = [cell["calls"] for cell in json.loads(done.out)["values"]["cells"]]
+def test_calls_taken_over_and_paid_for_are_all_calls(value, branched):
+    calls = [cell["calls"] for cell in value["cells"]]
     draws = [e for e in branched.child.episodes if e.branch]
     assert sum(c["reused"] + c["paid"] for c in calls) == sum(len(e.calls) for e in draws)
     # Every draw takes over its start, and pays for four ranked ballots at least.
@@ -81,11 +83,9 @@ def test_calls_taken_over_and_paid_for_are_all_calls(shell, branched):
 
 
 @pytest.mark.costly
-def test_a_way_of_leaving_the_path_and_an_episode_are_told(shell, branched):
+def test_a_way_of_leaving_the_path_and_an_episode_are_told(shell, value, branched):
     shown = shell("compare", branched.parent.folder, branched.child.folder).out
     left = sum(e.branch.left is not None for e in branched.child.episodes if e.branch)
-    done = shell("compare", branched.parent.folder, branched.child.folder, "--json")
-    value = json.loads(done.out)["values"]
     assert sum(m["draws"] for cell in value["cells"] for m in cell["moves"]) == left > 0
     for name in branched.child.run.study.branch.episodes:
         assert name in shown

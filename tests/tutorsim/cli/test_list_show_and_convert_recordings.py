@@ -17,6 +17,7 @@ from tutorsim.standin.server import StandIn
 
 CLAUDE = Path(__file__).parents[3] / "cassettes" / "claude"
 EPISODE = "sciq.ice.help_avoidant.simple"
+CALL = ("--call", "0/student/student/1")
 ONE_OF_THEM = "humaneval.running-max.low_confidence_novice.approval"
 
 
@@ -126,20 +127,18 @@ def test_hostile_text_in_a_reply_is_shown_and_not_obeyed(recorded, shell):
         body["string"] = orjson.dumps(message).decode()
 
     edit_first(recorded, hostile)
-    call = ("--call", "0/student/student/1")
-    for more in ((), call, ("--json",), (*call, "--json")):
+    for more in ((), CALL, ("--json",), (*CALL, "--json")):
         said = shell("cassette", "show", recorded.cassettes, EPISODE, *more)
         assert said.code == 0
         assert not {"\x1b", "\x9b", "\x07", "\u202e"} & set(said.out)
-    shown = shell("cassette", "show", recorded.cassettes, EPISODE, *call).out
+    shown = shell("cassette", "show", recorded.cassettes, EPISODE, *CALL).out
     assert r"\x1b[31mred \x9b2J [bold]b[/bold] \u202e :smile: \x07" in shown
 
 
 @pytest.mark.parametrize("body", ["{", "[]"])
 def test_a_request_that_is_no_json_object_is_told(body, recorded, shell):
     edit_first(recorded, lambda one: one["request"].update(body=body))
-    call = ("--call", "0/student/student/1")
-    for more in (call, (*call, "--json")):
+    for more in (CALL, (*CALL, "--json")):
         said = shell("cassette", "show", recorded.cassettes, EPISODE, *more)
         said.fails(4, "the request of call 0/student/student/1 is no JSON object")
     assert shell("cassette", "verify", recorded.cassettes).code == 1
@@ -159,8 +158,7 @@ def test_a_request_that_is_no_json_object_is_told(body, recorded, shell):
 )
 def test_what_a_call_asked_is_the_message_the_messages_or_the_request(body, asked, recorded, shell):
     edit_first(recorded, lambda one: one["request"].update(body=json.dumps(body)))
-    call = ("--call", "0/student/student/1")
-    shown = shell("cassette", "show", recorded.cassettes, EPISODE, *call)
+    shown = shell("cassette", "show", recorded.cassettes, EPISODE, *CALL)
     shown.tells(f"Asked\n{asked}\n\nReply")
 
 

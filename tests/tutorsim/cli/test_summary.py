@@ -82,15 +82,20 @@ def test_provenance_stands_before_every_figure(shell, built):
     assert "say nothing about any language model" in lines[3]
 
 
-def test_a_section_with_nothing_in_it_says_so(shell, tmp_path):
+@pytest.fixture
+def one_vote(tmp_path):
     path = tmp_path / "ballots.csv"
     path.write_text(
         "episode_id,turn,stage,voter,candidate,mass,protocol\n"
         "e,1,final,x,a,1,simple\ne,1,final,x,b,0,simple\n"
     )
-    said = shell("summary", path, "--section", "contrasts").out
+    return path
+
+
+def test_a_section_with_nothing_in_it_says_so(shell, one_vote):
+    said = shell("summary", one_vote, "--section", "contrasts").out
     assert "Section contrasts: there is nothing for it." in said
-    assert "there is nothing" not in shell("summary", path, "--full").out
+    assert "there is nothing" not in shell("summary", one_vote, "--full").out
 
 
 def test_the_grid_counts_episodes(shell, built):
@@ -166,14 +171,9 @@ def test_one_episode_has_no_interval_over_tasks(shell, one_episode):
     assert "not_estimable" in row["rate"]["interval"]
 
 
-def test_ballots_from_elsewhere_are_summarised(shell, tmp_path):
-    path = tmp_path / "ballots.csv"
-    path.write_text(
-        "episode_id,turn,stage,voter,candidate,mass,protocol\n"
-        "e,1,final,x,a,1,simple\ne,1,final,x,b,0,simple\n"
-    )
-    shell("summary", path).tells("The file says how voters voted, and nothing of what was said")
-    value = value_of(shell, path)
+def test_ballots_from_elsewhere_are_summarised(shell, one_vote):
+    shell("summary", one_vote).tells("The file says how voters voted, and nothing of what was said")
+    value = value_of(shell, one_vote)
     assert value["study"] is None
     assert [row["turns"] for row in value["diagnostics"]] == [1]
     assert "no order is logged" in value["diagnostics"][0]["flip"]["not_estimable"]

@@ -7,6 +7,7 @@ import re
 import httpx2
 import pytest
 
+from tests.tutorsim.conftest import Scripted
 from tutorsim.errors import RecordingRefused, UsageError
 from tutorsim.model import Request, batch_api
 from tutorsim.model.sdk import SdkModel
@@ -15,22 +16,19 @@ COUNTS = {"processing": 0, "succeeded": 2, "errored": 1, "canceled": 0, "expired
 SHOWN = {"id": "b1", "processing_status": "ended", "request_counts": COUNTS}
 
 
-class Answers(httpx2.AsyncBaseTransport):
-    """Gives one answer after the other, the last for ever."""
+class Answers(Scripted):
+    """Statuses with a body each, or exceptions."""
 
     def __init__(self, *answers):
-        self.answers = list(answers)
-        self.seen: list[httpx2.Request] = []
+        super().__init__(*map(_response, answers))
 
-    async def handle_async_request(self, request):
-        await request.aread()
-        self.seen.append(request)
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        if isinstance(answer, Exception):
-            raise answer
-        status, body = answer
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return httpx2.Response(status, content=data, headers={"x-tutorsim-standin": "7"})
+
+def _response(answer):
+    if isinstance(answer, Exception):
+        return answer
+    status, body = answer
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return httpx2.Response(status, content=data, headers={"x-tutorsim-standin": "7"})
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +59,7 @@ def test_a_request_is_written_as_the_sdk_writes_it():
 
     with pytest.raises(Exception, match="500"):
         asyncio.run(direct())
-    assert transport.seen[0].content.decode() == batch_api.request_text(request)
+    assert transport.requests[0].content.decode() == batch_api.request_text(request)
 
 
 def test_a_batch_is_sent_once_and_read_back():
@@ -71,7 +69,7 @@ def test_a_batch_is_sent_once_and_read_back():
         lambda endpoint: endpoint.send([batch_api.Entry("a", "{}"), batch_api.Entry("b", "{}")]),
     )
     assert found == batch_api.Batch("b1", ended=True, entries=3)
-    [request] = transport.seen
+    [request] = transport.requests
     assert (request.method, request.url.path) == ("POST", "/v1/messages/batches")
     assert request.headers["content-type"] == "application/json"
     assert json.loads(request.content) == {
@@ -86,13 +84,13 @@ def test_without_a_usable_answer_a_batch_is_not_sent_again_by_itself(answer):
     transport = Answers(answer)
     with pytest.raises(batch_api.BatchTrouble):
         ask(transport, lambda endpoint: endpoint.send([batch_api.Entry("a", "{}")]))
-    assert len(transport.seen) == 1
+    assert len(transport.requests) == 1
 
 
 def test_other_requests_are_the_clients_to_repeat():
     transport = Answers((500, {}), httpx2.ConnectError("no"), (200, SHOWN))
     assert ask(transport, lambda endpoint: endpoint.find("b1")).ended
-    assert len(transport.seen) == 3
+    assert len(transport.requests) == 3
 
 
 def test_what_is_not_there_is_none_but_a_missing_endpoint_is_told():
@@ -118,7 +116,7 @@ def test_all_newer_batches_are_listed_over_pages():
     transport = Answers(page("e", "d", more=True), page("c", "b", more=True))
     found = ask(transport, lambda endpoint: endpoint.since("b"))
     assert [batch.id for batch in found] == ["e", "d", "c"]
-    assert transport.seen[1].url.params["after_id"] == "d"
+    assert transport.requests[1].url.params["after_id"] == "d"
     everything = ask(Answers(page("b", "a", more=False)), lambda endpoint: endpoint.since(None))
     assert [batch.id for batch in everything] == ["b", "a"]
 

@@ -8,6 +8,8 @@ import warnings
 import httpx2
 import pytest
 
+from tests.tutorsim.conftest import Scripted
+from tests.tutorsim.replay.made import message
 from tutorsim.errors import CallFailed, RecordingError, UsageError
 from tutorsim.model import Call, CallKey, Reply, Request, sdk
 
@@ -16,29 +18,7 @@ CALL = Call(
     CallKey(1, "propose", "motivation", 1),
     Request("model-1", "You tutor.", "Hé \U0001f600", 64, (("temperature", 0.5),)),
 )
-MESSAGE = {
-    "type": "message",
-    "model": "model-1",
-    "content": [{"type": "text", "text": "fine"}],
-    "stop_reason": "end_turn",
-    "usage": {"input_tokens": 7, "output_tokens": 3},
-}
-
-
-class Scripted(httpx2.AsyncBaseTransport):
-    """Answers with the given responses or exceptions, the last one for ever."""
-
-    def __init__(self, *answers):
-        self.answers = list(answers)
-        self.requests: list[httpx2.Request] = []
-
-    async def handle_async_request(self, request):
-        await request.aread()
-        self.requests.append(request)
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+MESSAGE = message("fine")
 
 
 def error_response(status, kind, text, **headers):

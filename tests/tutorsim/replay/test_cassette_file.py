@@ -360,21 +360,19 @@ def test_a_file_of_the_folder_or_none_is_let_through(tmp_path):
 # --- Both readers: the same answers and the same errors, and no socket ----------------------------
 
 
-def play_fast(folder, episode, calls):
-    async def run():
-        playback = Reader(folder).open(episode)
-        outcome = [await _outcome(playback.reply(episode, one)) for one in calls]
-        return outcome, playback.unused()
+async def _played(playback, episode, calls):
+    outcome = [await _outcome(playback.reply(episode, one)) for one in calls]
+    return outcome, playback.unused()
 
-    return asyncio.run(run())
+
+def play_fast(folder, episode, calls):
+    return asyncio.run(_played(Reader(folder).open(episode), episode, calls))
 
 
 def play_sdk(folder, episode, calls):
     async def run():
         async with SdkReader(folder) as reader:
-            playback = reader.open(episode)
-            outcome = [await _outcome(playback.reply(episode, one)) for one in calls]
-            return outcome, playback.unused()
+            return await _played(reader.open(episode), episode, calls)
 
     return asyncio.run(run())
 

@@ -408,7 +408,7 @@ def test_after_a_kill_no_recorded_call_is_sent_again_and_the_bytes_are_those_of_
             assert child.wait() == -signal.SIGKILL
             assert on_disk(folder) > held
         sent = [headers["x-tutorsim-call"] for headers in server.headers[before:]]
-        assert on_disk.isdisjoint(sent)
+        assert held.isdisjoint(sent)
         assert max(Counter(sent).values()) == 1
 
     (folder / LOCK_FILE).unlink()  # A killed run cannot; the next one takes it over.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tutorsim.conftest import files
+from tests.tutorsim.conftest import edit, files
 from tutorsim.catalog import WORDINGS_FILE
 from tutorsim.errors import FolderError, RecordingError
 from tutorsim.kernel.load_study_file import load_study
@@ -26,9 +26,8 @@ def test_a_session_is_gone_on_with_and_remembers_its_days_and_packages(write_gri
     loaded = load_study(write_grid())
     first = open_session(loaded, folder)
     path = folder / SESSION_FILE
-    old = json.loads(path.read_text())
-    old |= {"started": "2026-01-01", "latest": "2026-01-02", "packages": {"tutorsim": "0.0.1"}}
-    path.write_text(json.dumps(old))
+    old = {"started": "2026-01-01", "latest": "2026-01-02", "packages": {"tutorsim": "0.0.1"}}
+    edit(path, lambda session: session.update(old))
     second = open_session(loaded, folder)
     assert not second.retried
     assert (second.started, second.latest) == ("2026-01-01", "2026-01-02")

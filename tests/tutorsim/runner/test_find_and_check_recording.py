@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tutorsim.conftest import edit
 from tutorsim.errors import LogError, RecordingError, UsageError
 from tutorsim.kernel.load_study_file import system_named
 from tutorsim.records import TIMINGS_FILE
@@ -157,9 +158,7 @@ def test_a_log_whose_recording_is_gone_says_so_and_is_read(recorded, shell, tmp_
     said = shell("summary", recorded.log)
     assert said.code == 0
     assert "is not tied to a recording, so nothing vouches for what it says" in said.err
-    path = recorded.log / "run.json"
-    head = json.loads(path.read_bytes())
-    path.write_text(json.dumps({**head, "recording_digest": ""}))
+    edit(recorded.log / "run.json", lambda head: head.update(recording_digest=""))
     assert "it names no recording" in shell("summary", recorded.log).err
 
 

@@ -11,6 +11,7 @@ import orjson
 import pytest
 
 from tests.tutorsim.conftest import files, folders, on_disk
+from tests.tutorsim.replay.made import message
 from tutorsim.errors import RecordingError
 from tutorsim.replay.journals_and_cassettes_while_recording import Journal, journal_path
 from tutorsim.replay.recorded_calls_event_streams_and_mismatches import Interaction
@@ -84,13 +85,7 @@ def test_a_folder_that_can_no_longer_be_written_is_told_and_nothing_is_lost(
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 KEY = "1/critique/motivation/1"
-MESSAGE = {
-    "type": "message",
-    "model": "m",
-    "content": [{"type": "text", "text": "yes"}],
-    "stop_reason": "end_turn",
-    "usage": {"input_tokens": 1, "output_tokens": 1},
-}
+MESSAGE = message("yes")
 WHOLE = {
     "key": KEY,
     "kind": "api",

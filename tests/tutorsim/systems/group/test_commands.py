@@ -38,14 +38,6 @@ def test_the_bundled_recording_is_small():
     assert sum(path.stat().st_size for path in BUNDLED.iterdir()) < 500_000
 
 
-def test_the_summary_says_who_was_a_person_and_what_answered(log, shell):
-    found = value(shell, "summary", log)
-    assert "A person takes part in 1 of the lessons" in found["summary"]
-    assert "a script that typed through the page" in found["summary"]
-    assert found["provenance"].startswith("stand-in")
-    assert {section["id"] for section in found["sections"]} == {"lessons", "duels", "calls"}
-
-
 @pytest.mark.costly
 def test_the_report_has_every_part_and_no_word_of_the_person(log, shell, tmp_path):
     page = tmp_path / "r.html"
@@ -95,12 +87,6 @@ def test_shares_and_phases_sum_to_one(log):
     for row in phases(Evidence(run.episodes, run.head)).data.iter_rows(named=True):
         kinds = (row["guiding"], row["questioning"], row["affective"], row["other"])
         assert sum(kinds) == pytest.approx(1)
-
-
-def test_every_table_is_exported(log, shell, tmp_path):
-    assert shell("export", log, "-o", tmp_path / "t", "--format", "jsonl").code == 0
-    names = {path.stem for path in (tmp_path / "t").iterdir()}
-    assert {"episodes", "events", "thoughts", "codes", "duels", "ratings", "calls"} <= names
 
 
 def test_a_study_with_a_person_cannot_run_by_itself(shell, tmp_path, monkeypatch):

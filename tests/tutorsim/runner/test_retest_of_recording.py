@@ -63,6 +63,16 @@ def test_exactly_the_announced_calls_are_sent_with_the_recorded_bytes(endpoint, 
     assert {name: data for name, data in after.items() if "/retest/" not in name} == before
 
 
+def test_as_json_it_is_said_what_was_asked_paid_for_and_failed(endpoint, recorded, shell):
+    endpoint.fault = lambda call, attempt: "400" if call == FAILING else None
+    told = shell("retest", recorded.log, "--repeats", 2, "--json").json(1)
+    assert (told["episodes"], told["turns"], told["prompts"]) == (2, 2, PROMPTS)
+    assert (told["repeats"], told["stages"]) == (2, ["vote_initial", "vote_final"])
+    assert (told["paid"], told["calls"]) == (2 * PROMPTS - 1, 2 * PROMPTS - 1)
+    [failure] = told["failures"]
+    assert f"{failure['episode_id']}/{failure['key']}" == FAILING
+
+
 def test_a_retest_that_is_gone_is_missed(endpoint, recorded, shell):
     assert shell("verify", recorded.cassettes).code == 0
     assert shell("retest", recorded.log, "--repeats", 1).code == 0

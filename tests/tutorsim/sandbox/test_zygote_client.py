@@ -135,6 +135,14 @@ def test_what_is_over_a_limit_is_ended_at_once(side, killed):
     assert (ends["judge"] == -9) if side == "test" else (ends["judge"], ends["worker"]) == (3, -9)
 
 
+def test_what_the_probes_aimed_at_is_closed_when_the_zygote_serves():
+    zygote = Zygote(frozenset(LAYERS), Limits())
+    name = f"@tutorsim-probe-{zygote._process.pid}"
+    listening = Path("/proc/net/unix").read_text()
+    zygote.close()
+    assert name not in listening
+
+
 def test_a_zygote_that_does_not_end_is_ended(monkeypatch):
     monkeypatch.setattr("tutorsim.sandbox.zygote_client._END_SECONDS", 0.1)
     zygote = Zygote(frozenset(), Limits())

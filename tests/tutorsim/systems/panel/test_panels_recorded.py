@@ -120,9 +120,7 @@ def _views(log, tmp_path, shell):
         "three": 3, "four": 4, "six": 6, "copies": 4, "lot": 3
     }.items()  # fmt: skip
     episode = next(e for e in ballots["episode_id"] if e.endswith(".ranked.six"))
-    assert (
-        "condition ranked, panel six (misconception › motivation" in shell("show", log, episode).out
-    )
+    assert "Panel: six: misconception › motivation" in shell("show", log, episode).out
 
 
 def _what_follows(log, rec, tmp_path, shell):

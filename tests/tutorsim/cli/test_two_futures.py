@@ -105,7 +105,7 @@ def test_futures_stand_side_by_side_where_there_is_room(branched):
     wide = on_terminal(branched, 130, *pair_of(branched, left=1))
     [head] = [line for line in wide.splitlines() if "draw 1 of 2" in line and "logged" in line]
     assert head.index("logged") < head.index("draw 1 of 2") < head.index("draw 2 of 2")
-    assert "Turn 1:" in wide
+    assert "Turn 1  " in wide
     assert "(ended)" not in wide
 
 

@@ -48,7 +48,7 @@ from tutorsim.analysis.ballots.ballot_checks import notes_together
 from tutorsim.analysis.ballots.parquet_batches import ParquetBatches, Part, Runner
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores, Target
-from tutorsim.analysis.identify.possible_winners import WORK_LIMIT
+from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WORK_LIMIT
 from tutorsim.analysis.recount.possible_winners_of_every_protocol_by_rule import (
     rule_counts,
     rule_rows,

@@ -1,6 +1,7 @@
 """Answers about profiles by search alone, each question once."""
 
-from tutorsim.analysis.identify.possible_winners import WORK_LIMIT, PanelSearch, query_of
+from tutorsim.analysis.identify.possible_winners import PanelSearch, query_of
+from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WORK_LIMIT
 
 __all__ = ["Identifier"]
 

@@ -14,11 +14,11 @@ from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.identify.possible_winners import (
     NEVER,
     NOT_SETTLED,
-    WORK_LIMIT,
     breakdown_point,
     query_of,
 )
 from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import (
+    WORK_LIMIT,
     WorkBudget,
     linear_condition,
     with_subsets,

@@ -182,6 +182,9 @@ def test_a_scenario_is_one_duel_of_both_conditions(tmp_path):
     assert ids[:2] == ["lesson.run.tom_quiet.self_select", "lesson.run.tom_quiet.next_speaker"]
     assert len(ids) == 4 * 2 * 2 + 16
     assert ids[16] == "scenario.perimeter_5Fslip.none.duel"
+    with_person = [spec.episode_id for spec in loaded.with_person()]
+    assert with_person == [name for name in ids if name.split(".")[2] == "person"]
+    assert len(with_person) == 4 * 2
 
 
 def test_a_person_can_be_in_the_first_lessons_only(tmp_path):

@@ -2,8 +2,10 @@
 
 import pytest
 
-from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
+from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, votes
 from tutorsim.vocabularies import DEFAULT_ROLES
+
+S, MI, MO, ME = DEFAULT_ROLES
 
 
 @pytest.fixture
@@ -12,23 +14,14 @@ def two_votes():
 
     First votes are as the final ones.
     """
-    S, MI, MO, ME = DEFAULT_ROLES  # noqa: N806
-    clear = {S: S, MI: S, MO: S, ME: MI}
-    tied = {S: S, MI: S, MO: MI, ME: MI}
+    clear, tied = votes(S, S, S, MI), votes(S, S, MI, MI)
     turns = panel_turn("simple", clear), panel_turn("simple", tied, tie=tied, turn=2)
     return panel_source(panel_episode(*turns, scores=(0.2, 0.4, 0.8)))
-
-
-S, MI, MO, ME = DEFAULT_ROLES
 
 
 @pytest.fixture
 def decided_and_tied():
     """A turn that voting decides and one that the order does, in two episodes of one run."""
-
-    def votes(*choices):
-        return dict(zip(DEFAULT_ROLES, choices, strict=True))
-
     clear = panel_turn("simple", votes(MI, MI, MI, S))
     tied = panel_turn("simple", votes(S, S, MI, MI), tie=votes(S, S, MI, MI))
     return panel_source(

@@ -1,7 +1,8 @@
 """Files as people have them: what is read of each, what is assumed, and what is refused."""
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -12,121 +13,120 @@ from tutorsim.analysis.ballots.reading_options_and_column_words import NO_HINTS,
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.errors import BallotFileError, UsageError
 
-RANKED = {"v": {"ann": 2, "ben": 1, "cid": 0}, "w": {"ann": 0, "ben": 1, "cid": 2}}
 
-# name → file name, text, hints, protocol, voter → candidate → mass, words of the one note
-NATURAL: dict[str, tuple[str, str, Hints, str, dict[str, dict[str, int | None]], str]] = {
-    "one column a candidate": (
-        "b.csv",
+class Read(NamedTuple):
+    """A file and how it is read: protocol, voter → candidate → mass, words of the notes."""
+
+    text: str
+    protocol: str
+    masses: Mapping[str, Mapping[str, int | None]]
+    words: str
+    name: str = "b.csv"
+    hints: Hints = NO_HINTS
+
+
+class Refused(NamedTuple):
+    """A file that is not read, and words of the reason."""
+
+    text: str
+    words: str
+    name: str = "b.csv"
+    hints: Hints = NO_HINTS
+    error: type[BallotFileError | UsageError] = BallotFileError
+
+
+RANKED = {"v": {"ann": 2, "ben": 1, "cid": 0}, "w": {"ann": 0, "ben": 1, "cid": 2}}
+AB = {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}}
+RB = {"v": {"red": 1, "blue": 0}, "w": {"red": 0, "blue": 1}}
+PEOPLE = {"v": {"Smith, John": 1, "Doe, Jane": 1}, "w": {"Smith, John": 1, "Doe, Jane": 0}}
+
+NATURAL: dict[str, Read] = {
+    "one column a candidate": Read(
         "voter,ann,ben,cid\nv,1,0,0\nw,0,1,0\n",
-        Hints(),
         "simple",
         {"v": {"ann": 1, "ben": 0, "cid": 0}, "w": {"ann": 0, "ben": 1, "cid": 0}},
         "one column a candidate (ann, ben, cid)",
     ),
-    "ranks in columns of candidates": (
-        "b.tsv",
+    "ranks in columns of candidates": Read(
         "voter\tann\tben\tcid\nv\t1\t2\t3\nw\t3\t2\t1\n",
-        Hints(),
         "ranked",
         RANKED,
         "1 the best",
+        name="b.tsv",
     ),
-    "crosses": (
-        "b.csv",
+    "crosses": Read(
         "voter,ann,ben\nv,x,\nw,x,x\n",
-        Hints(),
         "approval",
         {"v": {"ann": 1, "ben": 0}, "w": {"ann": 1, "ben": 1}},
         "every cell is 0 or 1",
     ),
-    "columns of places": (
-        "b.csv",
+    "columns of places": Read(
         "Voter,1st choice,2nd choice,3rd choice\nv,ann,ben,cid\nw,cid,ben,\n",
-        Hints(),
         "ranked",
         {"v": RANKED["v"], "w": {"ann": None, "ben": 1, "cid": 2}},
         "orders in the columns 1st choice",
     ),
-    "numbered columns of places": (
-        "b.csv",
+    "numbered columns of places": Read(
         "voter,rank1,rank2,rank3\nv,ann,ben,cid\nw,cid,ben,ann\n",
-        Hints(),
         "ranked",
         RANKED,
         "orders in the columns rank1",
     ),
-    "one choice in a cell": (
-        "b.csv",
+    "one choice in a cell": Read(
         "Agent,Vote\nv,ann\nw,ben\n",
-        Hints(),
         "simple",
         {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}},
         "voter in “Agent”, choice in “Vote”",
     ),
-    "one order in a cell": (
-        "b.csv",
+    "one order in a cell": Read(
         "voter,ranking\nv,ann > ben > cid\nw,cid > ben > ann\n",
-        Hints(),
         "ranked",
         RANKED,
         "parted by '>'",
     ),
-    "all approved in a cell": (
-        "b.csv",
+    "all approved in a cell": Read(
         "voter,approved\nv,ann;ben\nw,ben\nx,\n",
-        Hints(),
         "approval",
         {"v": {"ann": 1, "ben": 1}, "w": {"ann": 0, "ben": 1}, "x": {"ann": None, "ben": None}},
         "all approved in “approved”",
     ),
-    "a row for each approved": (
-        "b.csv",
+    "a row for each approved": Read(
         "voter,candidate\nv,ann\nv,ben\nw,ben\n",
-        Hints(),
         "approval",
         {"v": {"ann": 1, "ben": 1}, "w": {"ben": 1, "ann": 0}},
         "a voter approves of every",
     ),
-    "ranks in rows": (
-        "b.csv",
+    "ranks in rows": Read(
         "voter,candidate,rank\nv,ann,1\nv,ben,2\nv,cid,3\nw,cid,1\nw,ben,2\nw,ann,3\n",
-        Hints(),
         "ranked",
         RANKED,
         "ranks, 1 the best",
     ),
-    "ranks in rows, by another word": (
-        "b.tsv",
+    "ranks in rows, by another word": Read(
         "POLL\tPerson\tOption\tPlace\n"
         "p\tv\tann\t1\np\tv\tben\t2\np\tv\tcid\t3\np\tw\tcid\t1\np\tw\tben\t2\np\tw\tann\t3\n",
-        Hints(),
         "ranked",
         RANKED,
         "ranks, 1 the best",
+        name="b.tsv",
     ),
-    "scores from one in rows": (
-        "b.csv",
+    "scores from one in rows": Read(
         "voter,candidate,score\nv,ann,3\nv,ben,2\nv,cid,1\nw,cid,3\nw,ben,2\nw,ann,1\n",
-        Hints(),
         "ranked",
         RANKED,
         "the highest the best",
     ),
-    "orders in JSON lists": (
-        "b.json",
+    "orders in JSON lists": Read(
         '[{"voter": "v", "ranking": ["ann", "ben", "cid"]},'
         ' {"voter": "w", "ranking": ["cid", "ben", "ann"]}]',
-        Hints(),
         "ranked",
         RANKED,
         "order in “ranking”, best first",
+        name="b.json",
     ),
-    "approvals in JSON lists, with a separator in a name": (
-        "b.json",
+    "approvals in JSON lists, with a separator in a name": Read(
         '[{"voter": "v", "approves": ["ann, the first", "ben"]},'
         ' {"voter": "w", "approves": ["ben"]}, {"voter": "x", "approves": []}]',
-        Hints(),
         "approval",
         {
             "v": {"ann, the first": 1, "ben": 1},
@@ -134,34 +134,29 @@ NATURAL: dict[str, tuple[str, str, Hints, str, dict[str, dict[str, int | None]],
             "x": {"ann, the first": None, "ben": None},
         },
         "all approved in “approves”",
+        name="b.json",
     ),
-    "semicolons, decimal commas and another language": (
-        "b.csv",
+    "semicolons, decimal commas and another language": Read(
         "Wähler;ann;ben\nv;2,5;7,5\nw;10;0\n",
-        Hints(columns={"voter": "Wähler"}),
         "cumulative",
         {"v": {"ann": 25, "ben": 75}, "w": {"ann": 100, "ben": 0}},
         "points times 10",
+        hints=Hints(columns={"voter": "Wähler"}),
     ),
-    "Borda by name, from one": (
-        "b.csv",
+    "Borda by name, from one": Read(
         "voter,candidate,points,rule\n"
         "v,ann,3,Borda\nv,ben,2,Borda\nv,cid,1,Borda\nw,cid,3,Borda\nw,ben,2,Borda\nw,ann,1,Borda\n",
-        Hints(),
         "ranked",
         RANKED,
         "Borda points from 1",
     ),
-    "plurality by name": (
-        "b.csv",
+    "plurality by name": Read(
         "voter,ann,ben,protocol\nv,1,0,plurality\nw,0,1,Plurality\n",
-        Hints(),
         "simple",
         {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}},
         "one column a candidate",
     ),
-    "raw replies": (
-        "b.json",
+    "raw replies": Read(
         json.dumps(
             [
                 {"voter": "v", "reply": "I would go with Ben here."},
@@ -169,36 +164,246 @@ NATURAL: dict[str, tuple[str, str, Hints, str, dict[str, dict[str, int | None]],
                 {"voter": "x", "reply": "cannot say"},
             ]
         ),
-        Hints(candidates=("ann", "ben"), protocol="plurality"),
         "simple",
         {"v": {"ann": 0, "ben": 1}, "w": {"ann": 1, "ben": 0}, "x": {"ann": None, "ben": None}},
         "1 of them unreadable and so abstentions",
+        name="b.json",
+        hints=Hints(candidates=("ann", "ben"), protocol="plurality"),
     ),
-    "no voter column": (
-        "b.csv",
+    "no voter column": Read(
         "choice\nann\nben\n",
-        Hints(),
         "simple",
         {"1": {"ann": 1, "ben": 0}, "2": {"ann": 0, "ben": 1}},
         "every row a voter",
     ),
-    "another stage": (
-        "b.csv",
+    "another stage": Read(
         "voter,stage,choice\nv,Stichwahl,ann\nw,Stichwahl,ben\n",
-        Hints(),
         "simple",
         {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}},
         "the stage 'Stichwahl' is the final vote",
     ),
-    "columns beside the candidates": (
-        "b.csv",
+    "columns beside the candidates": Read(
         "voter,age,ann,ben\nv,31,1,0\nw,44,0,1\n",
-        Hints(candidates=("ann", "ben")),
         "simple",
         {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}},
         "one column a candidate (ann, ben)",
+        hints=Hints(candidates=("ann", "ben")),
     ),
-}  # fmt: skip
+    "weights of voters": Read(
+        "voter,choice,weight\nv,ann,2\nw,ben,1\n",
+        "simple",
+        {
+            "v (1 of 2)": {"ann": 1, "ben": 0},
+            "v (2 of 2)": {"ann": 1, "ben": 0},
+            "w": {"ann": 0, "ben": 1},
+        },
+        "2 ballots count as those of 3 voters",
+    ),
+    "orders with their numbers": Read(
+        "ranking,count\nann>ben,1\nben>ann,2\n",
+        "ranked",
+        {
+            "1": {"ann": 1, "ben": 0},
+            "2 (1 of 2)": {"ann": 0, "ben": 1},
+            "2 (2 of 2)": {"ann": 0, "ben": 1},
+        },
+        "weights in “count”",
+    ),
+    "weights with decimals": Read(
+        "voter,weight,ann,ben\nv,0.1,1,0\nw,0.2,0,1\n",
+        "simple",
+        {"v": AB["v"], "w (1 of 2)": AB["w"], "w (2 of 2)": AB["w"]},
+        "times 10",
+    ),
+    "abstain as a choice": Read(
+        "voter,choice\nv,ann\nw,ben\nx,abstain\n",
+        "simple",
+        AB | {"x": {"ann": None, "ben": None}},
+        "abstentions by their words: 1 of “abstain”",
+    ),
+    "N/A and none as choices": Read(
+        "voter,vote\nv,ann\nw,ben\nx,N/A\ny,None\n",
+        "simple",
+        AB | {n: {"ann": None, "ben": None} for n in "xy"},
+        "1 of “N/A”, 1 of “None”",
+    ),
+    "none that is a candidate": Read(
+        "voter,vote\nv,ann\nw,none\n",
+        "simple",
+        {"v": {"ann": 1, "none": 0}, "w": {"ann": 0, "none": 1}},
+        "one choice",
+        hints=Hints(candidates=("ann", "none")),
+    ),
+    "names in two cases, one": Read(
+        "voter,choice\nv,Red\nw,red\nx,blue\n",
+        "simple",
+        {"v": {"Red": 1, "blue": 0}, "w": {"Red": 1, "blue": 0}, "x": {"Red": 0, "blue": 1}},
+        "one choice",
+        hints=Hints(spelling="one"),
+    ),
+    "names in two cases, apart": Read(
+        "voter,choice\nv,Red\nw,red\n",
+        "simple",
+        {"v": {"Red": 1, "red": 0}, "w": {"Red": 0, "red": 1}},
+        "one choice",
+        hints=Hints(spelling="apart"),
+    ),
+    "names with a character without width": Read(
+        "voter,choice\nv,ann\nw,\u200bann\nx,ben\n",
+        "simple",
+        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 1, "ben": 0}, "x": {"ann": 0, "ben": 1}},
+        "one choice",
+        hints=Hints(spelling="one"),
+    ),
+    "commas in names": Read(
+        'voter,approves\nv,"Smith, John; Doe, Jane"\nw,"Smith, John"\n',
+        "approval",
+        PEOPLE,
+        "parted by ';'",
+    ),
+    "commas in names, said": Read(
+        'voter,approves\nv,"Smith, John"\nw,"Smith, John"\n',
+        "approval",
+        {n: {"Smith, John": 1} for n in "vw"},
+        "parted by ';'",
+        hints=Hints(separator=";"),
+    ),
+    "weeks and namesakes": Read(
+        "week,voter,ann,ben\n1,v,1,0\n2,v,0,1\n",
+        "simple",
+        {"v #1": AB["v"], "v #2": AB["w"]},
+        "not used: week",
+        hints=Hints(namesakes=True),
+    ),
+    "tasks": Read(
+        "task,voter,choice,note\nt,v,ann,x\nt,w,ben,y\n",
+        "simple",
+        AB,
+        "episode_id in “task”; one choice in “choice”; one vote each; all final votes; "
+        "not used: note",
+    ),
+    "questions by another word": Read(
+        "question_id,judge,pick\nq,v,ann\nq,w,ben\n",
+        "simple",
+        AB,
+        "episode_id in “question_id”",
+    ),
+    "one column a voter, several votes": Read(
+        "question,v,w\nq1,ann,ben\nq2,ben,ann\n",
+        "simple",
+        {"v": {"ann": 0, "ben": 1}, "w": {"ann": 1, "ben": 0}},
+        "one column a voter (v, w)",
+    ),
+    "one column a voter, orders": Read(
+        "poll,v,w\np,ann>ben,ben>ann\nq,ann>ben,ann>ben\n",
+        "ranked",
+        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 1, "ben": 0}},
+        "one column a voter",
+    ),
+    "one row a candidate": Read(
+        "candidate,v,w\nann,1,2\nben,2,1\n",
+        "ranked",
+        AB | {"v": {"ann": 0, "ben": 1}, "w": {"ann": 1, "ben": 0}},
+        "one column a voter",
+        hints=Hints(protocol="borda"),
+    ),
+    "percent signs": Read(
+        "voter,ann,ben\nv,60%,40 %\nw,10%,90%\n",
+        "cumulative",
+        {"v": {"ann": 60, "ben": 40}, "w": {"ann": 10, "ben": 90}},
+        "every ballot sums to 100",
+    ),
+    "scores": Read(
+        "voter,ann,ben\nv,3,1\nw,5,\n",
+        "score",
+        {"v": {"ann": 2, "ben": 0}, "w": {"ann": 4, "ben": None}},
+        "a scale from 1 to 5, the smallest and the largest seen",
+    ),
+    "scores with decimals on a scale": Read(
+        "voter,ann,ben\nv,3.5,0\nw,5,-1\n",
+        "score",
+        {"v": {"ann": 45, "ben": 10}, "w": {"ann": 60, "ben": 0}},
+        "a scale from -1 to 5, counted from 0, in steps of 1/10",
+        hints=Hints(scale=(-1, 5)),
+    ),
+    "missing numbers by a word": Read(
+        "voter,ann,ben\nv,1,2\nw,N/A,N/A\n",
+        "ranked",
+        {"v": {"ann": 1, "ben": 0}, "w": {"ann": None, "ben": None}},
+        "1 the best",
+    ),
+    "ranks of some": Read(
+        "voter,ann,ben,cid\nv,1,2,\nw,2,3,1\n",
+        "ranked",
+        {"v": {"ann": 2, "ben": 1, "cid": None}, "w": {"ann": 1, "ben": 0, "cid": 2}},
+        "1 the best",
+    ),
+    "comments before the heading": Read(
+        "# made by hand\n# in June\nvoter,choice\nv,ann\nw,ben\n",
+        "simple",
+        AB,
+        "passed over in 2 of the lines",
+    ),
+    "a comment between rows": Read(
+        "voter,choice\nv,ann\n# late\nw,ben\n",
+        "simple",
+        AB,
+        "passed over in 1 of the lines",
+    ),
+    "a voter called #1": Read(
+        "voter,choice\n#1,ann\n#2,ben\n",
+        "simple",
+        {"#1": AB["v"], "#2": AB["w"]},
+        "one choice",
+    ),
+    "an object of voters": Read(
+        '{"v": "red", "w": "blue"}', "simple", RB, "one choice", name="b.json"
+    ),
+    "objects of votes and voters": Read(
+        '{"q1": {"v": "red", "w": "blue"}}',
+        "simple",
+        RB,
+        "one choice",
+        name="b.json",
+    ),
+    "votes in an object each": Read(
+        '[{"question": "q", "votes": {"v": "red", "w": "blue"}}]',
+        "simple",
+        RB,
+        "episode_id in “question”",
+        name="b.json",
+    ),
+    "ballots in a list each": Read(
+        '{"polls": [{"poll": "q", "ballots": [{"voter": "v", "choice": "red"},'
+        ' {"voter": "w", "choice": "blue"}]}]}',
+        "simple",
+        RB,
+        "episode_id in “poll”",
+        name="b.json",
+    ),
+    "scores in an object each": Read(
+        '{"voter": "v", "scores": {"ann": 1, "ben": 0}}\n'
+        '{"voter": "w", "scores": {"ann": 0, "ben": 1}}\n',
+        "simple",
+        AB,
+        "one column a candidate",
+        name="b.jsonl",
+    ),
+    "numbers of voters": Read(
+        '{"v": {"ann": 7, "ben": 3}, "w": {"ann": 2, "ben": 8}}',
+        "cumulative",
+        {"v": {"ann": 7, "ben": 3}, "w": {"ann": 2, "ben": 8}},
+        "one column a candidate",
+        name="b.json",
+    ),
+    "orders of voters": Read(
+        '{"rankings": {"v": ["ann", "ben"], "w": ["ben", "ann"]}}',
+        "ranked",
+        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}},
+        "order in “ranking”, best first",
+        name="b.json",
+    ),
+}
 
 
 def written(folder, name, text):
@@ -216,450 +421,13 @@ def masses(source):
 
 @pytest.mark.parametrize("case", NATURAL)
 def test_a_natural_file_is_read_and_one_note_says_what_was_assumed(tmp_path, case):
-    name, text, hints, protocol, expected, words = NATURAL[case]
-    source = open_source(written(tmp_path, name, text), hints=hints)
-    assert set(source.ballots["protocol"]) == {protocol}
-    assert masses(source) == expected
+    file = NATURAL[case]
+    source = open_source(written(tmp_path, file.name, file.text), hints=file.hints)
+    assert set(source.ballots["protocol"]) == {file.protocol}
+    assert masses(source) == file.masses
     assumed = [note for note in source.notes if "was read as" in note]
     assert len(assumed) == 1
-    assert words in assumed[0]
-
-
-AB = {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}}
-RB = {"v": {"red": 1, "blue": 0}, "w": {"red": 0, "blue": 1}}
-PEOPLE = {"v": {"Smith, John": 1, "Doe, Jane": 1}, "w": {"Smith, John": 1, "Doe, Jane": 0}}
-
-# name → file name, text, hints, protocol, voter → candidate → mass, words told, or of the refusal
-PEOPLES: dict[str, tuple[str, str, dict[str, Any], str, Any, str]] = {
-    "weights of voters": (
-        "b.csv",
-        "voter,choice,weight\nv,ann,2\nw,ben,1\n",
-        {},
-        "simple",
-        {
-            "v (1 of 2)": {"ann": 1, "ben": 0},
-            "v (2 of 2)": {"ann": 1, "ben": 0},
-            "w": {"ann": 0, "ben": 1},
-        },
-        "2 ballots count as those of 3 voters",
-    ),
-    "orders with their numbers": (
-        "b.csv",
-        "ranking,count\nann>ben,1\nben>ann,2\n",
-        {},
-        "ranked",
-        {
-            "1": {"ann": 1, "ben": 0},
-            "2 (1 of 2)": {"ann": 0, "ben": 1},
-            "2 (2 of 2)": {"ann": 0, "ben": 1},
-        },
-        "weights in “count”",
-    ),
-    "weights with decimals": (
-        "b.csv",
-        "voter,weight,ann,ben\nv,0.1,1,0\nw,0.2,0,1\n",
-        {},
-        "simple",
-        {"v": AB["v"], "w (1 of 2)": AB["w"], "w (2 of 2)": AB["w"]},
-        "times 10",
-    ),
-    "weights of none": (
-        "b.csv",
-        "voter,choice,weight\nv,ann,\nw,ben,1\n",
-        {},
-        "",
-        None,
-        "is no weight of a ballot",
-    ),
-    "abstain as a choice": (
-        "b.csv",
-        "voter,choice\nv,ann\nw,ben\nx,abstain\n",
-        {},
-        "simple",
-        AB | {"x": {"ann": None, "ben": None}},
-        "abstentions by their words: 1 of “abstain”",
-    ),
-    "N/A and none as choices": (
-        "b.csv",
-        "voter,vote\nv,ann\nw,ben\nx,N/A\ny,None\n",
-        {},
-        "simple",
-        AB | {n: {"ann": None, "ben": None} for n in "xy"},
-        "1 of “N/A”, 1 of “None”",
-    ),
-    "none that is a candidate": (
-        "b.csv",
-        "voter,vote\nv,ann\nw,none\n",
-        {"candidates": ("ann", "none")},
-        "simple",
-        {"v": {"ann": 1, "none": 0}, "w": {"ann": 0, "none": 1}},
-        "one choice",
-    ),
-    "abstain with numbers": (
-        "b.csv",
-        "voter,ann,ben,abstain\nv,1,0,0\nw,0,0,1\n",
-        {},
-        "",
-        None,
-        "'abstain' has numbers",
-    ),
-    "abstain in a list": (
-        "b.csv",
-        "voter,ranking\nv,ann>none\nw,ben>ann\n",
-        {},
-        "",
-        None,
-        "'none' stands beside names",
-    ),
-    "names in three cases": (
-        "b.csv",
-        "voter,choice\nv,Red\nw,RED\nx,red\n",
-        {},
-        "",
-        None,
-        "'RED', 'Red', 'red' differ in case",
-    ),
-    "names in two cases, one": (
-        "b.csv",
-        "voter,choice\nv,Red\nw,red\nx,blue\n",
-        {"spelling": "one"},
-        "simple",
-        {"v": {"Red": 1, "blue": 0}, "w": {"Red": 1, "blue": 0}, "x": {"Red": 0, "blue": 1}},
-        "one choice",
-    ),
-    "names in two cases, apart": (
-        "b.csv",
-        "voter,choice\nv,Red\nw,red\n",
-        {"spelling": "apart"},
-        "simple",
-        {"v": {"Red": 1, "red": 0}, "w": {"Red": 0, "red": 1}},
-        "one choice",
-    ),
-    "names in two codings": (
-        "b.csv",
-        "voter,choice\nv,Zo\u00eb\nw,Zoe\u0308\n",
-        {},
-        "",
-        None,
-        r"'Zoe\u0308', 'Zoë' differ in case or spaces alone, or in how the same letters",
-    ),
-    "names with a character without width": (
-        "b.csv",
-        "voter,choice\nv,ann\nw,\u200bann\nx,ben\n",
-        {"spelling": "one"},
-        "simple",
-        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 1, "ben": 0}, "x": {"ann": 0, "ben": 1}},
-        "one choice",
-    ),
-    "two in one place": (
-        "b.csv",
-        "voter,ranking\nv,ann > ben = cid\nw,ben > ann > cid\n",
-        {},
-        "",
-        None,
-        "'ben = cid' puts several candidates in one place",
-    ),
-    "two in one place of JSON": (
-        "b.json",
-        '[{"voter": "v", "ranking": ["ann", "ben"]}, {"voter": "w", "ranking": [["ann", "ben"]]}]',
-        {},
-        "",
-        None,
-        "several candidates in one place",
-    ),
-    "names with blanks in rows": (
-        "b.csv",
-        "voter,candidate,mass\nv,red,1\nv,blue,0\nw,red ,0\nw,blue,1\n",
-        {},
-        "",
-        None,
-        "differ in case or spaces",
-    ),
-    "voters in two cases": (
-        "b.csv",
-        "voter,candidate,mass\nAnn,red,1\nann,blue,1\n",
-        {},
-        "",
-        None,
-        "The voters 'Ann', 'ann'",
-    ),
-    "commas in names": (
-        "b.csv",
-        'voter,approves\nv,"Smith, John; Doe, Jane"\nw,"Smith, John"\n',
-        {},
-        "approval",
-        PEOPLE,
-        "parted by ';'",
-    ),
-    "commas in names or lists": (
-        "b.csv",
-        'voter,approves\nv,"Smith, John; Doe, Jane"\nw,"Roe, Jim"\n',
-        {},
-        "",
-        None,
-        "is a list of names, or one name",
-    ),
-    "commas in names, said": (
-        "b.csv",
-        'voter,approves\nv,"Smith, John"\nw,"Smith, John"\n',
-        {"separator": ";"},
-        "approval",
-        {n: {"Smith, John": 1} for n in "vw"},
-        "parted by ';'",
-    ),
-    "weeks and namesakes": (
-        "b.csv",
-        "week,voter,ann,ben\n1,v,1,0\n2,v,0,1\n",
-        {"namesakes": True},
-        "simple",
-        {"v #1": AB["v"], "v #2": AB["w"]},
-        "not used: week",
-    ),
-    "tasks": (
-        "b.csv",
-        "task,voter,choice,note\nt,v,ann,x\nt,w,ben,y\n",
-        {},
-        "simple",
-        AB,
-        "episode_id in “task”; one choice in “choice”; one vote each; all final votes; "
-        "not used: note",
-    ),
-    "questions by another word": (
-        "b.csv",
-        "question_id,judge,pick\nq,v,ann\nq,w,ben\n",
-        {},
-        "simple",
-        AB,
-        "episode_id in “question_id”",
-    ),
-    "one column a voter": (
-        "b.csv",
-        "question,v,w\nq1,ann,ben\n",
-        {},
-        "",
-        None,
-        "lacks the columns",
-    ),
-    "points beside columns of candidates": (
-        "b.csv",
-        "voter,points,ann,ben\nv,0.1,1,0\nw,0.2,0,1\n",
-        {},
-        None,
-        None,
-        "the columns points, ann, ben would all be mass",
-    ),
-    "a column of ours beside the one that is named for it": (
-        "b.csv",
-        "voter,name,choice\nv,Ann,x\nw,Ben,y\n",
-        {"columns": {"voter": "name"}},
-        None,
-        None,
-        "the columns name, voter would all be voter",
-    ),
-    "candidates beside options with their voters": (
-        "b.json",
-        '[{"text": "a", "candidate": "z", "voters": ["v"]}]',
-        {},
-        None,
-        None,
-        "the columns text, candidate would all be candidate",
-    ),
-    "a weight that is too large for a number": (
-        "b.csv",
-        "count,ranking\n2,a>b\n1e400,b>a\n",
-        {},
-        None,
-        None,
-        "row 2: '1e400' in “count” is no weight of a ballot",
-    ),
-    "masses without a number": (
-        "b.csv",
-        "Name,Motion 1,mass\nv,,\n",
-        {},
-        None,
-        None,
-        "lacks the columns candidate, protocol",
-    ),
-    "an old end of line in a row with too many cells": (
-        "b.csv",
-        "voter,ann\nv,1\rw,0,0,1\n",
-        {},
-        None,
-        None,
-        "cannot be read as ballots",
-    ),
-    "one column a voter, several votes": (
-        "b.csv",
-        "question,v,w\nq1,ann,ben\nq2,ben,ann\n",
-        {},
-        "simple",
-        {"v": {"ann": 0, "ben": 1}, "w": {"ann": 1, "ben": 0}},
-        "one column a voter (v, w)",
-    ),
-    "one column a voter, orders": (
-        "b.csv",
-        "poll,v,w\np,ann>ben,ben>ann\nq,ann>ben,ann>ben\n",
-        {},
-        "ranked",
-        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 1, "ben": 0}},
-        "one column a voter",
-    ),
-    "one row a candidate": (
-        "b.csv",
-        "candidate,v,w\nann,1,2\nben,2,1\n",
-        {"protocol": "borda"},
-        "ranked",
-        AB | {"v": {"ann": 0, "ben": 1}, "w": {"ann": 1, "ben": 0}},
-        "one column a voter",
-    ),
-    "percent signs": (
-        "b.csv",
-        "voter,ann,ben\nv,60%,40 %\nw,10%,90%\n",
-        {},
-        "cumulative",
-        {"v": {"ann": 60, "ben": 40}, "w": {"ann": 10, "ben": 90}},
-        "every ballot sums to 100",
-    ),
-    "thousands": (
-        "b.tsv",
-        "voter\tann\tben\nv\t1,000\t2\nw\t2\t1,000\n",
-        {},
-        "",
-        None,
-        "'1,000' for ann is no number",
-    ),
-    "scores": (
-        "b.csv",
-        "voter,ann,ben\nv,3,1\nw,5,\n",
-        {},
-        "score",
-        {"v": {"ann": 2, "ben": 0}, "w": {"ann": 4, "ben": None}},
-        "a scale from 1 to 5, the smallest and the largest seen",
-    ),
-    "scores with decimals on a scale": (
-        "b.csv",
-        "voter,ann,ben\nv,3.5,0\nw,5,-1\n",
-        {"scale": (-1, 5)},
-        "score",
-        {"v": {"ann": 45, "ben": 10}, "w": {"ann": 60, "ben": 0}},
-        "a scale from -1 to 5, counted from 0, in steps of 1/10",
-    ),
-    "missing numbers by a word": (
-        "b.csv",
-        "voter,ann,ben\nv,1,2\nw,N/A,N/A\n",
-        {},
-        "ranked",
-        {"v": {"ann": 1, "ben": 0}, "w": {"ann": None, "ben": None}},
-        "1 the best",
-    ),
-    "ranks of some": (
-        "b.csv",
-        "voter,ann,ben,cid\nv,1,2,\nw,2,3,1\n",
-        {},
-        "ranked",
-        {"v": {"ann": 2, "ben": 1, "cid": None}, "w": {"ann": 1, "ben": 0, "cid": 2}},
-        "1 the best",
-    ),
-    "comments before the heading": (
-        "b.csv",
-        "# made by hand\n# in June\nvoter,choice\nv,ann\nw,ben\n",
-        {},
-        "simple",
-        AB,
-        "passed over in 2 of the lines",
-    ),
-    "a comment between rows": (
-        "b.csv",
-        "voter,choice\nv,ann\n# late\nw,ben\n",
-        {},
-        "simple",
-        AB,
-        "passed over in 1 of the lines",
-    ),
-    "a voter called #1": (
-        "b.csv",
-        "voter,choice\n#1,ann\n#2,ben\n",
-        {},
-        "simple",
-        {"#1": AB["v"], "#2": AB["w"]},
-        "one choice",
-    ),
-    "an object of voters": ("b.json", '{"v": "red", "w": "blue"}', {}, "simple", RB, "one choice"),
-    "objects of votes and voters": (
-        "b.json",
-        '{"q1": {"v": "red", "w": "blue"}}',
-        {},
-        "simple",
-        RB,
-        "one choice",
-    ),
-    "votes in an object each": (
-        "b.json",
-        '[{"question": "q", "votes": {"v": "red", "w": "blue"}}]',
-        {},
-        "simple",
-        RB,
-        "episode_id in “question”",
-    ),
-    "ballots in a list each": (
-        "b.json",
-        '{"polls": [{"poll": "q", "ballots": [{"voter": "v", "choice": "red"},'
-        ' {"voter": "w", "choice": "blue"}]}]}',
-        {},
-        "simple",
-        RB,
-        "episode_id in “poll”",
-    ),
-    "scores in an object each": (
-        "b.jsonl",
-        '{"voter": "v", "scores": {"ann": 1, "ben": 0}}\n'
-        '{"voter": "w", "scores": {"ann": 0, "ben": 1}}\n',
-        {},
-        "simple",
-        AB,
-        "one column a candidate",
-    ),
-    "numbers of voters": (
-        "b.json",
-        '{"v": {"ann": 7, "ben": 3}, "w": {"ann": 2, "ben": 8}}',
-        {},
-        "cumulative",
-        {"v": {"ann": 7, "ben": 3}, "w": {"ann": 2, "ben": 8}},
-        "one column a candidate",
-    ),
-    "orders of voters": (
-        "b.json",
-        '{"rankings": {"v": ["ann", "ben"], "w": ["ben", "ann"]}}',
-        {},
-        "ranked",
-        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}},
-        "order in “ranking”, best first",
-    ),
-    "lists of voters": (
-        "b.json",
-        '{"v": ["ann", "ben"], "w": ["ben", "ann"]}',
-        {},
-        "",
-        None,
-        "may be an order or a set",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", PEOPLES)
-def test_ballots_as_people_have_them_are_read_right_or_asked_about(tmp_path, case):
-    name, text, hints, protocol, expected, words = PEOPLES[case]
-    file = written(tmp_path, name, text)
-    if expected is None:
-        with pytest.raises((BallotFileError, UsageError)) as asked:
-            open_source(file, hints=Hints(**hints))
-        assert words in asked.value.what
-        assert asked.value.hint
-        return
-    source = open_source(file, hints=Hints(**hints))
-    assert set(source.ballots["protocol"]) == {protocol}
-    assert masses(source) == expected
-    assert words in " ".join(source.notes)
+    assert file.words in assumed[0]
 
 
 # file, text, and what is read of it: the protocol and the first ballot, or what is asked back
@@ -1117,47 +885,132 @@ def test_a_stated_scale_says_that_large_numbers_are_scores(tmp_path):
 
 
 REFUSED = {
-    "nothing of a ballot": ("voter,comment\nv,hello\n", Hints(), "lacks the columns candidate"),
-    "no voter in rows": (
+    "nothing of a ballot": Refused("voter,comment\nv,hello\n", "lacks the columns candidate"),
+    "no voter in rows": Refused(
         "candidate,mass,protocol\nann,1,simple\n",
-        Hints(),
         "lacks the column voter",
     ),
-    "scores beside the scale": (
+    "scores beside the scale": Refused(
         "voter,ann,ben\nv,3,3\nw,5,0\n",
-        Hints(scale=(0, 4)),
         "row 2: the score 5 is not on the scale from 0 to 4",
+        hints=Hints(scale=(0, 4)),
     ),
-    "a stranger": (
+    "a stranger": Refused(
         "voter,ranking\nv,ann>ben\nw,dan\n",
-        Hints(candidates=("ann", "ben")),
         "row 2: 'dan' is none of the candidates",
+        hints=Hints(candidates=("ann", "ben")),
     ),
-    "an order with one twice": (
+    "an order with one twice": Refused(
         "voter,ranking\nv,ann>ben\nw,ann>ann\n",
-        Hints(),
         "row 2: an order names a candidate twice",
     ),
-    "rows of ranks called masses": (
+    "rows of ranks called masses": Refused(
         "voter,candidate,mass,protocol\nv,ann,1,ranked\nv,ben,2,ranked\n",
-        Hints(),
         "row 1: the ranking of 'v' has a hole: its masses are not 1 to 0",
     ),
-    "replies without a protocol": ("voter,reply\nv,A\n", Hints(), "has raw replies"),
-    "replies without candidates": (
+    "replies without a protocol": Refused("voter,reply\nv,A\n", "has raw replies"),
+    "replies without candidates": Refused(
         "voter,reply\nv,A\n",
-        Hints(protocol="simple"),
         "nothing says what their labels stand for",
+        hints=Hints(protocol="simple"),
+    ),
+    "weights of none": Refused(
+        "voter,choice,weight\nv,ann,\nw,ben,1\n",
+        "is no weight of a ballot",
+    ),
+    "abstain with numbers": Refused(
+        "voter,ann,ben,abstain\nv,1,0,0\nw,0,0,1\n",
+        "'abstain' has numbers",
+    ),
+    "abstain in a list": Refused(
+        "voter,ranking\nv,ann>none\nw,ben>ann\n",
+        "'none' stands beside names",
+    ),
+    "names in three cases": Refused(
+        "voter,choice\nv,Red\nw,RED\nx,red\n",
+        "'RED', 'Red', 'red' differ in case",
+        error=UsageError,
+    ),
+    "names in two codings": Refused(
+        "voter,choice\nv,Zo\u00eb\nw,Zoe\u0308\n",
+        r"'Zoe\u0308', 'Zoë' differ in case or spaces alone, or in how the same letters",
+        error=UsageError,
+    ),
+    "two in one place": Refused(
+        "voter,ranking\nv,ann > ben = cid\nw,ben > ann > cid\n",
+        "'ben = cid' puts several candidates in one place",
+        error=UsageError,
+    ),
+    "two in one place of JSON": Refused(
+        '[{"voter": "v", "ranking": ["ann", "ben"]}, {"voter": "w", "ranking": [["ann", "ben"]]}]',
+        "several candidates in one place",
+        name="b.json",
+        error=UsageError,
+    ),
+    "names with blanks in rows": Refused(
+        "voter,candidate,mass\nv,red,1\nv,blue,0\nw,red ,0\nw,blue,1\n",
+        "differ in case or spaces",
+        error=UsageError,
+    ),
+    "voters in two cases": Refused(
+        "voter,candidate,mass\nAnn,red,1\nann,blue,1\n",
+        "The voters 'Ann', 'ann'",
+        error=UsageError,
+    ),
+    "commas in names or lists": Refused(
+        'voter,approves\nv,"Smith, John; Doe, Jane"\nw,"Roe, Jim"\n',
+        "is a list of names, or one name",
+        error=UsageError,
+    ),
+    "one column a voter": Refused(
+        "question,v,w\nq1,ann,ben\n",
+        "lacks the columns",
+    ),
+    "points beside columns of candidates": Refused(
+        "voter,points,ann,ben\nv,0.1,1,0\nw,0.2,0,1\n",
+        "the columns points, ann, ben would all be mass",
+    ),
+    "a column of ours beside the one that is named for it": Refused(
+        "voter,name,choice\nv,Ann,x\nw,Ben,y\n",
+        "the columns name, voter would all be voter",
+        hints=Hints(columns={"voter": "name"}),
+    ),
+    "candidates beside options with their voters": Refused(
+        '[{"text": "a", "candidate": "z", "voters": ["v"]}]',
+        "the columns text, candidate would all be candidate",
+        name="b.json",
+    ),
+    "a weight that is too large for a number": Refused(
+        "count,ranking\n2,a>b\n1e400,b>a\n",
+        "row 2: '1e400' in “count” is no weight of a ballot",
+    ),
+    "masses without a number": Refused(
+        "Name,Motion 1,mass\nv,,\n",
+        "lacks the columns candidate, protocol",
+    ),
+    "an old end of line in a row with too many cells": Refused(
+        "voter,ann\nv,1\rw,0,0,1\n",
+        "cannot be read as ballots",
+    ),
+    "thousands": Refused(
+        "voter\tann\tben\nv\t1,000\t2\nw\t2\t1,000\n",
+        "'1,000' for ann is no number",
+        name="b.tsv",
+    ),
+    "lists of voters": Refused(
+        '{"v": ["ann", "ben"], "w": ["ben", "ann"]}',
+        "may be an order or a set",
+        name="b.json",
     ),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_refusal_says_what_is_missed_and_what_to_do(tmp_path, case):
-    text, hints, reason = REFUSED[case]
-    with pytest.raises(BallotFileError) as refused:
-        open_source(written(tmp_path, "b.csv", text), hints=hints)
-    assert reason in refused.value.what
+    file = REFUSED[case]
+    with pytest.raises(file.error) as refused:
+        open_source(written(tmp_path, file.name, file.text), hints=file.hints)
+    assert file.words in refused.value.what
     assert refused.value.why
     assert refused.value.hint
 

@@ -119,7 +119,7 @@ def new_system(copy):
     copy.replace(
         "system_registry.py",
         '    "panel": Shipped(',
-        '    "duel": Shipped("tutorsim.systems.duel:DUEL", "", ""),\n    "panel": Shipped(',
+        '    "duel": Shipped("tutorsim.systems.duel:DUEL", "", "", ""),\n    "panel": Shipped(',
     )
 
 

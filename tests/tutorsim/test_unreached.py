@@ -56,6 +56,7 @@ def test_no_definition_is_unreached():
             text = path.read_text(encoding="utf-8")
             found.scan(_without_all(text), filename=path)
             found.used_names |= set(re.findall(r'chart\("(\w+)"\)', text))  # a section's, by name
+            found.used_names |= set(re.findall(r"\{(\w+)\}", text))  # places of a caption
     for template in (ROOT / "analysis").rglob("*.j2"):
         found.used_names |= _words(template.read_text(encoding="utf-8"))
     reached = CALLED_BY_LIBRARIES | _documented() | _named_in_texts()

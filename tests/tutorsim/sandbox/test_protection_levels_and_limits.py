@@ -67,7 +67,7 @@ LIMITS = Limits()
         f"| {LIMITS.memory >> 20} MiB beyond the interpreter's own",
         f"standard output and error | {LIMITS.output >> 20} MiB",
         f"arguments | {FRAME_CAP >> 20} MiB",
-        f"a task with its tests, and a call's arguments | {TASK_CAP >> 20} MiB",
+        f"a task, a call's arguments | {TASK_CAP >> 20} MiB",
         f"at most {CODE_CAP:,} characters, a message at most {LIMITS.message >> 20} MiB",
         f"{FENCE_CAP} fence lines",
         f"deques may be nested {DEPTH_CAP:,} deep",

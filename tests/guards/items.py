@@ -419,11 +419,8 @@ def _refusals(folder):
 def _readings(folder):
     cases = {
         "without hints": [(name, text, Hints()) for name, text, _ in shapes.FOUND],
-        "natural": [case[:3] for case in shapes.NATURAL.values()],
-        "of people": [
-            (name, text, Hints(**hints)) for name, text, hints, *_ in shapes.PEOPLES.values()
-        ],
-        "refused": [("b.csv", text, hints) for text, hints, _ in shapes.REFUSED.values()],
+        "read": [(one.name, one.text, one.hints) for one in shapes.NATURAL.values()],
+        "refused": [(one.name, one.text, one.hints) for one in shapes.REFUSED.values()],
     }
     for what, files in cases.items():
         for change in _ROWS:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import click
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
@@ -54,11 +54,11 @@ from tutorsim.cli.options import TYPED, check_two_files, plain
 from tutorsim.cli.output_elements import Prose, caption, publish, styled
 from tutorsim.cli.terminal_documents import TableShown, document_asked
 from tutorsim.errors import CheckFailed, ClaimsError, FolderError, UsageError
-from tutorsim.kernel.cost_plan import PriceTable, load_prices
 from tutorsim.records import EPISODES_FILE, RUN_FILE, RunRecord, read_run
 from tutorsim.regular_files_and_digests import read_named, sha256_named
-from tutorsim.replay import read_manifest
-from tutorsim.runner.replay import replay_into
+
+if TYPE_CHECKING:
+    from tutorsim.kernel.cost_plan import PriceTable
 
 ENDING: Final = ".claims.json"
 Identity = tuple[str, SourceName]
@@ -69,7 +69,7 @@ class Options:
     """What changes the numbers of a page, besides the run; `None` for what is shipped."""
 
     published: tuple[Printed, ...] | None = None
-    prices: PriceTable | None = None
+    prices: "PriceTable | None" = None
     hints: Hints = NO_HINTS
     panel: str | None = None
     asked: Mapping[str, Any] | None = None
@@ -92,6 +92,8 @@ _SHIPPED: Final = Options()
 @cache
 def _forms() -> dict[str, TypeAdapter[Any]]:
     """Option → its form in a file of claims."""
+    from tutorsim.kernel.cost_plan import PriceTable
+
     return {
         "published": TypeAdapter(tuple[Annotated[Printed, BeforeValidator(printed_of)], ...]),
         "prices": TypeAdapter(PriceTable),
@@ -145,6 +147,8 @@ def made_again(
     """
     if page not in ("report", "summary"):
         return _asked_again(run, page, options, second), None
+    from tutorsim.kernel.cost_plan import load_prices
+
     asked = Asked(prices=options.prices or load_prices(), published=options.published)
     what = opened(run, hints=options.hints, panel=options.panel, asked=asked, use="document")
     document = document_asked(what, brief=page == "summary", command=page)
@@ -469,6 +473,10 @@ def claimed_of(wanted: Wanted, recording: Path, *, workers: int | None = None) -
     Raises `CheckFailed` if the claims are of another recording, or no number has an id;
     `ReplayError` if a call is missing or changed.
     """
+    # What replays loads slowly, and a page without claims needs none of it.
+    from tutorsim.replay import read_manifest
+    from tutorsim.runner.replay import replay_into
+
     digest = read_manifest(recording).recording_digest()
     for one in wanted.citations:
         _check_digest(one, digest, "the recording")

@@ -78,7 +78,6 @@ def check_logs(*paths: Path) -> None:
     Raises `LogError` if a log is damaged, or is not what its recording gives.
     """
     from tutorsim.records import EPISODES_FILE, RUN_FILE
-    from tutorsim.runner.find_and_check_recording import check_tied
 
     for path in paths:
         if (path / EPISODES_FILE).is_file() and not (path / RUN_FILE).is_file():
@@ -88,6 +87,8 @@ def check_logs(*paths: Path) -> None:
                 hint="Write it again with `tutorsim replay`, into a new folder.",
             )
         if (path / RUN_FILE).is_file():
+            from tutorsim.runner.find_and_check_recording import check_tied  # ballots need none
+
             note = check_tied(path)
             if note is not None:
                 tell(f"Note: {note}")

@@ -108,6 +108,20 @@ def claims_option(told: str) -> Callable[[Command], Command]:
     return click.option("--claims", type=FILE, metavar="FILE", help=told)
 
 
+def sandbox_option(told: str) -> Callable[[Command], Command]:
+    """Adds `--sandbox LEVEL`, with what it is for in this command."""
+    from tutorsim.sandbox.protection_levels_and_limits import SETTINGS  # commands without are quick
+
+    return click.option(
+        "--sandbox",
+        "level",
+        type=click.Choice(SETTINGS),
+        default="auto",
+        show_default=True,
+        help=told,
+    )
+
+
 def check_two_files(claims: Path | None, output: Path | None, whose: str) -> None:
     """Refuse one file for what a command writes and for its claims."""
     if claims is not None and claims == output:

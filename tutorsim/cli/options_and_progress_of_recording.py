@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from tutorsim.cli.console_progress_and_safe_text import counted, err, safe, tell
-from tutorsim.cli.options import FILE
+from tutorsim.cli.options import FILE, sandbox_option
 from tutorsim.errors import BudgetReached, Interrupted, RecordingRefused
 from tutorsim.kernel.cost_plan import PriceTable
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import CUT_OFF
-from tutorsim.sandbox.protection_levels_and_limits import SETTINGS
 
 if TYPE_CHECKING:
     from tutorsim.records import EpisodeLine, StopCount
@@ -69,15 +68,6 @@ _SENDING: Final = (
     ),
     click.option("--record-in-ci", is_flag=True, help="Record although CI is set."),
 )
-_JUDGING: Final = click.option(
-    "--sandbox",
-    "level",
-    type=click.Choice(SETTINGS),
-    default="auto",
-    show_default=True,
-    help="Sandbox level for code.",
-)
-
 
 _ANEW: Final = click.option(
     "--anew",
@@ -88,7 +78,7 @@ _ANEW: Final = click.option(
 
 def recording_options(command: Callable[..., None]) -> Callable[..., None]:
     """Adds the options of a command that records episodes."""
-    return sending_options(_ANEW(_JUDGING(command)))
+    return sending_options(_ANEW(sandbox_option("Sandbox level for code.")(command)))
 
 
 def sending_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -11,8 +11,9 @@ from typing import Any, Final
 import click
 
 from tutorsim.cli.console_progress_and_safe_text import emit_json, out, safe
+from tutorsim.cli.options import sandbox_option
 from tutorsim.errors import SandboxError, UsageError
-from tutorsim.sandbox.protection_levels_and_limits import SETTINGS, Setting
+from tutorsim.sandbox.protection_levels_and_limits import Setting
 
 # --- Guide ---------------------------------------------------------------------------------------
 
@@ -137,14 +138,7 @@ def _text(value: Any) -> Iterator[str]:
 
 
 @click.command()
-@click.option(
-    "--sandbox",
-    "level",
-    type=click.Choice(SETTINGS),
-    default="auto",
-    show_default=True,
-    help="Sandbox level to try.",
-)
+@sandbox_option("Sandbox level to try.")
 @click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
 def doctor(level: Setting, as_json: bool) -> None:
     """Say what this installation and machine can do. No call is made.

@@ -14,13 +14,13 @@ from rich.table import Table
 
 from tutorsim.cli import console_progress_and_safe_text as console
 from tutorsim.cli.console_progress_and_safe_text import emit_json, out, safe
-from tutorsim.cli.options import PLACE, json_option
+from tutorsim.cli.options import PLACE, json_option, sandbox_option
 from tutorsim.cli.output_elements import number
 from tutorsim.errors import UsageError
 from tutorsim.kernel.flow_and_drivers import CodeResult, CodeRun
 from tutorsim.kernel.load_study_file import system_named
 from tutorsim.regular_files_and_digests import read_named
-from tutorsim.sandbox import SETTINGS, Sandbox, Setting, Usage
+from tutorsim.sandbox import Sandbox, Setting, Usage
 from tutorsim.system_registry import system_names
 from tutorsim.tasks import CodeTask, Task, TaskFormat, builtin, load_tasks
 
@@ -170,14 +170,7 @@ _FENCE = re.compile(r"^[ \t]*(```|~~~)", re.MULTILINE)
 @click.option(
     "--tasks", default=BUILTIN, metavar="PATH", help="Tasks in HumanEval's format, or `builtin`."
 )
-@click.option(
-    "--sandbox",
-    "level",
-    type=click.Choice(SETTINGS),
-    default="auto",
-    show_default=True,
-    help="Protection that the machine must give; see `tutorsim guide sandbox`.",
-)
+@sandbox_option("Protection that the machine must give; see `tutorsim guide sandbox`.")
 @json_option
 def judge_program(file: Path, task_id: str, tasks: str, level: Setting, as_json: bool) -> None:
     """Judge the program in FILE, or on stdin with `-`, against a task's tests.

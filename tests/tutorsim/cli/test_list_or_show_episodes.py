@@ -1,12 +1,13 @@
 """`tutorsim show` tells a whole deliberation, and does what hostile text wants nowhere."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from tutorsim.records import (
-    EpisodeRecord,
-)
+from tutorsim.analysis.pages.shown_episodes import Episode
+from tutorsim.cli.list_or_show_episodes import _alone
+from tutorsim.records import EpisodeRecord
 
 
 def turns_of(built, **wanted):
@@ -112,6 +113,14 @@ def test_what_is_not_in_the_run_is_a_usage_error(shell, built, args, words):
 def test_a_failed_episode_says_where_and_why(shell, with_failures):
     record = next(r for r in with_failures.episodes if r.status == "failed")
     shell("show", with_failures.folder, record.episode_id).tells("Failed: call 0/judge/judge/1")
+
+
+def test_a_call_whose_reply_was_cut_off_is_named(built):
+    record = built.episodes[0]
+    cut = replace(record.calls[1], stop_reason="max_tokens")
+    ended = record.model_copy(update={"calls": (record.calls[0], cut)})
+    *_, told = _alone(built.run, ended, Episode("x", ()))
+    assert told.plain.endswith(f": {cut.key}")
 
 
 def test_an_empty_run_has_no_episode_to_show(shell, empty_run):

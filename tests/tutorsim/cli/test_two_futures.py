@@ -141,6 +141,9 @@ def test_a_failed_draw_says_so(branched):
     text = on_terminal(branched, 120, logged, [failed])
     assert "Failed: call 2/judge/judge/1: HTTP 500" in text
     assert "draw 1 of 2  failed to finish" in text
+    assert "(ended)" in on_terminal(
+        branched, 120, logged, [failed.model_copy(update={"turns": ()})]
+    )
 
 
 def test_a_run_that_is_no_branch_of_the_other_is_refused(shell, branched):

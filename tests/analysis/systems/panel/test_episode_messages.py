@@ -2,12 +2,12 @@ from dataclasses import replace
 
 import pytest
 
-from tests.analysis.panel_runs import panel_episode, panel_turn, votes
+from tests.analysis.panel_runs import panel_episode, panel_turn, run_record, votes
 from tutorsim.analysis.pages.shown_episodes import Episodes, Grid, Group, Message, Run
 from tutorsim.analysis.pages.words_and_safe_text import step_sentence
 from tutorsim.analysis.systems.panel.episode_messages import ballots_grid, telling, trace
 from tutorsim.ballot_reading_and_decisions import RichBallot
-from tutorsim.records import Proposal, RunRecord, VerdictRecord
+from tutorsim.records import Branch, BranchPoint, Proposal, RunRecord, VerdictRecord
 
 RUN = Run(RunRecord())
 S, I, O, E = ("scaffolding", "misconception", "motivation", "metacognitive")  # noqa: E741
@@ -56,6 +56,16 @@ def test_the_head_says_what_came_of_it_and_what_it_is_found_by(episodes):
     assert one.marks["Decided by"] == ("fallback",)
     assert one.marks["Won a turn"] == (S,)
     assert one.marks["Condition"] == ("simple",)
+
+
+def test_a_branch_s_own_order_is_told_from_the_turn_on_that_it_decides(episodes):
+    branch = Branch(parent="p", parent_study="s", parent_recording="r", fallback_order=(E, O, I, S))
+    run = Run(run_record(branch=branch))
+    for turn, order in ((1, (E, O, I, S)), (2, (S, I, O, E))):
+        point = BranchPoint(parent_episode="e", turn=turn, continuation=1, left=None)
+        parts = trace(run, episodes[0].model_copy(update={"branch": point})).parts
+        [decided] = [one for one in parts if isinstance(one, Message) and one.chosen]
+        assert f"Fallback order ({' > '.join(order)})" in decided.text
 
 
 def test_a_turn_is_told_in_the_order_in_which_it_happened(episodes):

@@ -174,9 +174,7 @@ class DeclaredFigure(_Declared[E]):
 
     def _alternative(self, data: pl.DataFrame, of: E) -> str:
         said = self.alternative
-        if callable(said):
-            return said(data, of)
-        return "; ".join(map(said.format_map, data.iter_rows(named=True)))
+        return (said if callable(said) else each_row(said.format_map))(data, of)
 
 
 @dataclass(frozen=True)
@@ -282,6 +280,11 @@ def figure(
     return lambda rows: DeclaredFigure(
         name, rows, words, draw, finding, kinds, method, alternative, without
     )
+
+
+def each_row(words: Callable[[Row], str]) -> Said:
+    """What readers hear of a chart: some words of each row."""
+    return lambda data, of: "; ".join(map(words, data.iter_rows(named=True)))
 
 
 def without_columns(

@@ -8,22 +8,7 @@ from typing import Final
 import altair as alt
 import polars as pl
 
-from tutorsim.analysis.charts.chart_forms_and_look import (
-    ACCENT,
-    INK,
-    NAMES,
-    PLAIN,
-    Drawing,
-    Figure,
-    coloured,
-    faceted,
-    inline,
-    layered,
-    names_in,
-    shades,
-    stacked,
-    tips,
-)
+from tutorsim.analysis.charts import chart_forms_and_look as look
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words_and_safe_text import counted, extremes, spoken
 from tutorsim.analysis.systems.debate.council_report_self_votes_right_winners_other_rules import (
@@ -65,24 +50,24 @@ def _protocols_finding(frame: pl.DataFrame, of: Evidence) -> str:
     return f"By protocol, {low:.1f} to {high:.1f} percent of the same {debates} are right"
 
 
-def _draw_protocols(frame: pl.DataFrame, of: Evidence) -> Drawing:
+def _draw_protocols(frame: pl.DataFrame, of: Evidence) -> look.Drawing:
     numbers = [f"{name}:Q|.1f" for name in ("least", "most", "lower", "upper")]
-    told = tips("protocol:N", *numbers, "debates:Q")
+    told = look.tips("protocol:N", *numbers, "debates:Q")
     fewer = pl.col("debates") < pl.col("debates").max().over("variant")
     told_n = pl.format("{} (n = {})", "protocol", "debates")
     frame = frame.with_columns(protocol=pl.when(fewer).then(told_n).otherwise(pl.col("protocol")))
     base = alt.Chart().encode(
-        y=alt.Y("protocol:N", sort=names_in(frame, "protocol"), title=None, axis=NAMES),
+        y=alt.Y("protocol:N", sort=look.names_in(frame, "protocol"), title=None, axis=look.NAMES),
         tooltip=told,
     )
     x = alt.X("least:Q", title="right, percent", scale=_PERCENT)
-    bar = base.mark_bar(height=9, opacity=0.5, color=ACCENT).encode(x=x, x2=alt.X2("most:Q"))
-    line = base.mark_rule(color=PLAIN, strokeWidth=2).encode(
+    bar = base.mark_bar(height=9, opacity=0.5, color=look.ACCENT).encode(x=x, x2=alt.X2("most:Q"))
+    line = base.mark_rule(color=look.PLAIN, strokeWidth=2).encode(
         x=alt.X("lower:Q"), x2=alt.X2("upper:Q")
     )
-    dot = base.mark_point(filled=True, size=60, color=INK, opacity=1).encode(x=x)
+    dot = base.mark_point(filled=True, size=60, color=look.INK, opacity=1).encode(x=x)
     exact = dot.transform_filter("datum.least == datum.most")
-    return faceted(
+    return look.faceted(
         *(bar, line, exact), data=frame, by="variant", order=None, width=300, step=20, spacing=30
     )
 
@@ -128,20 +113,20 @@ def _rounds_finding(frame: pl.DataFrame, of: Evidence) -> str:
     return f"With later votes the score falls in {falls} and rises in {rises} of {lines}"
 
 
-def _draw_rounds(frame: pl.DataFrame, of: Evidence) -> Drawing:
-    names = names_in(frame, "protocol")
+def _draw_rounds(frame: pl.DataFrame, of: Evidence) -> look.Drawing:
+    names = look.names_in(frame, "protocol")
     shapes = [_SHAPES[at % len(_SHAPES)] for at in range(len(names))]
     base = alt.Chart().encode(
         x=alt.X("turn:O", title="first vote after turn", axis=alt.Axis(labelAngle=0)),
         y=alt.Y("score:Q", title="score, percent", scale=_PERCENT),
-        color=coloured("protocol", names, shades(len(names)), sort=names),
+        color=look.coloured("protocol", names, look.shades(len(names)), sort=names),
     )
     dots = base.mark_point(filled=True, size=60, opacity=1).encode(
         shape=alt.Shape("protocol:N", sort=names, scale=alt.Scale(domain=names, range=shapes)),
-        tooltip=tips("protocol:N", "turn:O", "score:Q"),
+        tooltip=look.tips("protocol:N", "turn:O", "score:Q"),
     )
     lines = base.mark_line(opacity=0.6)
-    return layered(lines, dots, data=inline(frame), width=420, height=220)
+    return look.layered(lines, dots, data=look.inline(frame), width=420, height=220)
 
 
 @figure(
@@ -182,9 +167,9 @@ def _kept_finding(frame: pl.DataFrame, of: Councils) -> str:
     return f"{every} of {counted(len(parts), 'other rule')} keep every winner; {surely}"
 
 
-def _draw_kept(frame: pl.DataFrame, of: Councils) -> Drawing:
+def _draw_kept(frame: pl.DataFrame, of: Councils) -> look.Drawing:
     parts = [part for part in _PARTS.values() if part in frame["part"]]
-    return stacked(frame, "part", title="the rule", parts=parts)
+    return look.stacked(frame, "part", title="the rule", parts=parts)
 
 
 @figure(
@@ -204,7 +189,7 @@ def _kept(of: Councils) -> Iterator[Row]:
                 yield {"protocol": spoken(row["rule"]), "part": part, "turns": row[name]}
 
 
-def kept(of: Councils) -> Figure | None:
+def kept(of: Councils) -> look.Figure | None:
     """The chart of other rules, in words for votes."""
     made, votes = _kept(of), {"turns": "votes", "protocol": "rule"}
     heads = votes | {"of turns": "of votes"}

@@ -5,18 +5,8 @@ from collections.abc import Iterator
 import altair as alt
 import polars as pl
 
-from tutorsim.analysis.charts.chart_forms_and_look import (
-    ACCENT,
-    INK,
-    NAMES,
-    ONE,
-    Drawing,
-    faceted,
-    inline,
-    layered,
-    tips,
-)
-from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
+from tutorsim.analysis.charts import chart_forms_and_look as look
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, each_row, figure
 from tutorsim.analysis.pages.words_and_safe_text import listed
 from tutorsim.analysis.systems.group.page_data_and_shares_of_coded_talk import (
     WINDOW,
@@ -30,16 +20,16 @@ from tutorsim.analysis.systems.group.speakers_under_other_settings import THRESH
 _PERCENT = alt.Axis(format=".0%")
 
 
-def _lines(rows: pl.DataFrame, x: str, title: str, colour: str) -> Drawing:
+def _lines(rows: pl.DataFrame, x: str, title: str, colour: str) -> look.Drawing:
     base = alt.Chart().encode(
         x=alt.X(x, title=title),
-        y=alt.Y("share:Q", title="Share", axis=_PERCENT, scale=ONE),
-        color=alt.Color(colour, title=None, scale=alt.Scale(range=[ACCENT, INK])),
+        y=alt.Y("share:Q", title="Share", axis=_PERCENT, scale=look.ONE),
+        color=alt.Color(colour, title=None, scale=alt.Scale(range=[look.ACCENT, look.INK])),
         strokeDash=alt.StrokeDash(colour, title=None),
         shape=alt.Shape(colour, legend=None),
     )
     points = base.mark_point(filled=True, size=55)
-    return layered(base.mark_line(), points, data=inline(rows), width=520, height=240)
+    return look.layered(base.mark_line(), points, data=look.inline(rows), width=520, height=240)
 
 
 def _most_said(rows: pl.DataFrame, of: Evidence) -> str:
@@ -53,14 +43,14 @@ def _most_said(rows: pl.DataFrame, of: Evidence) -> str:
     )
 
 
-def _beside_even(rows: pl.DataFrame, of: Evidence) -> Drawing:
-    base = alt.Chart().encode(y=alt.Y("who:N", sort=None, title=None, axis=NAMES))
-    bars = base.mark_bar(height=14, color=ACCENT).encode(
-        x=alt.X("share:Q", title="share of messages", axis=_PERCENT, scale=ONE),
-        tooltip=tips("condition:N", "who:N", "share:Q|.1%", "messages:Q"),
+def _beside_even(rows: pl.DataFrame, of: Evidence) -> look.Drawing:
+    base = alt.Chart().encode(y=alt.Y("who:N", sort=None, title=None, axis=look.NAMES))
+    bars = base.mark_bar(height=14, color=look.ACCENT).encode(
+        x=alt.X("share:Q", title="share of messages", axis=_PERCENT, scale=look.ONE),
+        tooltip=look.tips("condition:N", "who:N", "share:Q|.1%", "messages:Q"),
     )
-    even = alt.Chart().mark_rule(color=INK, strokeDash=[4, 3]).encode(x=alt.X("even:Q"))
-    return faceted(bars, even, data=rows, by="condition")
+    even = alt.Chart().mark_rule(color=look.INK, strokeDash=[4, 3]).encode(x=alt.X("even:Q"))
+    return look.faceted(bars, even, data=rows, by="condition")
 
 
 @figure(
@@ -98,9 +88,7 @@ def _ends(rows: pl.DataFrame, of: Evidence) -> str:
     "thresholds",
     finding=_ends,
     method="Recounted exactly from logged scores with the run's other settings.",
-    alternative=lambda rows, of: "; ".join(
-        f"{source} at {threshold}: {100 * share:.0f} %" for threshold, source, share in rows.rows()
-    ),
+    alternative=each_row(lambda r: f"{r['source']} at {r['threshold']}: {100 * r['share']:.0f} %"),
     draw=lambda rows, of: _lines(rows, "threshold:Q", "Threshold", "source:N"),
     without="No cycle has scores, so no threshold can be moved.",
     files=lambda rows, of: public_files(of, "Public files: the authors' 610 turns"),
@@ -128,9 +116,7 @@ def _mean_shares(rows: pl.DataFrame, of: Evidence) -> str:
     "balance",
     finding=_mean_shares,
     method="Bales' categories 4 to 9 are about the task.",
-    alternative=lambda rows, of: "; ".join(
-        f"{condition} at {place}: {100 * share:.0f} %" for condition, place, share in rows.rows()
-    ),
+    alternative=each_row(lambda r: f"{r['condition']} at {r['place']}: {100 * r['share']:.0f} %"),
     draw=lambda rows, of: _lines(rows, "place:Q", "Place in the lesson", "condition:N"),
     without="No lesson has enough coded messages for a rolling window.",
     window=WINDOW,

@@ -10,7 +10,7 @@ import polars as pl
 
 from tutorsim.analysis.charts import chart_forms_and_look as look
 from tutorsim.analysis.counting.rule_definitions import TARGETS, conventions_of
-from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, each_row, figure
 from tutorsim.analysis.pages.words_and_safe_text import (
     counted,
     extremes,
@@ -230,7 +230,7 @@ def _dumbbells(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     without="Nothing was put to a vote, so nobody won.",
     method="Exact, from the counts of tied sets. Robust wins are those under every order; a random "
     "order gives each of k tied candidates 1/k of a win.",
-    alternative=lambda data, of: "; ".join(map(_span_words, data.iter_rows(named=True))),
+    alternative=each_row(_span_words),
     draw=_dumbbells,
     kinds={"logged": pl.Int64},
     n=lambda data, of: counted(of.orders.turns, of.unit),
@@ -387,9 +387,11 @@ _PAIR_TIPS: Final = ("logged:N=logged", "row:N=counted as", "turns:Q")
     "lower end counts those where every completion elects the logged winner, the upper end those "
     "where some completion does. Nobody voted on a tie under the other rule, so both readings are "
     "drawn. Assumes that a voter's preference is the same in every format.",
-    alternative=lambda data, of: "; ".join(
-        f"{r['logged']} counted as {r['target']}: {percent(r['lower'])} to {percent(r['upper'])}"
-        for r in data.iter_rows(named=True)
+    alternative=each_row(
+        lambda r: (
+            f"{r['logged']} counted as {r['target']}: {percent(r['lower'])} to "
+            f"{percent(r['upper'])}"
+        )
     ),
     draw=_intervals,
     kinds={"point": pl.Float64},

@@ -8,7 +8,7 @@ import altair as alt
 import polars as pl
 
 from tutorsim.analysis.charts import chart_forms_and_look as look
-from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, each_row, figure
 from tutorsim.analysis.pages.words_and_safe_text import (
     SMALL,
     counted,
@@ -379,10 +379,7 @@ def _pivotal(data: pl.DataFrame, of: Evidence) -> look.Drawing:
     without=lambda of: f"{of.no_winner}, so no voter was pivotal.",
     method="The other ballots are counted under their own rule, in a second vote on a tie too if "
     "the same candidates stay tied. Intervals are over tasks, as votes on one are not independent.",
-    alternative=lambda data, of: "; ".join(
-        f"{row['protocol']}, {row['voter']}: {percent(row['ordered'])}"
-        for row in data.iter_rows(named=True)
-    ),
+    alternative=each_row(lambda r: f"{r['protocol']}, {r['voter']}: {percent(r['ordered'])}"),
     draw=_pivotal,
     first=_left_out,
     ties=lambda data, of: (
@@ -472,10 +469,7 @@ def _by_label(data: pl.DataFrame, of: Evidence) -> look.Drawing:
         f"{counted(data['protocol'].n_unique(), 'protocol')} tested, "
         "p not corrected for their number."
     ),
-    alternative=lambda data, of: "; ".join(
-        f"{row['protocol']}, label {row['label']}: {percent(row['share'])}"
-        for row in data.iter_rows(named=True)
-    ),
+    alternative=each_row(lambda r: f"{r['protocol']}, label {r['label']}: {percent(r['share'])}"),
     draw=_by_label,
     alpha=ALPHA,
 )

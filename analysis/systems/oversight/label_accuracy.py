@@ -267,13 +267,10 @@ def _estimate(metric: str, cells: Ints, over: Over) -> Estimate:
 
 
 def differences(
-    groups: Mapping[str, Sequence[Judged]],
-    *,
-    seed: int,
-    metric: str = "headline",
-    reference: str | None = None,
+    groups: Mapping[str, Sequence[Judged]], *, seed: int, reference: str | None = None
 ) -> list[Contrast]:
-    """Paired differences between groups, on the items that both have, corrected by Holm.
+    """Paired differences of the headline between groups, on the items that both have, corrected by
+    Holm.
 
     `reference`: the one group that all others are compared with; when left out, every group − each
     after it.
@@ -287,32 +284,32 @@ def differences(
         return _counted([named[name][item] for item in items], "dialogues")
 
     sides = {pair: np.stack([cells(name, both[pair]) for name in pair]) for pair in pairs}
-    tests = _swap_tests(sides, METRICS[metric], seed)
+    tests = _swap_tests(sides, seed)
     return corrected(
         [
-            Contrast(*pair, _apart(counts, metric), tests[pair], "of the headline")
+            Contrast(*pair, _apart(counts), tests[pair], "of the headline")
             for pair, counts in sides.items()
         ]
     )
 
 
-def _apart(sides: Ints, metric: str) -> Estimate | NotEstimable:
+def _apart(sides: Ints) -> Estimate | NotEstimable:
     """Second minus first with its interval, from leaving one dialogue out of both.
 
     `sides`: counts of shape (2, clusters, 18).
     """
     if not sides.size:
         return NotEstimable("no item that both have")
-    score, every = METRICS[metric], sides.sum(axis=1)
-    value = float(np.diff(score(every))[0])
-    without = np.diff(score(every[:, None] - sides), axis=0)[0].tolist()
+    every = sides.sum(axis=1)
+    value = float(np.diff(headline(every))[0])
+    without = np.diff(headline(every[:, None] - sides), axis=0)[0].tolist()
     sizes = sides[0, :, _CELLS["mistake"]].sum(axis=1).astype(np.float64)
     interval = leave_one_out(value, without, sizes, ends=(-1, 1), over="dialogues")
     return Estimate(value, int(sizes.sum()), interval)
 
 
 def _swap_tests(
-    sides: Mapping[tuple[str, str], Ints], score: Callable[[Floats], Floats], seed: int
+    sides: Mapping[tuple[str, str], Ints], seed: int
 ) -> dict[tuple[str, str], PermutationTest | NotEstimable]:
     """Tests that two conditions score the same, by swapping them within whole dialogues.
 
@@ -330,12 +327,12 @@ def _swap_tests(
             continue
         one, other = (np.stack([sides[pair][i] for pair in pairs]).sum(axis=1) for i in (0, 1))
         gap = np.concatenate([sides[pair][1] - sides[pair][0] for pair in pairs], axis=1)
-        observed, exact, made = score(other) - score(one), 2**n <= DRAWS, 0
+        observed, exact, made = headline(other) - headline(one), 2**n <= DRAWS, 0
         beyond = np.zeros(len(pairs), dtype=np.int64)
         for swaps in _swaps(n, exact, seed):
             moved = (swaps @ gap.astype(np.float64)).reshape(len(swaps), len(pairs), -1)
-            apart = np.abs(score(one + moved) - score(other - moved)) >= np.abs(observed) - _NEAR
-            beyond += np.count_nonzero(apart, axis=0)
+            apart = np.abs(headline(one + moved) - headline(other - moved))
+            beyond += np.count_nonzero(apart >= np.abs(observed) - _NEAR, axis=0)
             made += len(swaps)
         drawn = 0 if exact else 1  # the swaps seen are one of the draws
         for pair, difference, count in zip(pairs, observed.tolist(), beyond, strict=True):

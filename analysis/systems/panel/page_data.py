@@ -205,12 +205,7 @@ class Evidence:
         )
     )
     """What the run took up of another and continued; `None` unless it is a branch."""
-    scores = _once(
-        lambda source: scores_by_turn(
-            source.episodes, max_turns=source.run.panel.max_turns if source.run else 0
-        )
-    )
-    """Mean judge score after each turn; empty without a run."""
+    scores = _once(scores_by_turn)
 
     @cached_property
     def contrasts(self) -> list[Contrast]:

@@ -18,7 +18,7 @@ power there are three measures:
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import permutations, product
 from math import erfc, factorial, sqrt
 from typing import Any, Final, TypeVar
@@ -158,11 +158,8 @@ class SelfSupport:
     protocol: BallotFormat
     ballots: int
     """Ballots with mass, of voters that are candidates."""
-    own: int
-    """Mass for the voters' own proposals."""
-    total: int
     share: float
-    """`own` of `total`."""
+    """Mass for the voters' own proposals, of the whole mass."""
     expected: float
     """Share that labels alone would give: 1/m."""
     p_value: float
@@ -175,9 +172,8 @@ class LabelPosition:
 
     protocol: BallotFormat
     ballots: int
-    mass: dict[str, int]
-    """Label → mass."""
     share: dict[str, float]
+    """Label → its share of the mass."""
     expected: float
     """Share of each label without a bias."""
     p_values: dict[str, float]
@@ -191,9 +187,9 @@ def self_support(source: Source) -> list[SelfSupport | NotEstimable]:
     return _of_each(source, _self_support, own=True)
 
 
-def label_positions(source: Source, *, seed: int = SEED) -> list[LabelPosition | NotEstimable]:
+def label_positions(source: Source) -> list[LabelPosition | NotEstimable]:
     """Mass by label in the final votes of each protocol."""
-    return _of_each(source, partial(_label_position, seed=seed), own=False)
+    return _of_each(source, _label_position, own=False)
 
 
 def _of_each(
@@ -214,14 +210,11 @@ def _of_each(
 
 def _self_support(protocol: BallotFormat, ballots: Labelled, blinding: Blinding) -> SelfSupport:
     own = int(np.take_along_axis(ballots.by_label, ballots.own[:, None], axis=1).sum())
-    total = int(ballots.by_label.sum())
     outcomes = ballots.by_label if blinding == "per_reader" else _own_masses(ballots)
     return SelfSupport(
         protocol=protocol,
         ballots=len(ballots.turn),
-        own=own,
-        total=total,
-        share=own / total,
+        share=own / int(ballots.by_label.sum()),
         expected=1 / len(ballots.labels),
         p_value=_two_sided(_alike(outcomes), [own])[0],
     )
@@ -283,26 +276,23 @@ def _normal_tails(units: Alike, observed: Sequence[int]) -> list[float]:
     return [erfc(abs(one - mean) / spread / sqrt(2)) if spread else 1.0 for one in observed]
 
 
-def _label_position(
-    protocol: BallotFormat, ballots: Labelled, blinding: Blinding, seed: int
-) -> LabelPosition:
-    labels = ballots.labels
-    per_reader = blinding == "per_reader"
-    units = ballots.by_label if per_reader else _by_turn(ballots.turn, ballots.by_label)
+def _label_position(protocol: BallotFormat, ballots: Labelled, blinding: Blinding) -> LabelPosition:
+    labels, units = ballots.labels, ballots.by_label
+    if blinding == "shared":
+        units = _by_turn(ballots.turn, units)
     mass = dict(zip(labels, units.sum(axis=0).tolist(), strict=True))
     single = dict(zip(labels, _two_sided(_alike(units), list(mass.values())), strict=True))
     return LabelPosition(
         protocol=protocol,
         ballots=len(ballots.turn),
-        mass=mass,
         share={label: own / sum(mass.values()) for label, own in mass.items()},
         expected=1 / len(labels),
         p_values=holm(single),
-        p_value=_joint_test(units, seed),
+        p_value=_joint_test(units),
     )
 
 
-def _joint_test(units: Ints, seed: int) -> float:
+def _joint_test(units: Ints) -> float:
     """p-value of the squared deviations over labels, enumerated or drawn."""
     n, m = units.shape
     observed = _deviation(units.sum(axis=0, keepdims=True))[0]
@@ -311,7 +301,7 @@ def _joint_test(units: Ints, seed: int) -> float:
         sums = (np.sum(shuffled, axis=0, keepdims=True) for shuffled in every)
         reached = [_deviation(one)[0] >= observed for one in sums]
         return float(sum(reached) / len(reached))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     drawn = np.zeros((DRAWS, m), dtype=np.int64)
     for unit, times in _alike(units):
         drawn += _shuffled(unit, times, rng, together=n > _FEW)

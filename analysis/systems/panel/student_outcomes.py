@@ -283,12 +283,7 @@ def few_tasks_words(of: Any) -> str:
     return f"Intervals are over tasks ({each})."
 
 
-@table(
-    "success",
-    "Success by condition",
-    secondary=("unscored", "tutored"),
-    few=few_tasks_words,
-)
+@table("success", "Success by condition", secondary=("unscored", "tutored"), few=few_tasks_words)
 def success_table(of: Any) -> Iterator[Row]:
     """Share of complete episodes with a last score [95 % interval]. Tutored: episodes whose first
     attempt did not succeed. Turns: mean over all episodes. {few}{absent}"""
@@ -362,22 +357,18 @@ SCORES_SCHEMA: Final = pl.Schema(
 """One row per benchmark, condition and turn."""
 
 
-def scores_by_turn(episodes: tuple[EpisodeRecord, ...], *, max_turns: int) -> pl.DataFrame:
-    """Mean judge score after each turn, complete episodes.
+def scores_by_turn(source: Source) -> pl.DataFrame:
+    """Mean judge score after each turn, complete episodes; empty without a run.
 
     An episode that ended earlier stays in with its last score: means over those still running
     would fall behind just because the successful ones leave. An unscored attempt is left out at
     its turn, and stays out where it was the last one. Continuations of one episode in a branch
     count together, by their mean.
-
-    `max_turns`: rows go up to this turn, or to the longest episode where that is shorter.
     """
-    cells = cells_of(episodes, "benchmark", "condition")
+    cells = cells_of(source.episodes, "benchmark", "condition")
     longest = max((e.turns_taken for _, group in cells for e in group), default=0)
     rows = [
-        (*cell, turn, *_mean(group, turn))
-        for cell, group in cells
-        for turn in range(min(max_turns, longest) + 1)
+        (*cell, turn, *_mean(group, turn)) for cell, group in cells for turn in range(longest + 1)
     ]
     return pl.DataFrame(rows, schema=SCORES_SCHEMA, orient="row")
 

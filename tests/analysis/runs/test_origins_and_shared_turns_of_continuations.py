@@ -161,7 +161,7 @@ def test_thresholds_and_score_curves_count_it_once_too(child):
     assert (row.episodes, row.exact, row.success.low) == (2, 2, 1.0)
     [row] = at_threshold(child, 0.75)
     assert row.success.low == 0.75
-    curve = scores_by_turn(child.episodes, max_turns=3)
+    curve = scores_by_turn(child)
     # After turn 3: a stays at 0.8, b (0.9 + 0.5)/2.
     last = curve.filter(turn=3).to_dicts()[0]
     assert (last["mean"], last["n"], last["running"]) == (pytest.approx(0.75), 2, 1)

@@ -219,18 +219,20 @@ def test_differences_are_paired_on_items_and_corrected():
 
 
 def test_the_interval_of_a_difference_is_over_dialogues():
-    # Right minus right in four dialogues: 1, 0, 0, 1. Variance 1/3 / 4; t of 3 is 3.182.
+    # Macro-F1 of guidance, 1 − 1/3, halved; without a wrong one (1 − 2/5) / 2, without a right one
+    # (1 − 1/4) / 2: off by 1/30 and 1/24, twice each. Times 3/4; t of 3 is 3.182.
     first, second = one_each(*[(1, 1)] * 4), one_each((1, 0), (1, 1), (1, 1), (1, 0))
     groups = {"a": first, "b": second}
-    [row] = differences(groups, seed=1, metric="guidance_accuracy")
-    assert row.difference.value == row.test.difference == 0.5
+    [row] = differences(groups, seed=1)
+    assert row.difference.value == row.test.difference == pytest.approx(1 / 3)
     values = (row.difference.low, row.difference.high)
-    assert values == (pytest.approx(0.5 - 3.182 / 12**0.5, abs=1e-3), 1)
+    half = 3.182 * (3 / 4 * 2 * (1 / 30**2 + 1 / 24**2)) ** 0.5
+    assert values == pytest.approx((1 / 3 - half, 1 / 3 + half), abs=1e-3)
     copies = {
         name: [one._replace(item=f"{one.item}.{i}") for one in made for i in range(9)]
         for name, made in groups.items()
     }
-    [same] = differences(copies, seed=1, metric="guidance_accuracy")
+    [same] = differences(copies, seed=1)
     assert same.difference.low == pytest.approx(row.difference.low)
     [few] = differences({name: made[:3] for name, made in groups.items()}, seed=1)
     assert isinstance(few.difference.interval, NotEstimable)
@@ -256,28 +258,28 @@ def test_where_there_is_no_difference_few_intervals_leave_out_zero():
     assert 0 < out <= sets * (0.05 + 3 * (0.05 * 0.95 / sets) ** 0.5)
 
 
-def accuracy_test(first, second):
-    [row] = differences({"a": first, "b": second}, seed=1, metric="guidance_accuracy")
+def swap_test(first, second):
+    [row] = differences({"a": first, "b": second}, seed=1)
     return row.test
 
 
 def test_swaps_of_few_dialogues_are_enumerated():
-    # First right in all of 4 dialogues, second in none: 2 of 16 swaps are as far apart.
-    test = accuracy_test(one_each(*[(1, 1)] * 4), one_each(*[(1, 0)] * 4))
-    assert test == PermutationTest(1.0, 2 / 16, 4, exact=True, tasks=4)
-    test = accuracy_test(one_each(*[(1, 1)] * 2), one_each(*[(1, 0)] * 2))
-    assert test == PermutationTest(1.0, 2 / 4, 2, exact=True, tasks=2)
+    # Guidance right in all of 4 dialogues, in none: 2 of 16 swaps are as far apart.
+    test = swap_test(one_each(*[(1, 1)] * 4), one_each(*[(1, 0)] * 4))
+    assert test == PermutationTest(0.5, 2 / 16, 4, exact=True, tasks=4)
+    test = swap_test(one_each(*[(1, 1)] * 2), one_each(*[(1, 0)] * 2))
+    assert test == PermutationTest(0.5, 2 / 4, 2, exact=True, tasks=2)
 
 
 def test_swaps_of_many_dialogues_find_a_difference_and_none():
     rng = random.Random(4)
     some, all_ = (one_each(*[(1, g) for g in gs]) for gs in (rng.choices((0, 1), k=60), [1] * 60))
-    same = accuracy_test(some, some)
+    same = swap_test(some, some)
     assert (same.p_value, same.exact) == (1.0, False)
-    apart = accuracy_test(all_, some)
+    apart = swap_test(all_, some)
     assert apart.p_value < 0.001
     assert apart.error == (apart.p_value * (1 - apart.p_value) / DRAWS) ** 0.5
-    assert isinstance(accuracy_test(some[:1], some[:1]), NotEstimable)
+    assert isinstance(swap_test(some[:1], some[:1]), NotEstimable)
 
 
 def test_pairs_over_the_same_dialogues_are_tested_as_if_alone():

@@ -135,8 +135,8 @@ def test_all_missing_scores_are_not_estimable():
 # --- Scores by turn -------------------------------------------------------------------------------
 
 
-def rows_of(*episodes, max_turns=3):
-    frame = scores_by_turn(tuple(episodes), max_turns=max_turns)
+def rows_of(*episodes):
+    frame = scores_by_turn(panel_source(*episodes))
     return {r["turn"]: r for r in frame.iter_rows(named=True)}
 
 
@@ -168,9 +168,9 @@ def test_one_task_has_a_mean_and_no_interval():
 
 
 def test_failed_episodes_are_left_out_and_nothing_is_an_empty_table():
-    failed = panel_episode(scores=(0.1,), status="failed")
-    assert scores_by_turn((failed,), max_turns=3).schema == SCORES_SCHEMA
-    assert scores_by_turn((failed,), max_turns=3).is_empty()
+    failed = panel_source(panel_episode(scores=(0.1,), status="failed"))
+    assert scores_by_turn(failed).schema == SCORES_SCHEMA
+    assert scores_by_turn(failed).is_empty()
 
 
 def test_all_unscored_has_no_mean():

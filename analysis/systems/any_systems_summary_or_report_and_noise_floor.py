@@ -6,9 +6,8 @@ first vote, which these systems do not hold; what can be said is how often a vot
 and how far the winners hang on the answers that voters happened to give.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from tutorsim.analysis.pages.cells_and_tables import estimate, plain, sum_of
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
@@ -85,22 +84,16 @@ def with_reply_endings(document: Document, run: SystemRun) -> Document:
 # --- Noise floor of votes ------------------------------------------------------------------------
 
 
-class Again(NamedTuple):
-    """Votes that were asked again, by kind."""
-
-    kinds: dict[str, list[AskedVote]]
-    seed: int
-
-
 @table("noise", "One prompt, asked several times")
-def noise(of: Again) -> Iterator[Row]:
+def noise(of: tuple[Mapping[str, Sequence[AskedVote]], int]) -> Iterator[Row]:
     """Pairs: two askings of one voter's prompt, logged or re-asked; same: share of them with one
     ballot; by chance: two ballots of one voter in different votes. Pairs with one abstention + with
     two are in no share. Panels: one answer of each voter; how often their winner is that of the
     logged ballots, and how often two of them agree. A tie goes to the fallback order. 95 %
     intervals in brackets: over tasks, or what the system takes together with a task."""
-    for name, votes in of.kinds.items():
-        own, panels = ballot_agreement(votes), winner_stability(votes, seed=of.seed)
+    kinds, seed = of
+    for name, votes in kinds.items():
+        own, panels = ballot_agreement(votes), winner_stability(votes, seed=seed)
         yield {
             "vote": name,
             "votes": own["votes"],
@@ -128,7 +121,7 @@ def noise_section(run: SystemRun, kind: Callable[[AskedVote], str]) -> tuple[Sec
         return vote._replace(place=vote.place._replace(task=clusters[vote.key.episode_id]))
 
     votes = asked_votes(run.source, run.episodes)
-    made = noise(Again(by_key((kind(v), together(v)) for v in votes), run.head.study.seed))
+    made = noise((by_key((kind(v), together(v)) for v in votes), run.head.study.seed))
     lead = f"What re-asking alone changes. {asked_again_words(run.retest)}"
     return (Section("noise", "Noise floor of the votes", lead, tables=(made,)),) if made else ()
 

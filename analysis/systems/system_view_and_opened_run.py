@@ -18,8 +18,7 @@ from tutorsim.analysis.ballots.recount_source import (
     refuse_hints,
     source_of,
 )
-from tutorsim.analysis.pages.cells_and_tables import Table as PageTable
-from tutorsim.analysis.pages.document import Answer, Document, Fact, Section
+from tutorsim.analysis.pages.document import Document, Fact
 from tutorsim.analysis.pages.numbers_printed_in_studies import Answered, Printed, by_language_model
 from tutorsim.analysis.pages.shown_episodes import NO_EPISODES, Episodes, Run, Telling
 from tutorsim.analysis.pages.words_and_safe_text import answered_words, odd_replies, warning_of_run
@@ -287,34 +286,18 @@ class View:
     """Name of the prompt whose anchors people rate by; empty where raters need their own."""
 
 
-def framed(
-    run: SystemRun,
-    *,
-    summary: str,
-    answers: tuple[Answer, ...],
-    sections: Sequence[Section],
-    episodes: Episodes = NO_EPISODES,
-    unit: str = "episode",
-    lead: str = "",
-    facts: tuple[Fact, ...] = (),
-    brief: tuple[PageTable, ...] = (),
-    values: Callable[[], Mapping[str, Any]] = dict,
-) -> Document:
+def framed(run: SystemRun, *, facts: tuple[Fact, ...] = (), **parts: Any) -> Document:
     """A document with the run's provenance, its warning and its record around a system's parts.
 
-    `summary`: what was run, in one sentence. `unit`: what an episode is called.
-    `lead`: name of the chart that answers the title.
-    `facts`: settings of the system, name → value.
+    `facts`: settings of the system, name → value. `parts`: other fields of a `Document`; `summary`,
+    `answers` and `sections` at least.
     """
     head = run.head
     stated = head.provenance
     return Document(
         title=f"Report of {head.study.name}",
-        summary=summary,
         provenance=run.provenance,
         warning=warning_of_run(head),
-        answers=answers,
-        sections=sections,
         facts=(
             ("Study", head.study.name),
             ("System", head.system),
@@ -336,12 +319,8 @@ def framed(
             ("Recording digest", head.recording_digest),
             *((f"Package {name}", version) for name, version in head.packages.items()),
         ),
-        episodes=episodes,
-        unit=unit,
-        lead=lead,
         digest=head.recording_digest,
-        brief=brief,
-        values=values,
+        **parts,
     )
 
 
@@ -422,22 +401,16 @@ def open_run(folder: Path, head: RunRecord | None = None, *, use: Use | None = N
         UsageError: If the run's system is not installed.
     """
     head, retest = head or read_run(folder), read_retest(folder)
-    return SystemRun(
-        name=folder.resolve().name,
-        head=head,
-        episodes=_records(folder, head, None if retest and use == "document" else use),
-        retest=retest,
-        ratings=read_ratings(folder, head),
-    )
-
-
-def _records(folder: Path, head: RunRecord, use: Use | None) -> Sequence[Any]:
-    view = view_of(head.system) if use else None
-    unread = view.unread(head, use) if view and use else frozenset[str]()
-    if view and use == "recount" and view.recount_in_one_pass:
-        return _OnDisk(folder, head, unread)
-    with uncollected():
-        return tuple(read_lines(folder, load(head.system, "record"), without=unread))
+    unread = frozenset[str]()
+    if use and not (retest and use == "document"):
+        unread = view_of(head.system).unread(head, use)
+    if use == "recount" and view_of(head.system).recount_in_one_pass:
+        episodes: Sequence[Any] = _OnDisk(folder, head, unread)
+    else:
+        with uncollected():
+            episodes = tuple(read_lines(folder, load(head.system, "record"), without=unread))
+    ratings = read_ratings(folder, head)
+    return SystemRun(folder.resolve().name, head, episodes, retest, ratings=ratings)
 
 
 def opened(

@@ -389,6 +389,9 @@ _NAMED: Final = 3
 
 # --- The page -------------------------------------------------------------------------------------
 
+drawn = partial(chart, "tutorsim.analysis.systems.debate.charts_of_protocols_first_votes_councils")
+"""A chart of debates or councils, by its name."""
+
 _RULES: Final = section(
     "rules",
     "Other rules",
@@ -403,16 +406,7 @@ _TOLD: Final = section(
 
 
 _WHOLE: Final = (
-    replace(
-        _RULES,
-        parts=(
-            chart(
-                "tutorsim.analysis.systems.debate.charts_of_protocols_first_votes_councils",
-                "kept",
-            ),
-            *_RULES.parts,
-        ),
-    ),
+    replace(_RULES, parts=(drawn("kept"), *_RULES.parts)),
     section(
         *("own", "Votes for oneself", "What did votes for oneself do?"),
         *(own_answers, electorates),

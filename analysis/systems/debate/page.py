@@ -13,7 +13,6 @@ from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
     DeclaredTable,
     Row,
     Rows,
-    chart,
     section,
     sections_there,
     table,
@@ -30,6 +29,7 @@ from tutorsim.analysis.statistics.text_similarity_by_words_or_embeddings import 
 from tutorsim.analysis.systems.any_systems_summary_or_report_and_noise_floor import noise_section
 from tutorsim.analysis.systems.debate.council_report_self_votes_right_winners_other_rules import (
     council_document,
+    drawn,
     is_council,
 )
 from tutorsim.analysis.systems.debate.episode_messages import TELLING
@@ -389,7 +389,6 @@ def challenge(of: Evidence) -> Rows:
 # --- Pages ------------------------------------------------------------------------------------
 
 
-_chart = partial(chart, "tutorsim.analysis.systems.debate.charts_of_protocols_first_votes_councils")
 _PERFORMANCE: Final[DeclaredSection[Evidence]] = section(
     "performance",
     "Performance",
@@ -442,7 +441,7 @@ _EXPERIMENTS: Final[tuple[DeclaredSection[Evidence], ...]] = (
             "What voting would have scored with its first vote after one turn, two turns, and so "
             f"on: the same debates of one variant at every point.{_printed_slope(of, 'below')}"
         ),
-        _chart("rounds"),
+        drawn("rounds"),
         rounds,
         when=lambda of: of.full,
     ),
@@ -456,12 +455,7 @@ _EXPERIMENTS: Final[tuple[DeclaredSection[Evidence], ...]] = (
         ),
         agents,
     ),
-    section(
-        "similarity",
-        "Similarity of answers",
-        _likeness,
-        similarity,
-    ),
+    section("similarity", "Similarity of answers", _likeness, similarity),
     section(
         "answerable",
         "Answerable and not",
@@ -499,7 +493,7 @@ def document(run: SystemRun, brief: bool) -> Document:
     if of.debates and brief:
         sections.append(protocols_section(of.variants))
     elif of.debates:  # what the page's first answer and chart rest on
-        sections.insert(0, protocols_section(of.variants, OF_VARIANTS, (_chart("protocols")(of),)))
+        sections.insert(0, protocols_section(of.variants, OF_VARIANTS, (drawn("protocols")(of),)))
     if not brief:
         sections += sections_there(of, (_DECIDING,))
     noise = noise_section(run, lambda vote: vote.form)

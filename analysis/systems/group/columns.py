@@ -38,11 +38,6 @@ def in_lesson(name: str) -> Callable[[GroupRecord], Any]:
     return lambda record: getattr(record, name) if isinstance(record, LessonRecord) else None
 
 
-def _events(record: GroupRecord) -> Iterator[Parts]:
-    for event in record.events:
-        yield record, event.cycle or CycleRecord(), event
-
-
 def _thoughts(record: GroupRecord) -> Iterator[Parts]:
     for event in record.events:
         cycle = event.cycle or CycleRecord()
@@ -57,10 +52,6 @@ def _codes(record: GroupRecord) -> Iterator[Parts]:
     if isinstance(record, LessonRecord):
         who = {event.number: event.who for event in record.events}
         yield from ((record, who[code.event], code) for code in record.codes)
-
-
-def _duels(record: GroupRecord) -> list[Parts]:
-    return [(record,)] if isinstance(record, DuelRecord) and record.status == "complete" else []
 
 
 def _ratings(record: GroupRecord) -> Iterator[Parts]:
@@ -108,7 +99,7 @@ TABLES: Final[dict[str, Table]] = {
         calls=whole(lambda record: len(record.calls)),
     ),
     "events": table_of(
-        _events,
+        lambda record: ((record, event.cycle or CycleRecord(), event) for event in record.events),
         ("record", "cycle", "event"),
         event=whole("event.number"),
         kind=text(),
@@ -137,7 +128,7 @@ TABLES: Final[dict[str, Table]] = {
         attempts=whole(),
     ),
     "duels": table_of(
-        _duels,
+        lambda one: [(one,)] if isinstance(one, DuelRecord) and one.status == "complete" else [],
         kind=text(),
         difficulty=text(),
         expected=text("expected_speaker"),

@@ -67,8 +67,6 @@ from tutorsim.analysis.systems.group.speakers_under_other_settings import (
 from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, episodes_of, framed
 from tutorsim.records.group import CycleRecord, DuelRecord, LessonRecord
 
-Lessons = Sequence[LessonRecord]
-
 
 def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
@@ -136,18 +134,13 @@ def participation(of: Evidence) -> Rows:
             }
 
 
-def _chose(lesson: LessonRecord) -> list[CycleRecord]:
-    """Cycles that came to a choice of the next speaker."""
-    found = [event.cycle for event in lesson.events if event.cycle is not None]
-    return [cycle for cycle in found if cycle.thoughts or cycle.prediction]
-
-
 @table("reasons", "Why they spoke")
 def reasons(of: Evidence) -> Rows:
     """Counts of cycles in which a rule applied; an interruption is a correction by somebody whom
     floor or address had left out."""
     for condition, some in of.conditions.items():
-        cycles = [cycle for lesson in some for cycle in _chose(lesson)]
+        found = [event.cycle for lesson in some for event in lesson.events if event.cycle]
+        cycles = [cycle for cycle in found if cycle.thoughts or cycle.prediction]
         rules = Counter(rule for cycle in cycles for rule in {step.rule for step in cycle.steps})
         yield {
             "condition": condition,
@@ -195,7 +188,7 @@ def agreement(of: Evidence) -> Rows:
         }
 
 
-def _participants(lessons: Lessons) -> list[str]:
+def _participants(lessons: Sequence[LessonRecord]) -> list[str]:
     return list(dict.fromkeys((*(agent for x in lessons for agent in x.agents), "learner")))
 
 

@@ -164,26 +164,19 @@ def slope(values: Sequence[float]) -> float | None:
     return over / fsum((i - middle) ** 2 for i in range(n)) * (n - 1)
 
 
-def distribution(acts: Sequence[Act], who: str) -> list[float] | None:
-    """Shares of the twelve categories among a participant's acts; `None` without one."""
-    own = Counter(act.category for act in acts if act.who == who and act.category is not None)
-    total = own.total()
-    return [own[number] / total for number in range(1, 13)] if total else None
-
-
 def adherence_to(ideal: Sequence[float], acts: Sequence[Act], who: str) -> dict[str, float] | None:
     """A participant's acts against an ideal profile of shares; `None` without an act.
 
     Returns `acts`, `distance` ½ Σ|p − q|, from 0 (equal) to 1, and `cosine`.
     """
-    shares = distribution(acts, who)
-    if shares is None:
+    own = Counter(act.category for act in acts if act.who == who and act.category is not None)
+    if not own:
         return None
+    shares = [own[number] / own.total() for number in range(1, 13)]
     distance = fsum(abs(p - q) for p, q in zip(shares, ideal, strict=True)) / 2
     dot = fsum(p * q for p, q in zip(shares, ideal, strict=True))
     length = sqrt(fsum(p * p for p in shares)) * sqrt(fsum(q * q for q in ideal))
-    coded = sum(act.who == who and act.category is not None for act in acts)
-    return {"acts": coded, "distance": distance, "cosine": dot / length}
+    return {"acts": own.total(), "distance": distance, "cosine": dot / length}
 
 
 @cache

@@ -45,11 +45,6 @@ def split_of(dialogue: str) -> str:
     return "test" if drawn < _TEST_SHARE else "train"
 
 
-def _opinions(record: OversightRecord) -> Iterator[Parts]:
-    for opinion in record.opinions if record.status == "complete" else ():
-        yield record, opinion, opinion.labels
-
-
 def _examples(record: OversightRecord) -> list[Parts]:
     whole = record.gold is not None and record.lead_prompt is not None
     return [(record,)] if whole and record.status == "complete" else []
@@ -93,7 +88,9 @@ TABLES: Final[dict[str, Table]] = {
         calls=whole(lambda record: len(record.calls)),
     ),
     "opinions": table_of(
-        _opinions,
+        lambda record: (
+            (record, one, one.labels) for one in record.opinions if record.status == "complete"
+        ),
         ("record", "opinion", "labels"),
         agent=text("opinion.agent"),
         mistake=whole(),  # null: could not be read; so is guidance

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any, Final, get_args
 
 from tutorsim.analysis.counting.rule_definitions import TARGETS, conventions_of
@@ -313,32 +314,29 @@ def aggregation(of: Evidence) -> Rows:
     """Exact, from the labels that critics, judge, stress tester and lead stated; `lead` is what was
     logged. `changed` counts labels, two an item. A tie goes to the lead's label. An agent that
     states no confidence has half a vote under `confidence_weighted`.{difference}"""
-    labels, logged, scored, family = {}, {}, {}, {}
+    debated, family = {}, {}
     for condition, some in of.conditions.items():
-        records = [record for record in some if record.judge]
-        if not records:
-            continue
-        labels[condition] = every = [aggregated(record) or {} for record in records]
-        logged[condition] = [pair_of(record.label) for record in records]
-        gold = [rules for rules, record in zip(every, records, strict=True) if record.gold]
-        base = judged(records)
-        groups = {rule: relabelled(base, [row[rule][:2] for row in gold]) for rule in RULES}
-        scored[condition] = evaluate(groups, over=of.over, metrics=["headline"])
-        for row in differences(groups, seed=of.seed, reference="lead"):
-            family[condition, row.second] = row
+        if records := [record for record in some if record.judge]:
+            labels = [aggregated(record) or {} for record in records]
+            gold = [rules for rules, record in zip(labels, records, strict=True) if record.gold]
+            base = judged(records)
+            groups = {rule: relabelled(base, [row[rule][:2] for row in gold]) for rule in RULES}
+            scored = evaluate(groups, over=of.over, metrics=["headline"])
+            debated[condition] = labels, [pair_of(record.label) for record in records], scored
+            for row in differences(groups, seed=of.seed, reference="lead"):
+                family[condition, row.second] = row
     tests = dict(zip(family, corrected(list(family.values())), strict=True))
-    for condition, every in labels.items():
-        for rule in RULES:
-            pairs = [row[rule][:2] for row in every]
-            yield {
-                "condition": condition,
-                "rule": rule,
-                "items": len(pairs),
-                "changed": changed_labels(logged[condition], pairs),
-                "ties": sum(row[rule].ties for row in every),
-                "unjudged": sum(None in pair for pair in pairs),
-                **_scored(scored[condition].get(rule), tests.get((condition, rule))),
-            }
+    for (condition, (labels, logged, scored)), rule in product(debated.items(), RULES):
+        pairs = [row[rule][:2] for row in labels]
+        yield {
+            "condition": condition,
+            "rule": rule,
+            "items": len(pairs),
+            "changed": changed_labels(logged, pairs),
+            "ties": sum(row[rule].ties for row in labels),
+            "unjudged": sum(None in pair for pair in pairs),
+            **_scored(scored.get(rule), tests.get((condition, rule))),
+        }
 
 
 def _scored(found: Evaluation | None, tested: Contrast | None) -> Row:

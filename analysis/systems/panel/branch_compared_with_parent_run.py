@@ -9,14 +9,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import turn_table
-from tutorsim.analysis.pages.cells_and_tables import (
-    Written,
-    absent,
-    bounds,
-    dollars,
-    number,
-    plain,
-)
+from tutorsim.analysis.pages.cells_and_tables import Written, absent, bounds, dollars, number, plain
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, section, table
 from tutorsim.analysis.pages.document import Answer, Document
 from tutorsim.analysis.pages.words_and_safe_text import counted
@@ -49,6 +42,7 @@ from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import 
     runs_document,
 )
 from tutorsim.analysis.systems.panel.first_divergent_turns_and_success_bounds import (
+    BOUNDED,
     Coverage,
     Divergence,
     diverge,
@@ -311,19 +305,9 @@ def _winner(episode: EpisodeRecord, turn: int) -> str:
 
 # --- Comparison ----------------------------------------------------------------------------------
 
-_OUTCOMES: Final[tuple[Outcome, ...]] = ("success", "final_score", "final_code")
-
 _NOTHING: Final = NotEstimable("no episode with a logged outcome")
 _NONE: Final = "no continued episode"
 _IN_BOTH: Final = NotEstimable("no continued episode with this outcome in both")
-
-
-def is_branch_of(parent: Source, child: Source) -> bool:
-    """Whether one run is a branch of the other's recording."""
-    branch = child.run.branch if child.run else None
-    if branch is None or parent.run is None:
-        return False
-    return branch.parent_recording == parent.run.recording_digest
 
 
 def compare_branch(parent: Source, child: Source, prices: Prices | None = None) -> BranchComparison:
@@ -353,7 +337,7 @@ def compare_branch(parent: Source, child: Source, prices: Prices | None = None) 
 
 
 def _names(benchmark: str) -> tuple[Outcome, ...]:
-    return _OUTCOMES if benchmark == "humaneval" else _OUTCOMES[:2]
+    return BOUNDED if benchmark == "humaneval" else BOUNDED[:2]
 
 
 def _cell(
@@ -433,12 +417,7 @@ def _draws(of: BranchComparison) -> str:
     return counted(of.continuations, "draw")
 
 
-@table(
-    "branch",
-    "What the branch takes up",
-    secondary=("draws failed",),
-    draws=_draws,
-)
+@table("branch", "What the branch takes up", secondary=("draws failed",), draws=_draws)
 def episodes_table(of: BranchComparison) -> Iterator[Row]:
     """{draws} of each episode taken up. Episodes: with a panel, complete in the parent. Taken up:
     re-simulated, with a complete draw. Open: neither covered nor taken up. Left path: share of the
@@ -596,7 +575,8 @@ def compared(first: SystemRun, second: SystemRun | None) -> Document:
     """Two runs, a branch and its parent, or the conditions of a run."""
     if second is None:
         return conditions_document(first)
-    if is_branch_of(first.source, second.source):
+    branch = second.head.branch
+    if branch is not None and branch.parent_recording == first.head.recording_digest:
         return branch_document(first, second)
     return runs_document(first, second)
 

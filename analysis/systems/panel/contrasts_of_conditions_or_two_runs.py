@@ -14,11 +14,7 @@ from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift impor
     places_of,
     turn_table,
 )
-from tutorsim.analysis.pages.cells_and_tables import (
-    absent,
-    estimate,
-    present,
-)
+from tutorsim.analysis.pages.cells_and_tables import absent, estimate, present
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.words_and_safe_text import counted
@@ -291,20 +287,15 @@ def compare_runs(first: Source, second: Source) -> Comparison:
 
 
 def _same_winner(first: Source, second: Source) -> dict[str, Estimate | NotEstimable]:
-    one, other = (_first_winners(source) for source in (first, second))
-    both = other.join(one, on=["episode_id", "protocol"], maintain_order="left")
+    one, other = (turn_table(source) for source in (first, second))
+    places = places_of(other.votes).select("benchmark", "task")
+    turns = pl.concat([other.winners(), places], how="horizontal").filter(turn=1)
+    both = turns.join(one.winners(), on=["episode_id", "turn", "protocol"], maintain_order="left")
     alike = both.with_columns(same=pl.col("winner") == pl.col("winner_right"))
     return {
         str(protocol): share_over_tasks(rows["same"].to_list(), clusters_of(rows))
         for (protocol,), rows in alike.group_by("protocol", maintain_order=True)
     }
-
-
-def _first_winners(source: Source) -> pl.DataFrame:
-    """The winner of each episode's first turn, with its benchmark and task."""
-    table = turn_table(source)
-    places = places_of(table.votes).select("benchmark", "task")
-    return pl.concat([table.winners(), places], how="horizontal").filter(turn=1)
 
 
 # --- Document of two runs ------------------------------------------------------------------------

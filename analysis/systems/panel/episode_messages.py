@@ -13,12 +13,7 @@ from tutorsim.analysis.pages.shown_episodes import (
     Telling,
     usual_marks,
 )
-from tutorsim.analysis.pages.words_and_safe_text import (
-    count_words,
-    counted,
-    spoken,
-    step_sentence,
-)
+from tutorsim.analysis.pages.words_and_safe_text import count_words, counted, spoken, step_sentence
 from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import (
     branch_changes,
     draw_name,
@@ -34,10 +29,7 @@ from tutorsim.records import (
     RunRecord,
     Turn,
 )
-from tutorsim.records.run_head_and_reading_run_folders_and_retests import (
-    makeup_words,
-    of_one_panel,
-)
+from tutorsim.records.run_head_and_reading_run_folders_and_retests import makeup_words, of_one_panel
 
 # --- Episode message by message ------------------------------------------------------------------
 

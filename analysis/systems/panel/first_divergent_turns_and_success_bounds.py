@@ -32,7 +32,7 @@ from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import sha
 from tutorsim.analysis.statistics.array_types import Bools
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable, mean_of, to_json
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import BASELINE
-from tutorsim.analysis.systems.panel.student_outcomes import outcome_of
+from tutorsim.analysis.systems.panel.student_outcomes import Outcome, outcome_of
 from tutorsim.analysis.systems.system_view_and_opened_run import Leaving
 from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeRecord
@@ -44,7 +44,8 @@ Alternatives = pl.DataFrame
 is not settled."""
 
 _NO_OUTCOME: Final = "no episode with a logged outcome"
-_COVERED: Final = ("success", "final_score", "final_code")
+BOUNDED: Final[tuple[Outcome, ...]] = ("success", "final_score", "final_code")
+"""Outcomes that lie between 0 and 1."""
 
 DIVERGENCE_SCHEMA: Final = pl.Schema(
     {
@@ -236,7 +237,7 @@ def _cell(
     paths, of = rows["path"].to_list(), [records.get(name) for name in rows["episode_id"]]
     n, covered, divergent = len(paths), paths.count("covered"), paths.count("divergent")
     kept = [path == "covered" for path in paths]
-    values = {name: [outcome_of(e, name) if e else None for e in of] for name in _COVERED}
+    values = {name: [outcome_of(e, name) if e else None for e in of] for name in BOUNDED}
     benchmark, condition = (None if value is None else str(value) for value in key)
     return Coverage(
         benchmark=benchmark,

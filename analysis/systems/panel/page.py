@@ -18,12 +18,7 @@ from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
 )
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.shown_episodes import NO_EPISODES, Episodes, Run
-from tutorsim.analysis.pages.words_and_safe_text import (
-    counted,
-    listed,
-    share,
-    top,
-)
+from tutorsim.analysis.pages.words_and_safe_text import counted, listed, share, top
 from tutorsim.analysis.recount import tables as recounted
 from tutorsim.analysis.recount.first_screen import verdict_table
 from tutorsim.analysis.recount.result_models import RuleRow
@@ -491,11 +486,6 @@ OF_BALLOTS: Final = _in_votes(
 # --- Sections of the summary ----------------------------------------------------------------------
 
 
-def _of_run(evidence: Evidence) -> bool:
-    """Ballots from elsewhere have no outcomes and no calls."""
-    return evidence.source.run is not None
-
-
 @table("failures", "Failed episodes")
 def failures_table(of: Evidence) -> Iterator[Row]:
     """They are in no figure."""
@@ -539,7 +529,7 @@ BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
         students.success_table,
         students.gains_table,
         students.persona_tables,
-        when=_of_run,
+        when=lambda of: of.source.run,
     ),
     section(
         "contrasts",
@@ -570,7 +560,7 @@ BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
             else ""
         ),
         cost_table,
-        when=_of_run,
+        when=lambda of: of.source.run,
     ),
 )
 """Sections of a summary."""

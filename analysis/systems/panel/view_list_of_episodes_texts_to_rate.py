@@ -14,7 +14,7 @@ from tutorsim.analysis.runs.run_tables import TABLES
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import turn_diagnostics
 from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, View
-from tutorsim.records import EpisodeRecord, Turn, stop_counts
+from tutorsim.records import EpisodeRecord, stop_counts
 from tutorsim.system_registry import later, named
 
 
@@ -37,15 +37,12 @@ def _proposals(run: SystemRun) -> Iterator[Passage]:
             texts = {winner: turn.delivered}
             if turn.decision is not None:
                 texts = {role: said.text for role, said in turn.proposals_final.items()} | texts
+            scores = {attempt.turn: attempt.score for attempt in record.attempts}
+            before = (*_task(record), *_dialogue(record, turn.turn))
             for role, text in texts.items():
-                yield _reply(record, turn, role, text, delivered=role == winner)
-
-
-def _reply(record: EpisodeRecord, turn: Turn, role: str, text: str, *, delivered: bool) -> Passage:
-    scores = {attempt.turn: attempt.score for attempt in record.attempts}
-    judged = scores.get(turn.turn) if delivered else None
-    said = (*_task(record), *_dialogue(record, turn.turn), Block("The tutor's reply to rate", text))
-    return Passage(said, _place(record, turn.turn, role, judged, delivered=delivered))
+                judged = scores.get(turn.turn) if role == winner else None
+                place = _place(record, turn.turn, role, judged, delivered=role == winner)
+                yield Passage((*before, Block("The tutor's reply to rate", text)), place)
 
 
 def _answers(run: SystemRun) -> Iterator[Passage]:

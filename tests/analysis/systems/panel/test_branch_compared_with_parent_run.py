@@ -25,9 +25,10 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 from tutorsim.analysis.systems.panel.branch_compared_with_parent_run import (
     Move,
     compare_branch,
-    is_branch_of,
+    compared,
     paid_calls,
 )
+from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
 from tutorsim.records import Branch, BranchedEpisode, BranchPoint, CallRecord, EpisodeRecord
 
 ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")
@@ -247,10 +248,13 @@ def test_the_single_tutor_is_not_part_of_it(small):
 
 
 def test_a_run_is_a_branch_of_the_recording_that_it_continues(small):
-    assert is_branch_of(small.parent, whole(small))
-    assert not is_branch_of(small.parent, small.parent)
-    stranger = small.child(small.draw("b", 1, 1.0), parent_recording="c" * 64)
-    assert not is_branch_of(small.parent, stranger)
+    strange = small.child(small.draw("b", 1, 1.0), parent_recording="c" * 64)
+    parent, own, stranger = (
+        SystemRun(made.name, made.run, made.episodes)
+        for made in (small.parent, whole(small), strange)
+    )
+    first = [compared(parent, second).sections[0].id for second in (own, parent, stranger)]
+    assert first == ["branch", "differences", "differences"]
 
 
 def test_the_result_says_what_was_changed_and_what_answered(small):

@@ -1,9 +1,11 @@
 """What people can rate: texts of a run with what a rater has to know, and nothing else."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+R = TypeVar("R")
 
 
 class Block(NamedTuple):
@@ -36,6 +38,11 @@ class Passage(NamedTuple):
 
     blocks: tuple[Block, ...]
     place: Place
+
+
+def delivered(passages: Callable[[R], Iterable[Passage]]) -> Callable[[R], Iterator[Passage]]:
+    """The texts of a run that the student read."""
+    return lambda run: (passage for passage in passages(run) if passage.place.delivered)
 
 
 @dataclass(frozen=True)

@@ -448,24 +448,19 @@ def percent_over_tasks(
     return Estimate(100 * found.value, found.n, interval)
 
 
-def contrasts(
-    debates: Sequence[Sequence[Told]], rules: Sequence[Rule], *, seed: int
-) -> list[Contrast]:
-    """Every protocol − each after it, on debates whose outcome both know exactly.
-
-    `rules`: those to compare, each with every other: one family.
-    """
+def contrasts(debates: Sequence[Sequence[Told]], *, seed: int) -> list[Contrast]:
+    """Every protocol of the study − each after it, on debates whose outcome both know exactly."""
     exact = {
         rule: {
-            place: (told[RULES.index(rule)].low,)
+            place: (told[i].low,)
             for place, told in enumerate(debates)
-            if told[RULES.index(rule)].certainty == "exact"
+            if told[i].certainty == "exact"
         }
-        for rule in rules
+        for i, rule in enumerate(STUDY_RULES)
     }
     found = contrasts_between(
         exact,
-        [(second, first) for first, second in combinations(rules, 2)],
+        [(second, first) for first, second in combinations(STUDY_RULES, 2)],
         cluster=lambda place: debates[place][0].task,
         ends=(-100, 100),
         seed=seed,

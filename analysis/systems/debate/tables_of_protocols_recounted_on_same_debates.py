@@ -104,7 +104,7 @@ class Variant:
     @cached_property
     def contrasts(self) -> list[Contrast]:
         """Every two protocols of the study on the same debates."""
-        return contrasts(self.told, STUDY_RULES, seed=self.seed)
+        return contrasts(self.told, seed=self.seed)
 
     @cached_property
     def differing(self) -> tuple[list[Debate], int]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final
 
+from tutorsim.analysis.ratings.what_a_rater_sees import delivered
 from tutorsim.analysis.runs.run_tables import (
     SHARED_TABLES,
     Parts,
@@ -20,7 +21,6 @@ from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggreg
     aggregated,
 )
 from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_other_rules import (
-    delivered_passages,
     proposal_passages,
 )
 from tutorsim.analysis.systems.oversight.label_accuracy import by_text, pair_of
@@ -205,6 +205,6 @@ VIEW: Final = View(
         record.episode_id: record.conversation for record in by_text(records)
     },
     judged=frozenset({"replies"}),
-    passages={"replies": delivered_passages, "proposals": proposal_passages},
+    passages={"replies": delivered(proposal_passages), "proposals": proposal_passages},
 )
 """What oversight shows of its runs."""

@@ -158,11 +158,6 @@ def _shares(
 # --- Rateable replies ----------------------------------------------------------------------------
 
 
-def delivered_passages(run: SystemRun) -> Iterator[Passage]:
-    """Labelled replies that a student saw; the same whatever the condition that labelled them."""
-    return (passage for passage in proposal_passages(run) if passage.place.delivered)
-
-
 def proposal_passages(run: SystemRun) -> Iterator[Passage]:
     """Every labelled reply once; of an audit of all proposals, those not delivered too."""
     labelled = by_key(((one.benchmark, one.task_id), one) for one in complete(run.episodes))

@@ -82,15 +82,12 @@ class Evidence:
     def printed(self, quantity: str, *where: str, **cell: str) -> float | None:
         """The first figure of exactly this cell in any of these places; `None` if none stands
         beside the run's."""
-        return next(
-            (
-                figure.value
-                for place in where
-                for figure in self.beside
-                if (figure.quantity, figure.where, figure.cell) == (quantity, place, cell)
-            ),
-            None,
-        )
+        known = {
+            one.where: one.value
+            for one in self.beside
+            if (one.quantity, one.cell) == (quantity, cell)
+        }
+        return next((known[place] for place in where if place in known), None)
 
     @cached_property
     def scores(self) -> dict[str, Evaluation]:

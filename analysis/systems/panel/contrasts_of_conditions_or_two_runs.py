@@ -185,14 +185,14 @@ def _shown(found: Sequence[Contrast]) -> str:
     )
 
 
-def contrasts_frame(source: Source, outcomes: Sequence[str]) -> pl.DataFrame:
+def contrasts_frame(run: SystemRun, outcomes: Sequence[str]) -> pl.DataFrame:
     """Contrasts with a column for each number; `UsageError` if there is no outcome of a name."""
     unknown = [name for name in outcomes if name not in OUTCOMES]
     if unknown:
         raise UsageError(
             f"{unknown[0]!r} is no outcome.", hint=f"Outcomes are {', '.join(OUTCOMES)}."
         )
-    found = contrasts_of(source, tuple(cast("Outcome", name) for name in outcomes))
+    found = contrasts_of(run.source, tuple(cast("Outcome", name) for name in outcomes))
     named = ("benchmark", "outcome", "first", "second", "pairs")
     return frame_of(found, *named, "difference", "low", "high", "p", "p_holm", "detectable")
 

@@ -36,6 +36,8 @@ from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import (
 from tutorsim.analysis.statistics.noise_floor_of_retests import noise_floor
 from tutorsim.analysis.statistics.text_similarity_by_words_or_embeddings import role_collapse
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import Contrast
+from tutorsim.analysis.systems.panel import shifts_flips_and_ties_beside_chance as votes
+from tutorsim.analysis.systems.panel import student_outcomes as students
 from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import (
     HEAD_OUTCOMES,
     contrast_values,
@@ -51,20 +53,6 @@ from tutorsim.analysis.systems.panel.first_divergent_turns_and_success_bounds im
 )
 from tutorsim.analysis.systems.panel.panels_compared_and_ties_of_random_ballots import PanelsView
 from tutorsim.analysis.systems.panel.self_support_labels_and_power import pivotality
-from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import (
-    chance_baselines,
-    diagnostics,
-    noise_told,
-    winning_roles,
-)
-from tutorsim.analysis.systems.panel.student_outcomes import (
-    OUTCOMES,
-    gains,
-    rounds,
-    scores_by_turn,
-    success_rates,
-    successes,
-)
 from tutorsim.analysis.systems.system_view_and_opened_run import NOTHING_ASKED, Asked, usage
 from tutorsim.records import Provenance, RunRecord, stop_counts
 from tutorsim.records.run_head_and_reading_run_folders_and_retests import (
@@ -163,19 +151,19 @@ class Evidence:
 
     panels = _once(PanelsView)
     """The run's panels beside one another; false where it compares none."""
-    diagnostics = _once(diagnostics)
+    diagnostics = _once(votes.diagnostics)
     pivotality = _once(pivotality)
     """How often each voter's ballot decides, by protocol."""
-    chance = _once(chance_baselines)
+    chance = _once(votes.chance_baselines)
     noise = _once(noise_floor)
     """What re-asking alone changes; not estimable without a retest."""
     invariance = _once(format_invariance)
     """Ballots of one voter in two formats; not estimable where nobody was asked for two."""
-    winners = _once(winning_roles)
-    success = _once(success_rates)
-    rounds = _once(rounds)
-    gains = _once(gains)
-    successes = _once(successes)
+    winners = _once(votes.winning_roles)
+    success = _once(students.success_rates)
+    rounds = _once(students.rounds)
+    gains = _once(students.gains)
+    successes = _once(students.successes)
     similarity = _once(role_collapse)
     """Condition → similarity of the drafts, `initial` and `final`."""
     candidates = _once(lambda source: source.votes.order)
@@ -205,12 +193,12 @@ class Evidence:
         )
     )
     """What the run took up of another and continued; `None` unless it is a branch."""
-    scores = _once(scores_by_turn)
+    scores = _once(students.scores_by_turn)
 
     @cached_property
     def contrasts(self) -> list[Contrast]:
         """Conditions against one another, in a report on every outcome."""
-        return contrasts_of(self.source, HEAD_OUTCOMES if self.brief else OUTCOMES)
+        return contrasts_of(self.source, HEAD_OUTCOMES if self.brief else students.OUTCOMES)
 
     @property
     def as_logged(self) -> str:
@@ -236,7 +224,7 @@ class Evidence:
         """What is known of the floor of shift and flips, and of figures to set beside them."""
         absent = " The published study's figures for this table are not in the package."
         missing = self.source.run and self.published and self.published_table is None
-        return noise_told(self.noise) + (absent if missing else "")
+        return votes.noise_told(self.noise) + (absent if missing else "")
 
     @property
     def published(self) -> tuple[Printed, ...]:
@@ -423,9 +411,9 @@ def ran_in_short(evidence: Evidence) -> str:
     """How much was run, and by which models."""
     run, source = evidence.source.run, evidence.source
     if run is None:
-        votes = counted(evidence.turns.height, "vote")
+        cast = counted(evidence.turns.height, "vote")
         notes = "".join(f" {note}" for note in source.notes)
-        return f"{votes} from elsewhere.{notes}"
+        return f"{cast} from elsewhere.{notes}"
     episodes, stated = source.episodes, run.provenance
     if not episodes:
         return "The run has no episode."

@@ -8,19 +8,14 @@ from typing import Any, Final
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.pages.words_and_safe_text import odd_replies
-from tutorsim.analysis.ratings.what_a_rater_sees import Block, Passage, Place
+from tutorsim.analysis.ratings.what_a_rater_sees import Block, Passage, Place, delivered
 from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import shared_turns
 from tutorsim.analysis.runs.run_tables import TABLES
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import turn_diagnostics
 from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, View
 from tutorsim.records import EpisodeRecord, stop_counts
-from tutorsim.system_registry import later, named
-
-
-def _replies(run: SystemRun) -> Iterator[Passage]:
-    """The delivered reply of every turn."""
-    return (passage for passage in _proposals(run) if passage.place.delivered)
+from tutorsim.system_registry import later
 
 
 def _proposals(run: SystemRun) -> Iterator[Passage]:
@@ -147,11 +142,9 @@ VIEW: Final = View(
     document=_document,
     listing=lambda run: episode_rows(run.source),
     diverge=_diverge,
-    contrasts=lambda run, outcomes: named(
-        f"{_PARTS}.contrasts_of_conditions_or_two_runs:contrasts_frame"
-    )(run.source, outcomes),
+    contrasts=later(f"{_PARTS}.contrasts_of_conditions_or_two_runs:contrasts_frame"),
     compare=later(f"{_PARTS}.branch_compared_with_parent_run:compared"),
-    passages={"replies": _replies, "proposals": _proposals, "answers": _answers},
+    passages={"replies": delivered(_proposals), "proposals": _proposals, "answers": _answers},
     rubric="judge_system",
 )
 

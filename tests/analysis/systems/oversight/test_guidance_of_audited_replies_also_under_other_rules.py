@@ -3,10 +3,9 @@ from dataclasses import replace
 import pytest
 
 from tests.analysis.made import tables_of
-from tutorsim.analysis.ratings.what_a_rater_sees import items_of
+from tutorsim.analysis.ratings.what_a_rater_sees import delivered, items_of
 from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_other_rules import (
     audited_turns,
-    delivered_passages,
     delivered_shares,
     predicted,
     proposal_passages,
@@ -140,7 +139,7 @@ def test_an_audit_says_who_gave_the_replies_and_who_labelled_them(played):
 
 
 def test_a_reply_is_one_item_at_one_place_under_all_conditions_that_label_it(played):
-    found = items_of(delivered_passages(played))
+    found = items_of(delivered(proposal_passages)(played))
     replies = {(record.conversation, record.tutor) for record in played.episodes}
     assert len(found) == len(replies)
     assert all(len(item.places) == 1 for item in found.values())

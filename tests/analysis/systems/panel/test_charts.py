@@ -172,7 +172,7 @@ def test_what_was_logged_is_told_apart_from_what_was_asked_again():
     )
     many = drawn_of(noise_figure, noise(20, 0.5, 0.25))
     assert drawable(many).endswith("50 % of 20 turns as logged; re-asking alone gives 25 %")
-    assert "simple, leader, re-asked: 0.25" in many.alternative
+    assert "simple, leader, logged: 0.50; simple, leader, re-asked: 0.25" in many.alternative
     assert "Lines:" not in many.caption  # no interval is known, so no line is drawn
     known = many.data.with_columns(low=pl.lit(0.1), high=pl.lit(0.9))
     assert "Lines: 95 % intervals" in drawn_of(noise_figure, known).caption

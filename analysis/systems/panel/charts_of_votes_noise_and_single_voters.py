@@ -279,15 +279,6 @@ def noise_figure(of: Evidence) -> Iterator[Row]:
 # --- Margins --------------------------------------------------------------------------------------
 
 
-def _margins(of: Evidence) -> pl.DataFrame:
-    found, places = margins(of.source), {d.protocol: i for i, d in enumerate(of.diagnostics)}
-    if of.unordered:  # a turn that is left tied has no winner to change
-        found = found.filter(of.turns.get_column("winner").is_not_null())
-    counts = found.group_by("protocol", "margin").agg(turns=pl.len().cast(pl.Int64))
-    place = pl.col("protocol").replace_strict(places, return_dtype=pl.Int64)
-    return counts.sort(place, "margin", nulls_last=True)
-
-
 def _one_ballot(data: pl.DataFrame, of: Evidence) -> str:
     one = _turns(data.filter(pl.col("margin") == 1))
     changed = share(one, _turns(data), of.unit)
@@ -315,7 +306,12 @@ def _by_margin(data: pl.DataFrame, of: Evidence) -> look.Drawing:
 def margins_figure(of: Evidence) -> Iterator[Row]:
     """By margin: the fewest final ballots that must change to change the winner. n = {n}.
     {held}"""
-    return _margins(of).iter_rows(named=True)
+    found, places = margins(of.source), {d.protocol: i for i, d in enumerate(of.diagnostics)}
+    if of.unordered:  # a turn that is left tied has no winner to change
+        found = found.filter(of.turns.get_column("winner").is_not_null())
+    counts = found.group_by("protocol", "margin").agg(turns=pl.len().cast(pl.Int64))
+    place = pl.col("protocol").replace_strict(places, return_dtype=pl.Int64)
+    return counts.sort(place, "margin", nulls_last=True).iter_rows(named=True)
 
 
 # --- Pivotal voters -------------------------------------------------------------------------------

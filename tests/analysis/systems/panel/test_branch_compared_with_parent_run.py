@@ -249,12 +249,9 @@ def test_the_single_tutor_is_not_part_of_it(small):
 
 def test_a_run_is_a_branch_of_the_recording_that_it_continues(small):
     strange = small.child(small.draw("b", 1, 1.0), parent_recording="c" * 64)
-    parent, own, stranger = (
-        SystemRun(made.name, made.run, made.episodes)
-        for made in (small.parent, whole(small), strange)
-    )
-    first = [compared(parent, second).sections[0].id for second in (own, parent, stranger)]
-    assert first == ["branch", "differences", "differences"]
+    runs = [SystemRun(x.name, x.run, x.episodes) for x in (small.parent, whole(small), strange)]
+    first = [compared(runs[0], second).sections[0].id for second in runs]
+    assert first == ["differences", "branch", "differences"]
 
 
 def test_the_result_says_what_was_changed_and_what_answered(small):

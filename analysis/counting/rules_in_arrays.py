@@ -227,8 +227,8 @@ def _bucklin(of: CountedPanels) -> Bools:
     cast = of.cast()
     led = np.ones((of.m, len(cast)), dtype=np.bool_)
     open_ = np.ones(len(cast), dtype=np.bool_)
-    for depth in range(1, of.m + 1):
-        counts = of.places(depth)
+    for above in range(of.m):
+        counts = of.places(above + 1)
         now = open_ & (2 * counts.max(axis=0) > cast)
         led[:, now] = _largest(counts)[:, now]
         open_ &= ~now

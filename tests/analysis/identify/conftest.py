@@ -11,6 +11,7 @@ from tests.reference.completions import completions, every_ballot
 from tutorsim.analysis.ballots.vote_arrays import DistinctPanels, Profile
 from tutorsim.analysis.identify import possible_winners
 from tutorsim.analysis.identify.possible_winners import answer_panels, table_ends
+from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WorkBudget
 
 
 @contextmanager
@@ -61,12 +62,31 @@ def random_votes(protocol, m, n, budget=25):
     return Profile(protocol, m, tuple(ballot() for _ in range(n)))
 
 
-def answers_of(profiles, target, *, exempt=(0,), budget=25, tables=True):
+def answers_of(profiles, target, *, exempt=(0,), budget=25, tables=True, **asked):
     """The answers about profiles of one size and format, and the panel of each."""
     m, n = profiles[0].size, len(profiles[0].ballots)
     cast = np.array([[b is not None for b in p.ballots] for p in profiles])
     masses = np.array([[b or (0,) * m for b in p.ballots] for p in profiles], dtype=np.int64)
     panels = DistinctPanels.find(masses.reshape(-1, n, m), cast, profiles[0].protocol)
     ends = table_ends(panels, [target], budget=budget).get(target) if tables else None
-    answers = answer_panels(panels, target, exempt=exempt, budget=budget, ends=ends)
+    answers = answer_panels(panels, target, exempt=exempt, budget=budget, ends=ends, **asked)
     return answers, panels.of.tolist()
+
+
+@pytest.fixture
+def budgets(monkeypatch):
+    """Every budget that is opened."""
+    opened: list[WorkBudget] = []
+
+    class Watched(WorkBudget):
+        def __init__(self, left):
+            super().__init__(left)
+            self.given = left
+            opened.append(self)
+
+    monkeypatch.setattr(possible_winners, "WorkBudget", Watched)
+    return opened
+
+
+def spent(budgets):
+    return sum(budget.given - budget.left for budget in budgets)

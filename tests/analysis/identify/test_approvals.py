@@ -15,7 +15,6 @@ from tests.reference.completions import (
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
 from tutorsim.analysis.counting.rule_definitions import ANY_NUMBER, Approvals
 from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
-    any_set,
     approval_options,
     domain_of,
 )
@@ -147,17 +146,6 @@ def test_what_is_possible_grows_with_the_range():
             found = answer_panels(panels, number, **asked)
             assert (found.possible | ~before).all(), (profile, number)
             before = found.possible
-
-
-def test_approvals_left_out_lie_within_the_bounds():
-    for number in (Approvals(2, 3), Approvals(3, 3), Approvals(4, None)):
-        for c in range(6):
-            every = approval_options(any_set(6), c, 6, (TOP, number))
-            some = approval_options(any_set(6), c, 6, (TOP, number), many=2)
-            assert (every.whole, some.whole) == (True, False)
-            assert set(map(tuple, some.rows)) <= set(map(tuple, every.rows))
-            assert (some.low <= every.low).all()
-            assert (some.high >= every.high).all()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from tests.analysis.identify.conftest import completions_of, random_profile
 from tests.reference.completions import possible_by_enumeration, sets_by_enumeration
 from tests.reference.identifier import Identifier
 from tutorsim.analysis.ballots.vote_arrays import Profile
-from tutorsim.analysis.counting.rule_definitions import TARGETS
+from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals
+from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import MANY, Domain
 from tutorsim.analysis.identify.possible_winners import (
     NEVER,
     NOT_SETTLED,
@@ -25,6 +26,7 @@ from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition impor
 )
 from tutorsim.analysis.identify.win_conditions import (
     NOBODY,
+    OPTIONS,
     PAIRWISE_CONDITIONS,
     elected,
     nobody_condition,
@@ -288,3 +290,38 @@ def test_ballots_that_leave_several_orders_share_the_room_for_options():
     chosen = (random.sample(range(9), 3) for _ in range(60))
     approvals = options("approval", (tuple(int(c in one) for c in range(9)) for one in chosen), 9)
     assert max(len(one.regular.rows) for one in approvals) < 2 * 720  # 2! · 6! orders
+
+
+@pytest.mark.parametrize(
+    ("kind", "extra"),
+    [
+        *(("scores", scores) for scores in ((4, 3, 2, 1, 0), (5, 5, 2, 2, 0), (1, 0, 0, 0, 0))),
+        *(("bucklin", depth) for depth in (1, 2, 3)),
+        *(("approval", (3, Approvals(*ends))) for ends in ((2, 3), (3, 3), (4, None))),
+        *(("cumulative", points) for points in (3, 8, 14)),
+        ("pairs", 0),
+    ],
+)
+def test_options_left_out_lie_within_the_bounds(kind, extra):
+    """What one quantity can be at least and at most is told exactly where places alone decide."""
+    left_out = 0
+    for levels in [
+        ((0, 1, 2, 3, 4),),
+        ((3,), (0, 1, 2, 4)),
+        ((0, 2, 4), (1, 3)),
+        ((4, 1), (0, 2, 3)),
+    ]:
+        domain = Domain("choice" if kind == "approval" else "order", levels)
+        for c in range(5):
+            every, some = (OPTIONS[kind](domain, c, 5, extra, many=many) for many in (MANY, 1))
+            assert every.whole
+            assert set(map(tuple, some.rows)) <= set(map(tuple, every.rows))
+            assert some.whole == (len(every.rows) == 1) or kind == "approval"
+            assert (some.low <= every.low).all()
+            assert (some.high >= every.high).all()
+            if kind in ("scores", "bucklin", "pairs"):
+                one_each = slice(4) if kind == "scores" else slice(None)
+                assert (some.low[one_each] == every.low[one_each]).all()
+                assert (some.high[one_each] == every.high[one_each]).all()
+            left_out += not some.whole
+    assert left_out

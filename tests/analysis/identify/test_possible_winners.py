@@ -1,19 +1,30 @@
 """Answers about panels: tables and search say the same, and what an enumeration says."""
 
+from contextlib import nullcontext
 from random import Random
 
 import numpy as np
 import pytest
 
-from tests.analysis.identify.conftest import answers_of, completions_of, random_profile
+from tests.analysis.identify.conftest import (
+    answers_of,
+    completions_of,
+    random_profile,
+    random_votes,
+    searched_alone,
+    spent,
+)
 from tests.reference.completions import possible_by_enumeration, sets_by_enumeration
 from tests.reference.identifier import Identifier
 from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.identify.possible_winners import (
     NEVER,
+    NOT_SETTLED,
     READINGS_OF_TIES,
+    PanelSearch,
     breakdown_point,
+    query_of,
 )
 
 
@@ -88,6 +99,16 @@ def test_a_single_candidate_is_never_lost():
     assert answers.breakdown.tolist() == [[NEVER], [NEVER]]
 
 
+@pytest.mark.parametrize("tables", [True, False])
+def test_without_breakdown_points_there_are_zeros_and_another_reading_stays_open(tables):
+    votes = [Profile("simple", 3, ((1, 0, 0), (1, 0, 0), (0, 1, 0)))]
+    answers, _ = answers_of(votes, "ranked", tables=tables, breakdown=False)
+    assert (answers.breakdown.tolist(), answers.settled.all()) == ([[0], [0]], True)
+    alone, _ = answers_of(votes, "ranked", tables=False, readings=("fallback",))
+    assert alone.settled.tolist() == [[[False]], [[True]]]
+    assert (alone.possible[0].any(), alone.breakdown.tolist()) == (False, [[NOT_SETTLED], [1]])
+
+
 def test_panels_that_differ_by_who_cast_what_are_one():
     one, other = ((1, 0, 0), (0, 1, 0), None), (None, (0, 1, 0), (1, 0, 0))
     answers, of = answers_of([Profile("simple", 3, one), Profile("simple", 3, other)], "ranked")
@@ -99,3 +120,38 @@ def test_large_points_need_no_table_of_all_ballots():
     profiles = [Profile("cumulative", 3, (b,)) for b in ((3_000_000, 1, 0), (0, 1, 3_000_000))]
     answers, of = answers_of(profiles, "simple", budget=3_000_001)
     assert [outcomes_of(answers, "fallback", 0, i) for i in of] == [(0,), (2,)]
+
+
+FORMATS = [("simple", 5, 6), ("ranked", 6, 6), ("cumulative", 6, 5), ("approval", 6, 5)]
+# Target, and units of work for panels of simple, ranked, cumulative and approval ballots: of a
+# search without elections that has enough, then of elections and search that may take 600,000.
+WORK = """
+simple 813943 1355426 1422036 1168253 49500 449404 544950 343082
+ranked 1113828 1177918 3189297 1457450 24750 226784 616136 21080
+cumulative 988412 1171104 952730 1023405 585944 561610 566245 552774
+approval 714620 980610 840180 952736 24750 25296 21080 63060
+copeland 1282660 1196776 1897060 1742734 24750 226528 614792 21080
+minimax 1252222 1186075 1864035 1672126 24750 253120 614528 21080
+instant_runoff 166200 1519800 916200 1876800 81150 1058076 149980 240460
+schulze 1428086 1265573 2037525 2166382 24750 253120 616376 21080
+bucklin 2122058 3292587 3863570 3497483 24750 697630 613552 21080
+condorcet 979172 1265894 1264874 1087834 289302 545469 557610 268734
+score 714620 980610 840180 840180 571696 490305 560120 560120
+median_score 1034660 1368048 1163641 1163286 597378 504543 576056 575996
+"""
+
+
+@pytest.mark.parametrize(("target", "units"), [row.split(" ", 1) for row in WORK.split("\n")[1:-1]])
+def test_the_units_of_work_that_decide_what_stays_open_do_not_change(target, units, budgets):
+    found = []
+    for way, limit in ((searched_alone, 4_000_000), (nullcontext, 600_000)):
+        for protocol, m, n in FORMATS:
+            budgets.clear()
+            search = PanelSearch(query_of(random_votes(protocol, m, n), target, 25), limit=limit)
+            with way():
+                for exempt in (0, 2):
+                    for reading in READINGS_OF_TIES:
+                        search.possible(exempt=exempt, reading=reading)
+                search.breakdown(winner=None, reading="fallback")
+            found.append(spent(budgets))
+    assert found == [*map(int, units.split())]

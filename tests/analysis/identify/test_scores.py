@@ -16,10 +16,6 @@ from tests.reference.projection import projected_winners
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
 from tutorsim.analysis.counting.rule_definitions import RankVector
 from tutorsim.analysis.counting.rules_in_arrays import projected_leaders
-from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
-    Domain,
-    rank_options,
-)
 from tutorsim.analysis.identify.possible_winners import (
     NEVER,
     READINGS_OF_TIES,
@@ -27,7 +23,6 @@ from tutorsim.analysis.identify.possible_winners import (
     table_ends,
 )
 from tutorsim.analysis.identify.small_panel_winners import outcomes
-from tutorsim.analysis.identify.win_conditions import _scored_options
 
 EXEMPT = (0, 1, 2)
 
@@ -158,20 +153,6 @@ def test_vectors_that_elect_the_same_have_one_form():
     assert RankVector.of([7, 5, 3]) == RankVector.of([1, half, 0]) == RankVector((2, 1, 0))
     assert RankVector.of([0, 0, -1]) == RankVector.of([1, 1, 0])
     assert RankVector.of([4, 4]) == RankVector((0, 0))
-
-
-@pytest.mark.parametrize("scores", [(4, 3, 2, 1, 0), (5, 5, 2, 2, 0), (1, 0, 0, 0, 0)])
-def test_options_left_out_lie_within_the_bounds(scores):
-    for levels in [((0, 1, 2, 3, 4),), ((3,), (0, 1, 2, 4)), ((0, 2, 4), (1, 3))]:
-        domain = Domain("order", levels)
-        for c in range(5):
-            every = rank_options(domain, c, 5, scores)
-            some = rank_options(domain, c, 5, scores, many=1)
-            kept = [_scored_options(np.int32, domain, c, 5, scores, many).whole for many in (1, 99)]
-            assert (every.whole, kept) == (True, [some.whole, True])
-            assert set(map(tuple, some.rows)) <= set(map(tuple, every.rows))
-            assert (some.low <= every.low).all()
-            assert (some.high >= every.high).all()
 
 
 def test_the_place_of_a_candidate_in_scores_that_leave_some_out_is_open():

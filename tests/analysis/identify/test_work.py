@@ -6,7 +6,7 @@ from weakref import ref
 
 import pytest
 
-from tests.analysis.identify.conftest import random_profile, random_votes
+from tests.analysis.identify.conftest import random_profile, random_votes, spent
 from tests.reference.identifier import Identifier
 from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.rule_definitions import ANY_NUMBER, TARGETS
@@ -24,10 +24,7 @@ from tutorsim.analysis.identify.possible_winners import (
     breakdown_point,
     query_of,
 )
-from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import (
-    WORK_LIMIT,
-    WorkBudget,
-)
+from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WORK_LIMIT
 from tutorsim.analysis.identify.win_conditions import Query
 from tutorsim.vocabularies import PROTOCOLS
 
@@ -41,25 +38,6 @@ OVERSHOOT = 1.3
 def rankings(seed, m, n):
     random = Random(seed)
     return Profile("ranked", m, tuple(tuple(random.sample(range(m), m)) for _ in range(n)))
-
-
-@pytest.fixture
-def budgets(monkeypatch):
-    """Every budget that is opened."""
-    opened: list[WorkBudget] = []
-
-    class Watched(WorkBudget):
-        def __init__(self, left):
-            super().__init__(left)
-            self.given = left
-            opened.append(self)
-
-    monkeypatch.setattr(panel_search, "WorkBudget", Watched)
-    return opened
-
-
-def spent(budgets):
-    return sum(budget.given - budget.left for budget in budgets)
 
 
 UNTOLD = ("cumulative", "approval", "score", "median_score")

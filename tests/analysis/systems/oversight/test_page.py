@@ -18,6 +18,7 @@ from tutorsim.analysis.systems.oversight.episode_messages import TELLING, trace
 from tutorsim.analysis.systems.oversight.label_accuracy import baselines, pair_of
 from tutorsim.analysis.systems.oversight.page import (
     _same_text,
+    _shown,
     aggregation,
     below_trivial,
     document,
@@ -112,6 +113,14 @@ def test_dialogues_of_one_text_under_several_ids_are_counted():
     found = SimpleNamespace(run=SimpleNamespace(episodes=of("a", "b", "c")), records=of(*"aac"))
     assert _same_text(found) == " 1 dialogue of these under several ids."
     assert _same_text(SimpleNamespace(run=found.run, records=found.run.episodes)) == ""
+
+
+@pytest.mark.parametrize(
+    ("points", "shown"),
+    [(1, [0]), (24, [*range(24)]), (25, [*range(0, 25, 2)]), (50, [*range(0, 50, 3), 49])],
+)
+def test_of_a_long_curve_points_at_equal_steps_are_shown_and_the_last(points, shown):
+    assert _shown(SimpleNamespace(points=range(points))) == shown
 
 
 def test_the_confusion_matrix_counts_every_item(report):

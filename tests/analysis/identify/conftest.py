@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.reference.completions import completions, every_ballot
-from tutorsim.analysis.ballots.vote_arrays import DistinctPanels, Profile
+from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
 from tutorsim.analysis.identify import possible_winners
 from tutorsim.analysis.identify.possible_winners import answer_panels, table_ends
 from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WorkBudget
@@ -56,6 +56,8 @@ def random_votes(protocol, m, n, budget=25):
             return tuple(random.sample(range(m), m))
         if protocol == "approval":
             return tuple(random.randint(0, 1) for _ in range(m))
+        if protocol == "score":
+            return tuple(random.choice((LEFT_OUT, 0, 1, 2, budget)) for _ in range(m))
         marks = random.choices(range(m), k=1 if protocol == "simple" else budget)
         return tuple(marks.count(c) for c in range(m))
 

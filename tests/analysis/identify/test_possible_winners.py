@@ -122,30 +122,54 @@ def test_large_points_need_no_table_of_all_ballots():
     assert [outcomes_of(answers, "fallback", 0, i) for i in of] == [(0,), (2,)]
 
 
-FORMATS = [("simple", 5, 6), ("ranked", 6, 6), ("cumulative", 6, 5), ("approval", 6, 5)]
-# Target, and units of work for panels of simple, ranked, cumulative and approval ballots: of a
-# search without elections that has enough, then of elections and search that may take 600,000.
+SIZES = {
+    "simple": (5, 6),
+    "ranked": (6, 6),
+    "cumulative": (6, 5),
+    "approval": (6, 5),
+    "score": (4, 4),
+}
+"""Format → candidates and voters of a drawn panel."""
+
+# Target, and units of work for a panel of each of these formats: of a search without elections that
+# has enough, then of elections and search that may take 600,000.
 WORK = """
-simple 813943 1355426 1422036 1168253 49500 449404 544950 343082
-ranked 1113828 1177918 3189297 1457450 24750 226784 616136 21080
-cumulative 988412 1171104 952730 1023405 585944 561610 566245 552774
-approval 714620 980610 840180 952736 24750 25296 21080 63060
-copeland 1282660 1196776 1897060 1742734 24750 226528 614792 21080
-minimax 1252222 1186075 1864035 1672126 24750 253120 614528 21080
-instant_runoff 166200 1519800 916200 1876800 81150 1058076 149980 240460
-schulze 1428086 1265573 2037525 2166382 24750 253120 616376 21080
-bucklin 2122058 3292587 3863570 3497483 24750 697630 613552 21080
-condorcet 979172 1265894 1264874 1087834 289302 545469 557610 268734
-score 714620 980610 840180 840180 571696 490305 560120 560120
-median_score 1034660 1368048 1163641 1163286 597378 504543 576056 575996
+simple 813943 1355426 1422036 1168253 689561 49500 449404 544950 343082 397621
+ranked 1113828 1177918 3189297 1457450 709130 24750 226784 616136 21080 250730
+cumulative 988412 1171104 952730 1023405 568611 585944 561610 566245 552774 570733
+approval 714620 980610 840180 952736 623432 24750 25296 21080 63060 615603
+copeland 1282660 1196776 1897060 1742734 712968 24750 226528 614792 21080 392354
+minimax 1252222 1186075 1864035 1672126 710575 24750 253120 614528 21080 408550
+instant_runoff 166200 1519800 916200 1876800 772800 81150 1058076 149980 240460 121840
+schulze 1428086 1265573 2037525 2166382 715585 24750 253120 616376 21080 408850
+bucklin 2122058 3292587 3863570 3497483 1730787 24750 697630 613552 21080 352837
+condorcet 979172 1265894 1264874 1087834 747863 289302 545469 557610 268734 415415
+score 714620 980610 840180 840180 795551 571696 490305 560120 560120 653411
+median_score 1034660 1368048 1163641 1163286 3121881 597378 504543 576056 575996 430492
 """
+
+
+@pytest.mark.parametrize("limit", [0, 1, 100_000])
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_search_with_little_work_left_guesses_nothing(target, limit):
+    stayed_open = 0
+    for protocol, (m, n) in SIZES.items():
+        query = query_of(random_votes(protocol, m, n), target, 25)
+        whole, some = PanelSearch(query), PanelSearch(query, limit=limit)
+        for reading in READINGS_OF_TIES:
+            full, found = (one.possible(exempt=1, reading=reading) for one in (whole, some))
+            assert found == full or (not found.settled and set(found.winners) <= set(full.winners))
+            points = [one.breakdown(winner=None, reading=reading) for one in (whole, some)]
+            assert points[1] in (points[0], NOT_SETTLED)
+            stayed_open += not found.settled
+    assert stayed_open
 
 
 @pytest.mark.parametrize(("target", "units"), [row.split(" ", 1) for row in WORK.split("\n")[1:-1]])
 def test_the_units_of_work_that_decide_what_stays_open_do_not_change(target, units, budgets):
     found = []
     for way, limit in ((searched_alone, 4_000_000), (nullcontext, 600_000)):
-        for protocol, m, n in FORMATS:
+        for protocol, (m, n) in SIZES.items():
             budgets.clear()
             search = PanelSearch(query_of(random_votes(protocol, m, n), target, 25), limit=limit)
             with way():

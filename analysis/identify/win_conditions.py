@@ -123,7 +123,6 @@ def copeland_condition(c: int, ahead: Sequence[int], m: int) -> WinCondition:
     def distance(doubled: Ints) -> Ints:
         found = scores(_by_pair(doubled, -doubled)[_over(m)])
         over = found + strict - found[c]
-        over[c] = 0
         return np.asarray(np.maximum(over, 0).sum(axis=0, dtype=np.int32))
 
     return WinCondition(open_, distance, cost=m * m)

@@ -18,6 +18,7 @@ from tests.reference.completions import possible_by_enumeration, sets_by_enumera
 from tests.reference.identifier import Identifier
 from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.rule_definitions import TARGETS
+from tutorsim.analysis.identify import possible_winners, runoff_winners
 from tutorsim.analysis.identify.possible_winners import (
     NEVER,
     NOT_SETTLED,
@@ -147,6 +148,33 @@ condorcet 979172 1265894 1264874 1087834 747863 289302 545469 557610 268734 4154
 score 714620 980610 840180 840180 795551 571696 490305 560120 560120 653411
 median_score 1034660 1368048 1163641 1163286 3121881 597378 504543 576056 575996 430492
 """
+
+
+@pytest.mark.parametrize("listed", [2_000, 3])
+def test_paths_and_positions_of_an_instant_runoff_agree(monkeypatch, listed):
+    """With few ways of a ballot listed, paths may leave open what positions tell."""
+    random, by_positions = Random(6), possible_winners.runoff_sets
+    monkeypatch.setattr(runoff_winners, "_LISTED", listed)
+    opened = 0
+    for _ in range(40):
+        m, n = random.randint(2, 4), random.randint(1, 6)
+        query = query_of(random_profile(random, "ranked", m, n, 25), "instant_runoff", 25)
+        found = []
+        for way in (lambda *_, known, **__: (known, False), by_positions):
+            monkeypatch.setattr(possible_winners, "runoff_sets", way)
+            search = PanelSearch(query)
+            with searched_alone():
+                found.append(
+                    [
+                        search.possible(exempt=k, reading=r)
+                        for k in (1, 2, 3)
+                        for r in READINGS_OF_TIES
+                    ]
+                )
+        for some, full in zip(*found, strict=True):
+            assert some == full or (not some.settled and set(some.winners) <= set(full.winners))
+            opened += not some.settled
+    assert bool(opened) == (listed == 3)
 
 
 @pytest.mark.parametrize("limit", [0, 1, 100_000])

@@ -10,7 +10,6 @@ from tests.analysis.identify.conftest import random_profile, random_votes, spent
 from tests.reference.identifier import Identifier
 from tutorsim.analysis.ballots.vote_arrays import Profile
 from tutorsim.analysis.counting.rule_definitions import ANY_NUMBER, TARGETS
-from tutorsim.analysis.identify import possible_winners as panel_search
 from tutorsim.analysis.identify import win_conditions
 from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
     Domain,
@@ -127,29 +126,6 @@ def test_settled_answers_stay_when_the_budget_runs_out(budgets):
         budget.left = 0
     assert before.settled
     assert identifier.possible(profile, "minimax", exempt=1, reading="set") == before
-
-
-def test_paths_and_positions_of_an_instant_runoff_agree(monkeypatch):
-    random, by_positions = Random(6), panel_search.runoff_sets
-    monkeypatch.setattr(panel_search, "elected", lambda *_, **__: frozenset())
-
-    def too_many(*_, known, **__):
-        return known, False
-
-    for _ in range(60):
-        m, n = random.randint(2, 4), random.randint(1, 6)
-        profile = random_profile(random, "ranked", m, n, 25)
-        query = query_of(profile, "instant_runoff", 25)
-        for exempt in (1, 2, 3):
-            found = []
-            for way in (too_many, by_positions):
-                monkeypatch.setattr(panel_search, "runoff_sets", way)
-                search = PanelSearch(query)
-                found.append(
-                    [search.possible(exempt=exempt, reading=one) for one in READINGS_OF_TIES]
-                )
-            assert all(one.settled for one in found[0])
-            assert found[0] == found[1], profile
 
 
 def test_options_left_out_never_settle_a_refusal(monkeypatch):

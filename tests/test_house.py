@@ -213,6 +213,23 @@ def test_data_is_frozen_but_for_what_changes_as_a_command_runs():
     assert changing == CHANGING
 
 
+def test_data_of_arrays_is_equal_to_itself_alone():
+    """Whether two arrays are equal is an array, which has no truth."""
+
+    def wrong(module):
+        for node in module.nodes:
+            of = " ".join(map(ast.unparse, getattr(node, "decorator_list", ())))
+            if of.startswith("dataclass") and "eq=False" not in of:
+                said = [
+                    ast.unparse(one.annotation) for one in node.body if hasattr(one, "annotation")
+                ]
+                yield from (
+                    f"{node.name}: {one}" for one in said if one in ("Ints", "Bools", "Floats")
+                )
+
+    assert broken(wrong) == {}
+
+
 def test_only_the_command_line_prints():
     def wrong(module):
         for node in module.nodes:

@@ -55,7 +55,7 @@ _NEAR_HALF: Final = 1e-6
 _FACTOR: Final = {"raise": 1.01, "decay": 1 / 1.01, "off": 1.0}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cycles:
     """Cycles of self-selection; C cycles, A places for the agents that thought."""
 

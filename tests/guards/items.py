@@ -418,7 +418,7 @@ def _refusals(folder):
 
 def _readings(folder):
     cases = {
-        "without hints": [(name, text, Hints()) for name, text, _ in shapes.FOUND],
+        "without hints": [(one.name, one.text, Hints()) for one in shapes.FOUND],
         "read": [(one.name, one.text, one.hints) for one in shapes.NATURAL.values()],
         "refused": [(one.name, one.text, one.hints) for one in shapes.REFUSED.values()],
     }

@@ -24,6 +24,12 @@ def csv_file(folder, *lines, head=HEAD):
     return file
 
 
+def write(frame, file):
+    """Write a table in the form that the ending names."""
+    forms = {".csv": frame.write_csv, ".parquet": frame.write_parquet, ".jsonl": frame.write_ndjson}
+    forms[file.suffix](file)
+
+
 def ballot(voter, masses, protocol, stage="final"):
     return [
         f"e,1,{stage},{voter},{c},{'' if m is None else m},{protocol}" for c, m in masses.items()
@@ -58,9 +64,7 @@ def test_the_same_ballots_come_out_of_every_format(tmp_path, form):
     ]
     plain = open_source(csv_file(tmp_path, *rows)).ballots
     file = tmp_path / f"again.{form}"
-    {"csv": plain.write_csv, "parquet": plain.write_parquet, "jsonl": plain.write_ndjson}[form](
-        file
-    )
+    write(plain, file)
     assert open_source(file).ballots.equals(plain)
 
 
@@ -75,9 +79,7 @@ def test_a_name_is_that_file_and_no_pattern(named, beside, form, tmp_path, monke
         file = Path(f"{name}.{form}")
         file.parent.mkdir(exist_ok=True)
         plain = pl.read_csv(csv_file(tmp_path, *ballot(voter, {"x": 1, "y": 0}, "simple")))
-        {"csv": plain.write_csv, "parquet": plain.write_parquet, "jsonl": plain.write_ndjson}[form](
-            file.absolute()
-        )
+        write(plain, file.absolute())
     assert set(mass_of(Path(f"{named}.{form}"))) == {("own", "x"), ("own", "y")}
     if form == "parquet":
         assert {row.fields["voter"] for row in read_parquet(file)} == {"own"}
@@ -348,9 +350,7 @@ def test_identifiers_may_be_any_text(tmp_path_factory, episode, voters, candidat
     ]  # fmt: skip
     frame = pl.DataFrame(rows)
     file = tmp_path_factory.mktemp("any") / f"b.{form}"
-    {"csv": frame.write_csv, "parquet": frame.write_parquet, "jsonl": frame.write_ndjson}[form](
-        file
-    )
+    write(frame, file)
     ballots = open_source(file).ballots
     assert set(ballots.select("voter", "candidate", "mass").rows()) == {
         (r["voter"], r["candidate"], r["mass"]) for r in rows
@@ -404,8 +404,7 @@ def test_rows_in_any_sequence_and_any_files_are_the_same_source(tmp_path):
             folder = tmp_path / f"{name} {ending}"
             folder.mkdir()
             for i, part in enumerate(parts):
-                write = {"csv": part.write_csv, "parquet": part.write_parquet}
-                write.get(ending, part.write_ndjson)(folder / f"{i}.{ending}")
+                write(part, folder / f"{i}.{ending}")
             votes = open_source(folder).votes
             assert votes.turns.equals(expected.turns), folder
             assert (votes.order, votes.voters) == (expected.order, expected.voters)

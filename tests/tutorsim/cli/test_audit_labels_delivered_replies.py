@@ -16,7 +16,6 @@ from tutorsim.cli.audit_labels_delivered_replies import possible_in
 from tutorsim.errors import UsageError
 from tutorsim.records import RunRecord, SystemSettings, read_episodes, read_run, to_line
 from tutorsim.runner.find_and_check_recording import bundled_recording
-from tutorsim.standin import StandIn
 from tutorsim.systems.oversight.audit_study import audit_study
 from tutorsim.vocabularies import PROTOCOLS
 
@@ -114,12 +113,9 @@ def test_runs_without_replies_of_a_tutor_are_refused_by_their_system(tmp_path):
 
 
 @pytest.fixture
-def steady(monkeypatch):
+def steady(stand_ins):
     """Voters who prefer the same under every ballot format."""
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789-credential")
-    with StandIn(seed=3, steady=True) as server:
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
-        yield server
+    return stand_ins(seed=3, steady=True)
 
 
 @pytest.mark.costly

@@ -233,7 +233,7 @@ def test_cassettes_of_a_panel_of_one_s_own_are_listed_shown_and_verified(ending,
 @pytest.mark.loopback
 @pytest.mark.parametrize("recorded_before", [False, True])
 def test_an_interrupted_recording_of_a_panel_of_one_s_own_is_listed(
-    recorded_before, shell, tmp_path, monkeypatch
+    recorded_before, shell, tmp_path, stand_ins
 ):
     path = tmp_path / "release.json"
 
@@ -245,13 +245,11 @@ def test_an_interrupted_recording_of_a_panel_of_one_s_own_is_listed(
             if "two" in questions:
                 raise KeyboardInterrupt
 
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
-    with StandIn() as server:
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
-        if recorded_before:
-            ask("one", mode="once")
-        with pytest.raises(KeyboardInterrupt):
-            ask("one", "two", mode="new")
+    stand_ins()
+    if recorded_before:
+        ask("one", mode="once")
+    with pytest.raises(KeyboardInterrupt):
+        ask("one", "two", mode="new")
     (tmp_path / "other.journal.jsonl").write_text("[]\n")
     said = shell("cassette", "list", tmp_path)
     assert f"{int(recorded_before)} + 1 half" in said.out

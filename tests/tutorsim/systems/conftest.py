@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from tutorsim.standin import StandIn
 from tutorsim.standin.messages_api_routes_and_replies import forget_minds
 
 STUDY = """
@@ -42,9 +41,6 @@ def greeting(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def model(monkeypatch, greeting):
+def model(stand_ins, greeting):
     """The stand-in, where the SDK's environment points."""
-    with StandIn(seed=3) as server:
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
-        yield server
+    return stand_ins(seed=3)

@@ -11,7 +11,6 @@ from tutorsim.kernel.load_study_file import load_study, system_named
 from tutorsim.kernel.study_file_head import shipped_studies
 from tutorsim.kernel.system import CUT_OFF_REMINDER, Chance
 from tutorsim.model import CALL_HEADER
-from tutorsim.standin import StandIn
 from tutorsim.standin.messages_api_routes_and_replies import think
 from tutorsim.system_registry import system_names
 
@@ -133,16 +132,13 @@ def replies_of(cassettes):
 @pytest.mark.loopback
 @pytest.mark.costly
 @pytest.mark.parametrize("system", system_names())
-def test_empty_replies_are_recorded_told_and_played(system, shell, tmp_path, monkeypatch):
+def test_empty_replies_are_recorded_told_and_played(system, shell, tmp_path, stand_ins):
     study, *settings = SMALL[system]
     given = [part for setting in settings for part in ("--set", setting)]
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
-    log, cassettes, batch = (tmp_path / name for name in ("log", "cassettes", "batch"))
-    with StandIn(seed=3, faults=["empty:0.2"]) as server:
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
-        said = shell("run", study, *given, "--log-dir", log, "--cassette-dir", cassettes)
-        other = tmp_path / "other"
-        shell("run", study, *given, "--batch", "--log-dir", batch, "--cassette-dir", other)
+    log, cassettes, batch, other = (tmp_path / n for n in ("log", "cassettes", "batch", "other"))
+    stand_ins(seed=3, faults=["empty:0.2"])
+    said = shell("run", study, *given, "--log-dir", log, "--cassette-dir", cassettes)
+    shell("run", study, *given, "--batch", "--log-dir", batch, "--cassette-dir", other)
     replies = dict(replies_of(cassettes))
     empty = {call for call, text in replies.items() if not text}
     assert len(empty) > 5

@@ -12,7 +12,6 @@ from tutorsim.analysis.systems.system_view_and_opened_run import open_run
 from tutorsim.errors import TaskFileError
 from tutorsim.runner.find_and_check_recording import bundled_recording
 from tutorsim.runner.replay import replay
-from tutorsim.standin import StandIn
 from tutorsim.standin.messages_api_routes_and_replies import Thought, think, tokens
 from tutorsim.systems.oversight import OVERSIGHT
 from tutorsim.systems.oversight import train_lora_for_lead_evaluator as command
@@ -238,7 +237,7 @@ lead = "tuned-lead"
 @pytest.mark.loopback
 @pytest.mark.filterwarnings("ignore")
 def test_a_tuned_model_behind_a_relay_leads_a_study_in_recorded_calls(
-    tiny, exported, tmp_path, shell, monkeypatch
+    tiny, exported, tmp_path, shell, monkeypatch, stand_ins
 ):
     from peft import AutoPeftModelForCausalLM
     from transformers import AutoTokenizer
@@ -263,21 +262,18 @@ def test_a_tuned_model_behind_a_relay_leads_a_study_in_recorded_calls(
         return Thought(text, tokens(body["system"]), tokens(text), "end_turn")
 
     monkeypatch.setattr("tutorsim.standin.messages_api_routes_and_replies.think", relay)
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789-credential")
     (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")
     recording, log = tmp_path / "recording", tmp_path / "log"
-    with StandIn() as server:
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
-        ran = shell("run", tmp_path / "study.toml", "--log-dir", log, "--cassette-dir", recording)
-        assert ran.code == 0, ran.err
-        asked = server.requests
+    server = stand_ins()
+    ran = shell("run", tmp_path / "study.toml", "--log-dir", log, "--cassette-dir", recording)
+    assert ran.code == 0, ran.err
     records = open_run(log).episodes
     assert len(records) == 4
     for record in records:
         assert record.lead.raw.startswith("tuned: ")
         assert record.label is None  # random weights answer nothing that can be read
         assert record.judge is None or not record.judge.raw.startswith("tuned: ")
-    assert asked == sum(len(record.calls) for record in records)
+    assert server.requests == sum(len(record.calls) for record in records)
     assert shell("verify", recording).code == 0
 
 

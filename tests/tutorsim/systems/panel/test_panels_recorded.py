@@ -9,8 +9,6 @@ import time
 import polars as pl
 import pytest
 
-from tutorsim.standin import StandIn
-
 pytestmark = [pytest.mark.loopback, pytest.mark.costly]
 
 STUDY = """
@@ -51,23 +49,10 @@ limit = 2
 EPISODES = 2 * (1 + 5)
 
 
-@pytest.fixture
-def model(monkeypatch):
-    with StandIn(seed=3) as server:
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "unused")
-        yield server
-
-
-@pytest.fixture
-def study(tmp_path):
-    path = tmp_path / "sizes.toml"
-    path.write_text(STUDY)
-    return path
-
-
-def test_the_study_goes_through_every_command(study, model, shell, tmp_path):
-    rec, log = tmp_path / "rec", tmp_path / "log"
+def test_the_study_goes_through_every_command(stand_ins, shell, tmp_path):
+    model = stand_ins(seed=3)
+    study, rec, log = (tmp_path / name for name in ("sizes.toml", "rec", "log"))
+    study.write_text(STUDY)
     command = ["run", study, "--log-dir", log, "--cassette-dir", rec]
     killed = subprocess.Popen(
         [sys.executable, "-m", "tutorsim", *map(str, command)], env=dict(os.environ)

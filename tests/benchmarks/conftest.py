@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.benchmarks.ballots import ballots_frame
 from tests.benchmarks.making import Made, published, record_stand_in
 from tests.benchmarks.sides import SideBySide
 from tests.benchmarks.table import write_table
@@ -24,6 +25,14 @@ def pytest_benchmark_update_json(config, benchmarks, output_json):
 def side_by_side(benchmark):
     """Measures both sides of a ratio."""
     return SideBySide(benchmark)
+
+
+@pytest.fixture(scope="session")
+def million(tmp_path_factory):
+    """Ballots of a million turns: 4 × 4, first votes and tie rounds, a quarter per protocol."""
+    path = tmp_path_factory.mktemp("million") / "ballots.parquet"
+    ballots_frame(1_000_000, seed=1).write_parquet(path)
+    return path
 
 
 @pytest.fixture(scope="session")

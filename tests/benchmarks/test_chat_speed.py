@@ -113,10 +113,7 @@ def test_a_message_reaches_the_agents_and_a_reply_the_page_at_once(
     )  # fmt: skip
     served.start()
     tab = browser.tab()
-    tab.open(served.url)
-    tab.until("document.getElementById('start').open")
-    tab.enter()
-    tab.until("!document.getElementById('start').open")
+    tab.begin_lesson(served.url)
     tab.run(WATCHED)
     found: list[tuple[list[float], list[float]]] = []
     side_by_side.benchmark.pedantic(lambda: found.append(talked(served, tab)), rounds=1)

@@ -10,7 +10,8 @@ import anthropic
 import orjson
 import pytest
 
-from tutorsim.model import Call, CallKey, Request
+from tests.benchmarks.test_replay_speed import calls_of
+from tutorsim.model import Call
 from tutorsim.model.sdk import HttpTransport, SdkModel
 from tutorsim.replay import read_cassette
 from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore
@@ -89,12 +90,7 @@ def asked(make_recording):
 
 
 def rounds(folder, episode_id):
-    calls = []
-    for key, one in read_cassette(folder, episode_id).interactions.items():
-        body = orjson.loads(one.request)
-        user = body["messages"][0]["content"]
-        request = Request(body["model"], body["system"], user, body["max_tokens"])
-        calls.append(Call(CallKey.parse(key), request))
+    calls = calls_of(read_cassette(folder, episode_id))
     by_stage = itertools.groupby(calls, lambda call: (call.key.turn, call.key.stage))
     return [list(group) for _, group in by_stage]
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.benchmarks.ballots import ballots_frame, masses
+from tests.benchmarks.ballots import masses
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.ballots.vote_arrays import DistinctPanels
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import largest
@@ -31,14 +31,6 @@ SAMPLE: Final = 40
 """Turns that plain enumeration answers for."""
 FEW_POINTS: Final = 4
 PAIRS: Final = [(p, q) for p in PROTOCOLS for q in PROTOCOLS if p != q]
-
-
-@pytest.fixture(scope="session")
-def million(tmp_path_factory):
-    """The ballots of a million turns in one Parquet file."""
-    path = tmp_path_factory.mktemp("million") / "ballots.parquet"
-    ballots_frame(TURNS, seed=1).write_parquet(path)
-    return path
 
 
 def possible_winners(cast, protocol, target, budget=CUMULATIVE_BUDGET):

@@ -7,14 +7,12 @@ a part does not depend on what was in another. Fewer turns:
 
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Final
 
 import pytest
 
 from tests.benchmarks.ballots import ballots_frame
+from tests.benchmarks.cost import measured
 from tutorsim.analysis.ballots.outside_files import REQUIRED
 
 TURNS: Final = int(os.environ.get("TUTORSIM_BENCH_TURNS", "100000000"))
@@ -22,15 +20,7 @@ PART: Final = min(TURNS, 500_000)
 DRAWN: Final = 20
 """Parts that are drawn; others are these once more."""
 LIMIT: Final = 4_000_000_000
-TUTORSIM: Final = str(Path(sys.executable).with_name("tutorsim"))
-MEASURED: Final = """
-import resource, subprocess, sys
-done = subprocess.run(sys.argv[1:], check=True, capture_output=True)
-sys.stdout.buffer.write(done.stdout)
-sys.stderr.write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
-"""
-"""Runs a command from a small process: a large one's memory would be counted as the child's."""
-ASKED: Final = ("--targets", "simple,ranked,cumulative,approval", "--exempt", "0", "--json")
+ASKED: Final = ("--targets", "simple,ranked,cumulative,approval", "--exempt", "0")
 
 
 @pytest.fixture(scope="session")
@@ -47,23 +37,17 @@ def parts(tmp_path_factory):
     return folder
 
 
-def test_parts_stream_through_a_recount(side_by_side, parts):
+def test_parts_stream_through_a_recount(side_by_side, parts, tmp_path):
     """The turns of all parts are counted, and no process holds more than a part."""
-    done: list[subprocess.CompletedProcess[bytes]] = []
-
-    def recount():
-        command = [sys.executable, "-c", MEASURED, TUTORSIM, "recount", str(parts), *ASKED]
-        done.append(subprocess.run(command, check=True, capture_output=True))
-
-    found = side_by_side.time(lambda: None, recount, rounds=1)
-    assert json.loads(done[-1].stdout)["turns"] == TURNS // PART * PART
-    most = int(done[-1].stderr) * 1024
+    found = tmp_path / "found.json"
+    cost = measured(side_by_side, "recount", parts, *ASKED, "-o", found, rounds=1)
+    assert json.loads(found.read_text())["turns"] == TURNS // PART * PART
     side_by_side.note(
         what=f"{TURNS:,} turns in {TURNS // PART} parts, {min(DRAWN, TURNS // PART)} of them "
         "different, through `tutorsim recount`, four rules",
-        reference=f"none ({found.candidate:,.0f} s)",
+        reference=f"none ({cost.passed:,.0f} s)",
         target="under 4 GB",
-        ratio=most / 1e9,
+        ratio=cost.memory / 1e9,
         unit="GB",
     )
-    assert most < LIMIT
+    assert cost.memory < LIMIT

@@ -2,9 +2,8 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
-TUTORSIM = str(Path(sys.executable).with_name("tutorsim"))
+from tests.benchmarks.cost import TUTORSIM
 
 
 def run(*command):

@@ -120,16 +120,10 @@ def test_reading_labelled_replies(side_by_side, tmp_path):
     """As many dialogues and replies as the development set of MRBench V3 has."""
     path = tmp_path / "bench.json"
     path.write_text(json.dumps(dialogues(300, [9] * 76 + [8] * 224)), encoding="utf-8")
-    found: list[Any] = []
-    side_by_side.benchmark.pedantic(lambda: found.append(read_mrbench(path)), rounds=5)
-    assert len(found[-1]) == 2_476
-    side_by_side.note(
-        what="reading an MRBench file of 300 dialogues with 2,476 replies",
-        reference="none",
-        target="at most 1 s",
-        ratio=side_by_side.benchmark.stats.stats.min,
-        unit="s",
-    )
+    found = side_by_side.benchmark.pedantic(lambda: read_mrbench(path), rounds=5)
+    assert len(found) == 2_476
+    what = "reading an MRBench file of 300 dialogues with 2,476 replies"
+    side_by_side.note_time(what=what, target="at most 1 s")
 
 
 @pytest.mark.parametrize("over", ["dialogues", "items"])
@@ -139,18 +133,10 @@ def test_scoring_ten_thousand_items(side_by_side, over):
         Judged(f"i{i}", f"d{i // TUTORS}", (gold, helps), (said, told))
         for i, (gold, helps, said, told) in enumerate(labels)
     ]
-    found: list[Any] = []
-    side_by_side.benchmark.pedantic(
-        lambda: found.append(evaluate({"all": judged}, over=over)), rounds=3
-    )
-    assert found[-1]["all"].items == 10_000
-    side_by_side.note(
-        what=f"scores of 10,000 items with intervals over {over}",
-        reference="none",
-        target="at most 10 s",
-        ratio=side_by_side.benchmark.stats.stats.min,
-        unit="s",
-    )
+    found = side_by_side.benchmark.pedantic(lambda: evaluate({"all": judged}, over=over), rounds=3)
+    assert found["all"].items == 10_000
+    what = f"scores of 10,000 items with intervals over {over}"
+    side_by_side.note_time(what=what, target="at most 10 s")
 
 
 def test_votes_of_ten_agents(side_by_side, tmp_path):
@@ -179,19 +165,13 @@ def test_joining_an_audit_to_its_run(side_by_side, make_recording, tmp_path):
     """Every final proposal of the published grid, and who could have won under each rule."""
     grid = make_recording()
     replay(grid.folder, log_dir=tmp_path / "log")
-    found: list[Any] = []
-
-    def join():
-        found.append(audit_study(tmp_path / "log", possible=possible_in, seed=7))
-
-    side_by_side.benchmark.pedantic(join, rounds=3)
-    items = found[-1].tasks["audit"]
+    joined = side_by_side.benchmark.pedantic(
+        lambda: audit_study(tmp_path / "log", possible=possible_in, seed=7), rounds=3
+    )
+    items = joined.tasks["audit"]
     assert sum(bool(one.audited.possible) for one in items) > len(items) / 2
-    side_by_side.note(
+    side_by_side.note_time(
         what=f"`tutorsim audit` of {grid.episodes:,} episodes: {len(items):,} proposals, and who "
         "could have won",
-        reference="none",
         target="at most 10 s",
-        ratio=side_by_side.benchmark.stats.stats.min,
-        unit="s",
     )

@@ -5,7 +5,6 @@ from typing import Final
 
 import pytest
 
-from tests.benchmarks.ballots import ballots_frame
 from tests.benchmarks.cost import cost_of, measured, note
 from tests.guards import sources
 from tutorsim.analysis.counting.rule_definitions import TARGETS
@@ -16,14 +15,6 @@ LARGEST_PAGE: Final = 5_000_000
 EPISODE: Final = "sciq.seasons.low_confidence_novice.simple"
 TEN: Final = TARGETS[:10]
 MOST_OPEN: Final = 40
-
-
-@pytest.fixture(scope="module")
-def million(tmp_path_factory):
-    """Ballots from elsewhere: 4 × 4, with first votes and tie rounds, a quarter per protocol."""
-    path = tmp_path_factory.mktemp("million") / "ballots.parquet"
-    ballots_frame(TURNS, seed=3).write_parquet(path)
-    return path
 
 
 @pytest.fixture(scope="module")

@@ -81,6 +81,19 @@ class Tab:
         self.command("Page.navigate", url=url)
         self.until("document.readyState === 'complete'")
 
+    def begin_lesson(self, url):
+        """Open a lesson's page and leave its first dialog by the keyboard."""
+        self.open(url)
+        self.until("document.getElementById('start').open")
+        self.enter()
+        self.until("!document.getElementById('start').open")
+
+    def end_lesson(self):
+        """Leave the lesson and say yes to its end."""
+        self.run("document.getElementById('leave').click()")
+        self.run("document.getElementById('end').click()")
+        self.until("state.phase === 'ended'")
+
     def reload(self):
         """Load the page again; returns once the new one is there."""
         self.run("window.before = true")

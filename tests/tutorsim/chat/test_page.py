@@ -30,25 +30,12 @@ STICKS_OUT = """
 """What goes beyond the window's right side, regions that scroll by themselves left out."""
 
 
-def begun(tab, url):
-    tab.open(url)
-    tab.until("document.getElementById('start').open")
-    tab.enter()
-    tab.until("!document.getElementById('start').open")
-
-
-def end(tab):
-    tab.run("document.getElementById('leave').click()")
-    tab.run("document.getElementById('end').click()")
-    tab.until("state.phase === 'ended'")
-
-
 @pytest.mark.costly
 def test_a_whole_lesson_by_keyboard_on_a_small_screen(serve, browser):
     served = serve()
     tab = browser.tab()
     tab.size(360, 740)
-    begun(tab, served.url)
+    tab.begin_lesson(served.url)
     assert tab.run("document.activeElement.id") == "text"
     tab.type("Hello Bob, what do we know?")
     tab.enter()
@@ -113,12 +100,12 @@ def test_thoughts_are_shown_after_the_lesson_only(serve, browser):
     served = serve(start=False)
     served.start("--stay")  # thoughts are asked for after the lesson
     tab = browser.tab()
-    begun(tab, served.url)
+    tab.begin_lesson(served.url)
     tab.say("What shall we do first?")
     tab.until("document.querySelectorAll('[data-number]').length >= 1")
     assert served.request("GET", "why/3")[0] == 403
     html = tab.run("document.documentElement.outerHTML")
-    end(tab)
+    tab.end_lesson()
     tab.until("document.querySelectorAll('details').length >= 2")
     tab.run("document.querySelectorAll('#messages details')[0].open = true")
     text = tab.until("document.querySelectorAll('#messages details p').length && "
@@ -140,7 +127,7 @@ def test_every_hostile_construct_appears_as_typed(serve, browser, shell, tmp_pat
     served = serve()
     tab = browser.tab()
     tab.size(360, 740)
-    begun(tab, served.url)
+    tab.begin_lesson(served.url)
     text = (HOSTILE * 20)[:1800] + "x" * 200
     body = json.dumps({"id": "hostile-1", "text": text})
     tab.run(f"post('say', {body})")
@@ -155,7 +142,7 @@ def test_every_hostile_construct_appears_as_typed(serve, browser, shell, tmp_pat
     assert tab.run(STICKS_OUT) == []
     assert tab.run("document.title").startswith("Group lesson")
     assert tab.errors == []
-    end(tab)
+    tab.end_lesson()
     assert served.ended()[0] == 0
     assert served.said()[0][1] == text
     page = shell("report", served.log, "-o", tmp_path / "r.html", "--with-messages")
@@ -182,10 +169,10 @@ def test_every_hostile_construct_appears_as_typed(serve, browser, shell, tmp_pat
 def test_a_report_holds_a_persons_words_only_when_asked(serve, browser, shell, tmp_path):
     served = serve()
     tab = browser.tab()
-    begun(tab, served.url)
+    tab.begin_lesson(served.url)
     tab.say("xylophone quokka")
     tab.until("document.querySelectorAll('.message:not(.pending)').length >= 2")
-    end(tab)
+    tab.end_lesson()
     assert served.ended()[0] == 0
     for suffix in ("html", "md"):
         assert shell("report", served.log, "-o", tmp_path / f"r.{suffix}").code == 0
@@ -199,7 +186,7 @@ def test_a_report_holds_a_persons_words_only_when_asked(serve, browser, shell, t
 def test_a_second_tab_follows_and_a_reload_loses_nothing(serve, browser):
     served = serve()
     tab, other = browser.tab(), browser.tab()
-    begun(tab, served.url)
+    tab.begin_lesson(served.url)
     other.open(served.url)
     tab.say("One")
     other.until("[...document.querySelectorAll('.mine .text')].some(t => t.textContent === 'One')")
@@ -207,7 +194,7 @@ def test_a_second_tab_follows_and_a_reload_loses_nothing(serve, browser):
     tab.until("[...document.querySelectorAll('.mine .text')].some(t => t.textContent === 'Two')")
     tab.reload()
     tab.until("document.querySelectorAll('.mine').length === 2")
-    end(tab)
+    tab.end_lesson()
     other.until("state.phase === 'ended'")
     assert tab.messages() == other.messages()
     assert served.ended()[0] == 0
@@ -219,7 +206,7 @@ def test_eight_tabs_follow_one_lesson(serve, browser):
     """A browser opens six connections to a server, and each tab's stream would keep one."""
     served = serve()
     tabs = [browser.tab() for _ in range(8)]
-    begun(tabs[0], served.url)
+    tabs[0].begin_lesson(served.url)
     for tab in tabs[1:]:
         tab.open(served.url)
         tab.until("state && state.phase === 'running'")
@@ -229,7 +216,7 @@ def test_eight_tabs_follow_one_lesson(serve, browser):
             other.until(f"{SAID}.includes('Message {number}') && !pending.length")
         time.sleep(0.3)
     browser.end(tabs[0])  # the one that listened for all
-    end(tabs[-1])
+    tabs[-1].end_lesson()
     for tab in tabs[1:]:
         tab.until("state.phase === 'ended'")
         assert tab.messages() == tabs[-1].messages()
@@ -242,7 +229,7 @@ def test_a_message_is_in_the_log_or_given_back(serve, browser):
     served = serve(start=False, delay=0.3, max_events=6)
     served.start("--stay")
     tab = browser.tab()
-    begun(tab, served.url)
+    tab.begin_lesson(served.url)
     tab.run(
         "window.sent = []; document.getElementById('form').addEventListener('submit', "
         "() => sent.push(document.getElementById('text').value), true)"
@@ -269,7 +256,7 @@ def test_a_message_is_in_the_log_or_given_back(serve, browser):
 def test_what_a_person_writes_is_neither_lost_nor_cut(serve, browser):
     served = serve()
     tab = browser.tab()
-    begun(tab, served.url)
+    tab.begin_lesson(served.url)
     tab.run(
         "window.really = fetch; window.fails = 2; window.notices = new Set();"
         "window.fetch = (...all) => fails-- > 0 ? Promise.reject(new TypeError()) : really(...all);"
@@ -287,7 +274,7 @@ def test_what_a_person_writes_is_neither_lost_nor_cut(serve, browser):
     tab.run("document.getElementById('text').setRangeText('', 0, 1, 'end')")
     tab.enter()
     tab.until("document.querySelectorAll('.mine:not(.pending)').length === 3")
-    end(tab)
+    tab.end_lesson()
     assert served.ended()[0] == 0
     assert [len(text) for name, text in served.said() if name == "Tom"][1:] == [2000, 2000]
 
@@ -306,7 +293,7 @@ def test_a_lesson_survives_kills_reloads_and_writing_at_any_moment(
     draw = random.Random(seed)
     served = serve(delay=0.05, max_events=400)
     tab, other = browser.tab(), None
-    begun(tab, served.url)
+    tab.begin_lesson(served.url)
     typed = []
     for number in range(1, 13):
         typed.append(f"Message {number}: {draw.choice(['why?', 'Bob, go on', 'x = 10', 'ok'])}")
@@ -328,7 +315,7 @@ def test_a_lesson_survives_kills_reloads_and_writing_at_any_moment(
     for one in (tab, other):  # after a kill each finds the server again in its own time
         one.until("document.querySelectorAll('.mine:not(.pending)').length === 12")
         one.until("document.querySelectorAll('.pending').length === 0")
-    end(tab)
+    tab.end_lesson()
     other.until("state.phase === 'ended'")
     assert served.ended()[0] == 0
     said = served.said()

@@ -68,17 +68,12 @@ def _write_duels(path):
 
 def _type(browser, url):
     tab = browser.tab()
-    tab.open(url)
-    tab.until("document.getElementById('start').open")
-    tab.enter()
-    tab.until("!document.getElementById('start').open")
+    tab.begin_lesson(url)
     for count, text in enumerate(TYPED, start=1):
         tab.say(text)
         tab.until(f"document.querySelectorAll('.mine:not(.pending)').length >= {count}")
         time.sleep(2.2)
-    tab.run("document.getElementById('leave').click()")
-    tab.run("document.getElementById('end').click()")
-    tab.until("state.phase === 'ended'", 60)
+    tab.end_lesson()
 
 
 if __name__ == "__main__":

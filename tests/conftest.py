@@ -217,6 +217,19 @@ def script():
 
 
 @pytest.fixture
+def first_turn(make_scene, script):
+    """Play an episode of one turn: votes by `stage/voter` → ballot in role names."""
+
+    def play(votes, condition="simple", **settings):
+        played = script(votes)
+        record = played.play(make_scene(conditions=[condition], max_turns=1, **settings))
+        [turn] = record.turns
+        return turn, played
+
+    return play
+
+
+@pytest.fixture
 def browser(tmp_path):
     from tests.tutorsim.chat.browser import CHROMIUM, Browser
 

@@ -83,27 +83,21 @@ class Draws:
         key = call.key
         if self.sincere:
             order = sorted(labels, key=lambda label: self.number(key.turn, key.agent, label))
-            return _sincere(form, order, int(self.number(key.turn, key.agent) * 3))
+            return _written(form, order, int(self.number(key.turn, key.agent) * 3))
         draw = self.number(key.turn, form, key.agent, key.attempt)
         if draw < 0.1:
             return "?"
         order = sorted(labels, key=lambda label: self.number(key.turn, form, key.agent, label))
-        if form == "simple":
-            return order[0]
-        if form == "ranked":
-            return ",".join(order)
-        if form == "approval":
-            return ",".join(order[: int(draw * 3)]) or "none"
-        if draw < 0.2:
+        if draw < 0.2 and form not in ("simple", "ranked", "approval"):
             return ",".join(f"{label}=1" for label in labels)  # repaired, or level
-        return RULES[form].example(order, 25)
+        return _written(form, order, int(draw * 3))
 
 
-def _sincere(form, order, approved):
+def _written(form, order, approved):
     if form == "simple":
         return order[0]
     if form == "ranked":
         return ",".join(order)
     if form == "approval":
         return ",".join(order[:approved]) or "none"
-    return RULES["cumulative"].example(order, 25)
+    return RULES[form].example(order, 25)

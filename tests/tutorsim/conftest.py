@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -476,8 +477,6 @@ def to_folders(cassettes, log):
 @pytest.fixture
 def recorded(recorded_once, tmp_path):
     """A copy of that recording, to be changed."""
-    import shutil
-
     copy = recorded_once._replace(cassettes=tmp_path / "cassettes", log=tmp_path / "log")
     shutil.copytree(recorded_once.cassettes, copy.cassettes)
     shutil.copytree(recorded_once.log, copy.log)
@@ -496,8 +495,6 @@ def retested_once(recorded_once, tmp_path_factory):
 
     One voter never writes a ballot, and one call of another failed.
     """
-    import shutil
-
     folder = tmp_path_factory.mktemp("retested") / "cassettes"
     shutil.copytree(recorded_once.cassettes, folder)
     with pytest.MonkeyPatch.context() as patch, Serving(patch) as endpoint:
@@ -514,8 +511,6 @@ def retested_once(recorded_once, tmp_path_factory):
 @pytest.fixture
 def retested(retested_once, tmp_path):
     """A copy of the recording with the retest, to be changed."""
-    import shutil
-
     return Path(shutil.copytree(retested_once, tmp_path / "retested" / "cassettes"))
 
 

@@ -176,24 +176,23 @@ def test_a_wrong_catalog_entry_is_refused_by_name(make_study, catalog, said):
     assert said in error.what
 
 
-def test_a_study_without_a_benchmark_is_refused(tmp_path):
-    path = tmp_path / "study.toml"
-    path.write_text('name = "x"\n')
-    with pytest.raises(StudyError, match="benchmarks"):
-        load_study(path)
-
-
 def test_a_missing_study_names_the_shipped_ones(tmp_path):
     with pytest.raises(StudyError, match="cannot be read") as caught:
         load_study(tmp_path / "none.toml")
     assert "published" in caught.value.hint
 
 
-@pytest.mark.parametrize("data", [b"name = ", b"\xff", b"[a\n"])
-def test_what_is_no_toml_is_refused(tmp_path, data):
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        *((data, r"study\.toml is no TOML file") for data in (b"name = ", b"\xff", b"[a\n")),
+        (b'name = "x"\n', "benchmarks"),
+    ],
+)
+def test_what_is_no_toml_or_has_no_benchmark_is_refused(tmp_path, data, said):
     path = tmp_path / "study.toml"
     path.write_bytes(data)
-    with pytest.raises(StudyError, match=r"study\.toml is no TOML file") as caught:
+    with pytest.raises(StudyError, match=said) as caught:
         load_study(path)
     assert caught.value.hint
 

@@ -20,6 +20,7 @@ from tutorsim.errors import (
     UsageError,
 )
 from tutorsim.replay import read_cassette
+from tutorsim.replay.cassette_file import write_cassette_file
 
 KEY = "sk-ant-test-0123456789-credential"
 
@@ -275,16 +276,12 @@ def test_one_client_records_a_cassette_at_a_time(path, server):
 
 
 @pytest.mark.loopback
-def test_compressed_cassettes_are_played_and_not_recorded_over(tmp_path, path, server):
-    from tutorsim.replay.cassette_file import write_cassette_file
-
-    with tutorsim.recorded(path, mode="once") as client:
-        say(client, "one")
-    write_cassette_file(tmp_path, "note", path.read_bytes(), "compressed")
-    path.unlink()
-    with tutorsim.recorded(path, mode="once") as client:
+def test_compressed_cassettes_are_played_and_not_recorded_over(tmp_path, noted):
+    write_cassette_file(tmp_path, "note", noted.read_bytes(), "compressed")
+    noted.unlink()
+    with tutorsim.recorded(noted, mode="once") as client:
         assert say(client, "one") == "re: one"
-    with pytest.raises(RecordingError, match="compressed"), tutorsim.recorded(path, mode="new"):
+    with pytest.raises(RecordingError, match="compressed"), tutorsim.recorded(noted, mode="new"):
         pass
 
 
@@ -304,10 +301,8 @@ def test_no_name_is_refused_with_an_example():
 
 
 @pytest.mark.loopback
-def test_a_renamed_cassette_is_refused_with_its_name(tmp_path, server):
-    with tutorsim.recorded(tmp_path / "note.json", mode="once") as client:
-        say(client, "one")
-    (tmp_path / "note.json").rename(tmp_path / "letter.json")
+def test_a_renamed_cassette_is_refused_with_its_name(tmp_path, noted):
+    noted.rename(tmp_path / "letter.json")
     with pytest.raises(RecordingError) as refused, tutorsim.recorded(tmp_path / "letter.json"):
         pass
     assert refused.value.what == "letter.json holds a call of 'note'."

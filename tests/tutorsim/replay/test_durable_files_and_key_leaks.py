@@ -263,6 +263,7 @@ def in_setting(**settings):
 
 
 HIDDEN = {
+    "nowhere": lambda study: None,
     "a task": in_task,
     "a prompt": in_setting(catalog={"prompts": {"judge_reminder": f"Use {KEY}."}}),
     "an unused role": in_setting(
@@ -272,32 +273,27 @@ HIDDEN = {
 
 
 @pytest.mark.loopback
-@pytest.mark.parametrize("hide", HIDDEN.values(), ids=HIDDEN)
-def test_a_study_with_a_key_is_refused_before_anything_is_written_or_sent(
-    hide, endpoint, write_grid, shell, tmp_path
+@pytest.mark.parametrize(
+    ("hidden", "options"),
+    [
+        *((place, ()) for place in HIDDEN if place != "nowhere"),
+        ("nowhere", ("--relay", f"my {KEY}")),
+        ("nowhere", ("--set", f'vote_criterion="{KEY}"')),
+    ],
+    ids=[*(place for place in HIDDEN if place != "nowhere"), "the relay's name", "a setting"],
+)
+def test_a_study_or_an_option_with_a_key_is_refused_before_anything_is_written_or_sent(
+    hidden, options, endpoint, write_grid, shell, tmp_path
 ):
-    study = write_grid()
-    hide(study)
-    said = shell("run", study, "--log-dir", tmp_path / "l", "--cassette-dir", tmp_path / "c")
+    study, folders = write_grid(), ("--log-dir", tmp_path / "l", "--cassette-dir", tmp_path / "c")
+    HIDDEN[hidden](study)
+    said = shell("run", study, *folders, *options)
     said.fails(2, "must not be recorded")
     assert KEY not in said.err
     assert OTHER not in said.err
     assert endpoint.sent == []
     assert not (tmp_path / "l").exists()
     assert not (tmp_path / "c").exists()
-
-
-@pytest.mark.loopback
-@pytest.mark.parametrize(
-    "options",
-    [("--relay", f"my {KEY}"), ("--set", f'vote_criterion="{KEY}"')],
-    ids=["name", "setting"],
-)
-def test_a_key_in_an_option_is_refused(options, endpoint, write_grid, shell, tmp_path):
-    folders = ("--log-dir", tmp_path / "l", "--cassette-dir", tmp_path / "c")
-    shell("run", write_grid(), *folders, *options).fails(2, "must not be recorded")
-    assert not (tmp_path / "c").exists()
-    assert endpoint.sent == []
 
 
 @pytest.mark.parametrize("key", [OTHER, "a relay's own password"])

@@ -396,10 +396,13 @@ def waited(monkeypatch):
     return of
 
 
-def test_no_wait_is_longer_than_an_outage_may_be(waited):
-    pauses, said, _ = waited(Busy(retry_after="7200"), longest_wait=3.0)
-    assert pauses == [3]
-    assert said == ["the endpoint asks to wait 7,200 seconds (HTTP 429); waiting 3."]
+@pytest.mark.parametrize(
+    ("status", "options", "wait"), [(429, {"longest_wait": 3.0}, 3), (529, {}, 300)]
+)
+def test_a_wait_longer_than_an_outage_may_be_is_cut_and_told(waited, status, options, wait):
+    pauses, said, _ = waited(Busy(status, retry_after="7200"), **options)
+    assert pauses == [wait]
+    assert said == [f"the endpoint asks to wait 7,200 seconds (HTTP {status}); waiting {wait}."]
 
 
 def test_a_wait_that_the_endpoint_asks_for_is_honoured_told_and_not_repeated(waited):
@@ -423,12 +426,6 @@ def test_a_wait_is_told_again_if_it_ends_more_than_a_second_later(waited):
     assert said == [
         f"the endpoint asks to wait {seconds} seconds (HTTP 429)." for seconds in (1, 3)
     ]
-
-
-def test_a_longer_wait_than_the_cap_is_cut_and_told(waited):
-    pauses, said, _ = waited(Busy(529, retry_after="7200"))
-    assert pauses == [300]
-    assert said == ["the endpoint asks to wait 7,200 seconds (HTTP 529); waiting 300."]
 
 
 def test_milliseconds_and_dates_are_read(waited):

@@ -1,5 +1,6 @@
 """Recording over real HTTP: side by side, with faults, stopped, and taken up again."""
 
+import errno
 import os
 import random
 import signal
@@ -12,6 +13,7 @@ from tests.tutorsim.conftest import files, folders, on_disk, to_folders
 from tutorsim.kernel.flow_and_drivers import CodeResult
 from tutorsim.records import VerdictRecord
 from tutorsim.replay import FolderLock
+from tutorsim.runner.write_run_folder_and_import_logs import LogWriter
 from tutorsim.sandbox import Sandbox
 
 pytestmark = pytest.mark.loopback
@@ -445,8 +447,6 @@ def failing_writes(monkeypatch, number, after):
 def test_a_full_disk_is_told_and_the_same_command_goes_on(
     after, endpoint, write_grid, record, recorded_once, monkeypatch, tmp_path
 ):
-    import errno
-
     space = failing_writes(monkeypatch, errno.ENOSPC, after)
     study = write_grid()
     record(study).fails(2, "No space left", "Free some space")
@@ -460,8 +460,6 @@ def test_a_full_disk_is_told_and_the_same_command_goes_on(
 def test_a_log_that_cannot_be_written_stops_the_recording_with_a_message(
     endpoint, write_grid, record, recorded_once, monkeypatch, tmp_path
 ):
-    from tutorsim.runner.write_run_folder_and_import_logs import LogWriter
-
     class Full:
         def write(self, data):
             raise OSError(28, "No space left on device")

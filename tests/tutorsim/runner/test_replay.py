@@ -1,6 +1,7 @@
 """Replays: the same bytes by every reader, number of workers and environment, with no socket."""
 
 import builtins
+import copy
 import io
 import json
 import os
@@ -121,8 +122,6 @@ def _request(value):
 
 
 def _extra(value):
-    import copy
-
     more = copy.deepcopy(value["interactions"][-1])
     headers = more["request"]["headers"]
     headers["x-tutorsim-call"] = [f"{EPISODE}/9/judge/judge/1"]

@@ -112,8 +112,6 @@ def test_every_answer_is_a_ballot_beside_the_logged_one(endpoint, recorded, shel
 def test_more_repeats_later_pay_for_what_is_missing_and_give_the_same_bytes(
     endpoint, recorded, shell, tmp_path
 ):
-    import shutil
-
     copy = tmp_path / "copy"
     shutil.copytree(recorded.cassettes, copy / "cassettes")
     for args in (
@@ -291,8 +289,6 @@ def kill_and_ask_again(seed, kills, endpoint, recorded, tools):
 def test_after_kills_the_same_command_asks_what_no_tape_holds(
     seed, kills, endpoint, recorded, launch, shell, tmp_path
 ):
-    import shutil
-
     copy = recorded._replace(cassettes=tmp_path / "copy" / "cassettes")
     shutil.copytree(recorded.cassettes, copy.cassettes)
     endpoint.delay = 0.02  # all 64 calls take longer than the wait before a kill
@@ -434,8 +430,6 @@ def test_voters_of_every_format_answer_alike_exactly_where_they_are_steady(
 def test_a_retest_in_waves_gives_the_bytes_of_one_call_at_a_time(
     stand_ins, recorded, shell, tmp_path
 ):
-    import shutil
-
     stand_ins(seed=4)
     waves = tmp_path / "waves" / "cassettes"
     shutil.copytree(recorded.cassettes, waves)

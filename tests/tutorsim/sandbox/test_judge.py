@@ -333,38 +333,31 @@ def test_an_iterator_is_asked_ahead_for_a_part_of_what_was_taken(best, taken, ma
     assert best(ASKED_FOR, test=_test(body))[1].written == made
 
 
-RAISING = "def solve(n):\n    raise ValueError('no')\n"
+def _catching(error):
+    return f"try:\n        candidate(1)\n    except {error}:\n        pass"
+
+
+EVERY = "assert all(map(lambda c: candidate(c) == c, [1, 2]))"
 
 
 @pytest.mark.parametrize(
-    ("body", "outcome"),
+    ("program", "body", "outcome"),
     [
-        ("try:\n        candidate(1)\n    except ValueError as e:\n        assert e.args", "pass"),
-        ("try:\n        candidate(1)\n    except KeyError:\n        pass", "error"),
-        ("try:\n        candidate(1)\n    except Exception:\n        pass", "pass"),
+        ("raise ValueError('no')", _catching("ValueError as e").replace("pass", "assert e.args"),
+         "pass"),
+        ("raise ValueError('no')", _catching("Exception"), "pass"),
+        ("raise ValueError('no')", _catching("KeyError"), "error"),
+        # What breaks off has lost, whatever the tests catch.
+        *((body, _catching("BaseException"), "error")
+          for body in ("import os; os._exit(0)", "raise SystemExit", "raise KeyboardInterrupt")),
+        # What ends a loop elsewhere ends none of the tests.
+        *((f"raise {name}", EVERY, "error")
+          for name in ("StopIteration", "StopAsyncIteration", "GeneratorExit")),
     ],
 )  # fmt: skip
-def test_the_tests_may_expect_an_exception(best, body, outcome):
-    result, _ = best(RAISING, test=_test(body))
+def test_the_tests_may_expect_an_exception_and_no_other_end(best, program, body, outcome):
+    result, _ = best(f"def solve(n):\n    {program}\n", test=_test(body))
     assert result.verdict.outcome == outcome
-
-
-SWALLOWING = _test("try:\n        candidate(1)\n    except BaseException:\n        pass")
-
-
-@pytest.mark.parametrize(
-    "body", ["import os; os._exit(0)", "raise SystemExit", "raise KeyboardInterrupt"]
-)
-def test_a_program_that_breaks_off_has_lost_whatever_the_tests_catch(best, body):
-    result, _ = best(f"def solve(n):\n    {body}\n", test=SWALLOWING)
-    assert result.verdict.outcome == "error"
-
-
-def test_an_exception_cannot_end_a_loop_of_the_tests(best):
-    body = "assert all(map(lambda c: candidate(c) == c, [1, 2]))"
-    for name in ("StopIteration", "StopAsyncIteration", "GeneratorExit"):
-        result, _ = best(f"def solve(n):\n    raise {name}\n", test=_test(body))
-        assert result.verdict.outcome == "error"
 
 
 def test_a_prompt_that_ends_after_its_signature_is_completed(best):

@@ -321,17 +321,20 @@ def test_every_reference_passes_its_tests_and_an_empty_body_fails(body, passes):
 # --- The command --------------------------------------------------------------------------------
 
 
-def test_the_command_lists_both_original_sets():
-    done = CliRunner().invoke(tasks_command, [], catch_exceptions=False)
+def told(*arguments):
+    done = CliRunner().invoke(tasks_command, arguments, catch_exceptions=False)
     assert done.exit_code == 0
-    assert "seasons" in done.output
-    assert "running-max" in done.output
+    return done.output
+
+
+def test_the_command_lists_both_original_sets():
+    assert "seasons" in told()
+    assert "running-max" in told()
 
 
 def test_the_command_lists_a_file_as_json(tmp_path):
     path = write_lines(tmp_path / "t.jsonl", QUESTION)
-    arguments = ["--tasks", str(path), "--benchmark", "sciq", "--json"]
-    listed = json.loads(CliRunner().invoke(tasks_command, arguments).output)
+    listed = json.loads(told("--tasks", str(path), "--benchmark", "sciq", "--json"))
     assert listed == [
         {"benchmark": "sciq", "task_id": "sciq-0001", "text": "What do plants take from the air?"}
     ]
@@ -342,28 +345,26 @@ def test_show_takes_its_options_before_or_after_its_name(tmp_path, before):
     path = write_lines(tmp_path / "t.jsonl", PROGRAM)
     options = ["--tasks", str(path), "--benchmark", "humaneval"]
     arguments = [*options, "show", "Toy/0"] if before else ["show", "Toy/0", *options]
-    done = CliRunner().invoke(tasks_command, arguments, catch_exceptions=False)
-    assert "def check(candidate):" in done.output
+    assert "def check(candidate):" in told(*arguments)
 
 
 def test_show_prints_a_task_as_json():
-    done = CliRunner().invoke(tasks_command, ["show", "tides", "--json"], catch_exceptions=False)
-    assert json.loads(done.output)["correct_answer"].startswith("the gravity of the Moon")
+    shown = json.loads(told("show", "tides", "--json"))
+    assert shown["correct_answer"].startswith("the gravity of the Moon")
 
 
 def test_escapes_in_a_task_are_shown_and_not_sent_to_the_terminal(tmp_path):
     path = write_lines(tmp_path / "t.jsonl", QUESTION | {"question": "\x1b[31m[bold]?"})
     options = ["--tasks", str(path), "--benchmark", "sciq"]
     for arguments in (options, ["show", "sciq-0001", *options]):
-        done = CliRunner().invoke(tasks_command, arguments, catch_exceptions=False)
-        assert "\\x1b[31m[bold]?" in done.output
+        assert "\\x1b[31m[bold]?" in told(*arguments)
 
 
-def test_an_unknown_id_is_refused_with_the_nearest_one():
-    with pytest.raises(UsageError, match="tides"):
-        CliRunner().invoke(tasks_command, ["show", "tide"], catch_exceptions=False)
-
-
-def test_a_file_needs_its_benchmark():
-    with pytest.raises(UsageError, match="--benchmark"):
-        CliRunner().invoke(tasks_command, ["--tasks", "t.jsonl"], catch_exceptions=False)
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [(["show", "tide"], "tides"), (["--tasks", "t.jsonl"], "--benchmark")],
+    ids=["the nearest id", "the benchmark of a file"],
+)
+def test_what_is_asked_wrongly_is_refused_with_what_to_give(arguments, named):
+    with pytest.raises(UsageError, match=named):
+        told(*arguments)

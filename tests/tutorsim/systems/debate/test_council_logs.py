@@ -237,22 +237,26 @@ def test_mean_places_that_the_rankings_do_not_give_are_told(tmp_path):
     assert (fits.notes, other.notes) == ((), (logs.OTHER_MEANS,))
 
 
-def test_scores_that_leave_an_answer_out_are_told_and_open(tmp_path):
-    scored = {"ranking": ABC, "scores": {"A": 9, "B": 4}}
+@pytest.mark.parametrize(
+    ("scores", "told", "mass"),
+    [
+        ({"A": 9, "Response B": 4.0}, logs.SOME_SCORES, {A: 9, B: 4}),
+        ({"A": 9, "B": 4, "C": 2, "E": 10}, logs.OTHER_SCORE, {A: 9, B: 4, C: 2}),
+    ],
+    ids=["an answer is left out", "a score for nobody's answer"],
+)
+def test_scores_beside_a_ranking_are_a_diagnostic_ballot_and_what_they_lack_is_told(
+    tmp_path, scores, told, mass
+):
+    scored = {"ranking": ABC, "scores": scores}
     [one] = read(tmp_path, conversation([ranking(A, scored), *ALL_VOTE[1:]]))
     [ballot] = one.record.turns[0].ballots_as["score"]
-    assert (one.notes, ballot.mass) == ((logs.SOME_SCORES,), {A: 9, B: 4})
+    assert (one.notes, ballot.voter, ballot.mass) == ((told,), A, mass)
 
 
-def test_a_score_for_nobodys_answer_is_told(tmp_path):
-    scored = {"ranking": ABC, "scores": {"A": 9, "B": 4, "C": 2, "E": 10}}
-    [one] = read(tmp_path, conversation([ranking(A, scored), *ALL_VOTE[1:]]))
-    [ballot] = one.record.turns[0].ballots_as["score"]
-    assert (one.notes, ballot.mass) == ((logs.OTHER_SCORE,), {A: 9, B: 4, C: 2})
-
-
-def test_an_empty_second_step_is_told(tmp_path):
-    [one] = read(tmp_path, conversation([]))
+@pytest.mark.parametrize("rankings", [[], None])
+def test_a_second_step_without_rankings_is_told(tmp_path, rankings):
+    [one] = read(tmp_path, conversation(rankings))
     assert one.notes == (logs.NO_STEP,)
 
 
@@ -368,11 +372,6 @@ def test_another_reply_to_the_same_votes_counts_them_once(tmp_path, asked_again)
     assert [error.what for error in found.skipped] == [f"{file}, vote 2 is left out."]
 
 
-def test_a_conversation_without_rankings_is_told(tmp_path):
-    [one] = read(tmp_path, conversation(None))
-    assert one.notes == (logs.NO_STEP,)
-
-
 @pytest.mark.parametrize(
     ("text", "order"),
     [
@@ -457,13 +456,6 @@ def test_a_vote_that_cannot_be_read_is_left_out_by_name_and_the_others_are_read(
     assert "talk.json" in left.what
     assert why in left.why
     assert orders(one) == {A: MODELS}
-
-
-def test_scores_beside_a_ranking_are_kept_as_diagnostic_ballots(tmp_path):
-    parsed = {"ranking": ["C", "A", "B"], "scores": {"C": 9, "Response A": 8.0}}
-    [one] = read(tmp_path, conversation([ranking(A, parsed), ranking(B, ABC)]))
-    [ballot] = one.record.turns[0].ballots_as["score"]
-    assert (ballot.voter, ballot.mass) == (A, {C: 9, A: 8})
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,7 @@ def test_other_prompts_are_refused(recording, episodes):
         (("scaffolding", "motivation", "x"), "no role 'x'"),
         (("scaffolding", "motivation", "baseline"), "no role 'baseline' for a panel"),
         (("scaffolding",) * 3, "3 to 8 different roles"),
+        (("scaffolding", "motivation"), "3 to 8 different roles"),
         ((), "3 to 8 different roles"),
     ],
 )

@@ -26,23 +26,10 @@ TALLIES = {
 }
 
 
-@pytest.fixture
-def first_turn(make_scene, script):
-    """Play an episode of one turn: votes by `stage/voter` → ballot in role names."""
-
-    def play(votes, **settings):
-        played = script(votes)
-        record = played.play(make_scene(max_turns=1, **settings))
-        [turn] = record.turns
-        return turn, played
-
-    return play
-
-
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_rich_vote_is_counted_under_the_protocol_of_the_study(first_turn, protocol):
     tie = {"tie_vote": f"{V}=15|{M}=10,{S}=0", f"tie_vote/{M}": f"{M}=25|{V}=0,{S}=0"}
-    turn, _ = first_turn({**RICH, **tie}, conditions=["rich"], rich_protocol=protocol)
+    turn, _ = first_turn({**RICH, **tie}, "rich", rich_protocol=protocol)
     assert turn.decision.tallies == TALLIES[protocol]
     for ballot in turn.ballots_final:
         assert (ballot.protocol, ballot.counted_as, ballot.rule) == ("rich", protocol, protocol)
@@ -58,14 +45,14 @@ def test_a_rich_vote_is_counted_under_the_protocol_of_the_study(first_turn, prot
 def test_a_tie_of_rich_ballots_is_voted_on_in_rich_ballots_among_the_tied(first_turn):
     # Approvals among s m v: v of three, m of one.
     tie = {"tie_vote": f"{V}=15|{M}=10,{S}=0", f"tie_vote/{M}": f"{M}=25|{V}=0,{S}=0"}
-    turn, _ = first_turn({**RICH, **tie}, conditions=["rich"], rich_protocol="approval")
+    turn, _ = first_turn({**RICH, **tie}, "rich", rich_protocol="approval")
     assert turn.tie_round.candidates == (S, M, V)
     assert turn.decision.steps[1].tallies == {S: 0, M: 1, V: 3}
     assert {ballot.protocol for ballot in turn.tie_round.ballots} == {"rich"}
 
 
 def test_the_parsed_rich_ballot_is_in_roles(first_turn):
-    turn, played = first_turn(RICH, conditions=["rich"])
+    turn, played = first_turn(RICH, "rich")
     ballot = turn.ballots_final[1]
     assert ballot.parsed.points == ballot.mass == {M: 12, V: 7, S: 6, C: 0}
     assert (ballot.parsed.order, ballot.parsed.approved) == ((M, V, S, C), (M, V, S))
@@ -75,7 +62,7 @@ def test_the_parsed_rich_ballot_is_in_roles(first_turn):
 def test_a_rich_ballot_that_contradicts_itself_is_asked_for_again(first_turn):
     against = f"{S}=8,{M}=10|{V}=4,{C}=3"
     votes = {**RICH, f"vote_final/{S}/1": against, f"vote_final/{S}/2": RICH[f"vote_final/{S}"]}
-    turn, played = first_turn(votes, conditions=["rich"])
+    turn, played = first_turn(votes, "rich")
     ballot = turn.ballots_final[0]
     assert (ballot.ballot_status, ballot.attempts) == ("valid", 2)
     assert turn.decision.tallies == TALLIES["cumulative"]
@@ -92,7 +79,7 @@ def test_a_rich_ballot_that_contradicts_itself_is_asked_for_again(first_turn):
     ],
 )
 def test_a_voter_that_contradicts_itself_twice_abstains(first_turn, reply):
-    turn, _ = first_turn({**RICH, f"vote_final/{S}": reply}, conditions=["rich"])
+    turn, _ = first_turn({**RICH, f"vote_final/{S}": reply}, "rich")
     ballot = turn.ballots_final[0]
     assert (ballot.parsed, ballot.ballot_status, ballot.attempts) == (None, "abstained", 2)
     assert turn.decision.tallies == {S: 15, M: 16, V: 36, C: 8}
@@ -100,7 +87,7 @@ def test_a_voter_that_contradicts_itself_twice_abstains(first_turn, reply):
 
 def test_rich_points_with_another_sum_are_rescaled_after_the_second_asking(first_turn):
     doubled = f"{S}=20,{M}=16|{V}=8,{C}=6"
-    turn, _ = first_turn({**RICH, f"vote_final/{S}": doubled}, conditions=["rich"])
+    turn, _ = first_turn({**RICH, f"vote_final/{S}": doubled}, "rich")
     ballot = turn.ballots_final[0]
     assert (ballot.ballot_status, ballot.attempts) == ("repaired", 2)
     assert turn.decision.tallies == TALLIES["cumulative"]

@@ -24,19 +24,6 @@ from tutorsim.vocabularies import DEFAULT_ROLES, LABELS
 S, M, V, C = DEFAULT_ROLES
 
 
-@pytest.fixture
-def first_turn(make_scene, script):
-    """Play an episode of one turn: votes by `stage/voter` → ballot in role names."""
-
-    def play(condition, votes, **settings):
-        played = script(votes)
-        record = played.play(make_scene(conditions=[condition], max_turns=1, **settings))
-        [turn] = record.turns
-        return turn, played
-
-    return play
-
-
 def votes(stage, *ballots, roles=DEFAULT_ROLES):
     return {f"{stage}/{role}": ballot for role, ballot in zip(roles, ballots, strict=True)}
 
@@ -57,14 +44,14 @@ def test_stages_come_in_order_and_each_is_one_call_per_role(first_turn, conditio
         "cumulative": f"{M}=25,{S}=0,{V}=0,{C}=0",
         "approval": M,
     }[condition]
-    turn, played = first_turn(condition, {"vote_final": won})
+    turn, played = first_turn({"vote_final": won}, condition)
     assert played.keys[2:-2] == keys(PANEL)
     assert (turn.decision.winner, turn.decision.decided_by, turn.tie_round) == (M, "vote", None)
     assert turn.delivered == turn.proposals_final[M].text == f"revise «{M}»"
 
 
 def test_a_tie_adds_two_stages_for_all_roles(first_turn):
-    turn, played = first_turn("simple", votes("vote_final", S, M, M, S))
+    turn, played = first_turn(votes("vote_final", S, M, M, S))
     assert played.keys[2:-2] == keys(PANEL + TIE)
     assert turn.tie_round.candidates == (S, M)
     assert [ballot.voter for ballot in turn.tie_round.ballots] == list(DEFAULT_ROLES)
@@ -72,9 +59,7 @@ def test_a_tie_adds_two_stages_for_all_roles(first_turn):
 
 def test_a_tie_that_holds_goes_to_a_non_default_order(first_turn):
     tie = votes("tie_vote", S, C, S, C)
-    turn, _ = first_turn(
-        "simple", votes("vote_final", S, C, C, S) | tie, fallback_order=[V, C, M, S]
-    )
+    turn, _ = first_turn(votes("vote_final", S, C, C, S) | tie, fallback_order=[V, C, M, S])
     assert (turn.decision.winner, turn.decision.decided_by) == (C, "fallback")
     assert turn.decision.tied_set == (S, C)
     assert turn.delivered == f"revise «{C}»"
@@ -103,7 +88,7 @@ HALF, OTHER = f"{S}=13,{M}=12,{V}=0,{C}=0", f"{S}=12,{M}=13,{V}=0,{C}=0"
     ],
 )  # fmt: skip
 def test_a_tie_that_resolves(first_turn, condition, final, tie, tallies, again, winner):
-    turn, _ = first_turn(condition, votes("vote_final", *final) | votes("tie_vote", *tie))
+    turn, _ = first_turn(votes("vote_final", *final) | votes("tie_vote", *tie), condition)
     assert (turn.decision.winner, turn.decision.decided_by) == (winner, "tie_round")
     assert turn.decision.tallies == tallies
     assert turn.decision.steps[1].tallies == again
@@ -112,7 +97,7 @@ def test_a_tie_that_resolves(first_turn, condition, final, tie, tallies, again, 
 
 
 def test_approving_nobody_is_a_valid_ballot_without_mass(first_turn):
-    turn, played = first_turn("approval", votes("vote_final", "none", f"{V},{C}", C, "none"))
+    turn, played = first_turn(votes("vote_final", "none", f"{V},{C}", C, "none"), "approval")
     assert [ballot.ballot_status for ballot in turn.ballots_final] == ["valid"] * 4
     assert turn.ballots_final[0].parsed == ()
     assert turn.ballots_final[0].mass == dict.fromkeys(DEFAULT_ROLES, 0)
@@ -121,14 +106,14 @@ def test_approving_nobody_is_a_valid_ballot_without_mass(first_turn):
 
 
 def test_the_first_vote_decides_nothing(first_turn):
-    turn, _ = first_turn("simple", {"vote_initial": S, "vote_final": C})
+    turn, _ = first_turn({"vote_initial": S, "vote_final": C})
     assert [ballot.parsed for ballot in turn.ballots_initial] == [S] * 4
     assert turn.decision.winner == C
 
 
 def test_a_malformed_ballot_is_asked_for_once_more_with_a_reminder(first_turn):
     final = {"vote_final": M, f"vote_final/{V}/1": "I like B best", f"vote_final/{V}/2": C}
-    turn, played = first_turn("simple", final)
+    turn, played = first_turn(final)
     ballot = turn.ballots_final[2]
     assert (ballot.parsed, ballot.ballot_status, ballot.attempts) == (C, "valid", 2)
     assert ballot.raw_first == "I like B best"
@@ -142,7 +127,7 @@ def test_a_malformed_ballot_is_asked_for_once_more_with_a_reminder(first_turn):
 
 @pytest.mark.parametrize("reply", ["", "B is good", "\ufffd", "A,B,C,D,E,F"])
 def test_two_malformed_ballots_are_an_abstention(first_turn, reply):
-    turn, _ = first_turn("simple", votes("vote_final", M, reply, M, C))
+    turn, _ = first_turn(votes("vote_final", M, reply, M, C))
     ballot = turn.ballots_final[1]
     assert (ballot.parsed, ballot.ballot_status, ballot.mass) == (None, "abstained", {})
     assert (ballot.raw, ballot.raw_first, ballot.attempts) == (reply, reply, 2)
@@ -150,7 +135,7 @@ def test_two_malformed_ballots_are_an_abstention(first_turn, reply):
 
 
 def test_everybody_is_tied_when_all_abstain_twice(first_turn):
-    turn, played = first_turn("ranked", {"vote_final": "?", "tie_vote": "?"})
+    turn, played = first_turn({"vote_final": "?", "tie_vote": "?"}, "ranked")
     assert turn.decision.tied_set == turn.decision.undecided == DEFAULT_ROLES
     assert (turn.decision.winner, turn.decision.decided_by) == (S, "fallback")
     assert turn.tie_round.candidates == DEFAULT_ROLES
@@ -160,7 +145,7 @@ def test_everybody_is_tied_when_all_abstain_twice(first_turn):
 def test_points_with_another_sum_are_asked_for_again_and_then_rescaled(first_turn):
     # 30 points, 25/30 x (15, 5, 5, 5) = 12.5 4.17 4.17 4.17: the one left goes to the half.
     wrong = f"{V}=15,{S}=5,{M}=5,{C}=5"
-    turn, _ = first_turn("cumulative", {f"vote_final/{S}": wrong})
+    turn, _ = first_turn({f"vote_final/{S}": wrong}, "cumulative")
     ballot = turn.ballots_final[0]
     assert (ballot.ballot_status, ballot.attempts) == ("repaired", 2)
     assert ballot.mass == ballot.parsed == {V: 13, S: 4, M: 4, C: 4}
@@ -168,13 +153,13 @@ def test_points_with_another_sum_are_asked_for_again_and_then_rescaled(first_tur
 
 def test_a_second_ballot_with_the_right_sum_needs_no_repair(first_turn):
     wrong, right = f"{V}=15,{S}=5,{M}=5,{C}=5", f"{V}=10,{S}=5,{M}=5,{C}=5"
-    turn, _ = first_turn("cumulative", {f"vote_final/{S}/1": wrong, f"vote_final/{S}/2": right})
+    turn, _ = first_turn({f"vote_final/{S}/1": wrong, f"vote_final/{S}/2": right}, "cumulative")
     ballot = turn.ballots_final[0]
     assert (ballot.ballot_status, ballot.attempts, ballot.mass[V]) == ("valid", 2, 10)
 
 
 def test_no_points_at_all_are_an_abstention(first_turn):
-    turn, _ = first_turn("cumulative", {f"vote_final/{S}": f"{V}=0,{S}=0,{M}=0,{C}=0"})
+    turn, _ = first_turn({f"vote_final/{S}": f"{V}=0,{S}=0,{M}=0,{C}=0"}, "cumulative")
     assert turn.ballots_final[0].ballot_status == "abstained"
 
 
@@ -202,8 +187,8 @@ def test_no_points_at_all_are_an_abstention(first_turn):
 def test_three_and_five_roles(first_turn, roles, ballots, tallies, winner):
     extra = {"title": "extra tutor", "objective": "help otherwise", "means": "Say more."}
     turn, played = first_turn(
-        "ranked",
         votes("vote_final", *ballots, roles=roles),
+        "ranked",
         roles=list(roles),
         catalog={"roles": {"extra": extra}},
     )
@@ -217,8 +202,8 @@ def test_eight_roles_sit_on_the_largest_panel(first_turn):
     roles = [f"tutor_{n}" for n in "abcdefgh"]
     extra = {"title": "tutor", "objective": "help", "means": "Say more."}
     turn, played = first_turn(
-        "approval",
         {"vote_final": "tutor_g,tutor_h", "vote_final/tutor_a": "tutor_h"},
+        "approval",
         roles=roles,
         catalog={"roles": dict.fromkeys(roles, extra)},
     )
@@ -229,7 +214,7 @@ def test_eight_roles_sit_on_the_largest_panel(first_turn):
 
 def test_a_missing_draft_stands_as_no_text_and_can_still_be_voted_for(first_turn):
     replies = {f"propose/{S}": "", f"revise/{M}": "Just help."}
-    turn, played = first_turn("simple", replies)
+    turn, played = first_turn(replies)
     assert turn.proposals_initial[S].model_dump() == {
         "text": "", "rationale": None, "confidence": None, "status": "missing", "attempts": 2,
     }  # fmt: skip
@@ -240,7 +225,7 @@ def test_a_missing_draft_stands_as_no_text_and_can_still_be_voted_for(first_turn
 
 
 def test_a_missing_review_leaves_the_others(first_turn):
-    turn, played = first_turn("simple", {f"critique/{S}": "nothing"})
+    turn, played = first_turn({f"critique/{S}": "nothing"})
     assert (turn.reviews[0].status, turn.reviews[0].notes) == ("missing", {})
     assert turn.reviews[1].status == "valid"
     assert f"{S} likes" not in played.prompt(f"1/revise/{M}/1")
@@ -271,7 +256,9 @@ def test_notes_that_mention_a_label_reach_the_reviser_in_its_own_labels(make_sce
 def test_the_study_s_budget_is_what_ballots_spend(first_turn):
     whole, twice = f"{V}=4,{S}=3,{M}=3,{C}=0", f"{V}=8,{S}=6,{M}=6,{C}=0"
     turn, played = first_turn(
-        "cumulative", {"vote_final": whole, f"vote_final/{S}": twice}, cumulative_budget=10
+        {"vote_final": whole, f"vote_final/{S}": twice},
+        "cumulative",
+        cumulative_budget=10,
     )
     assert [ballot.ballot_status for ballot in turn.ballots_final] == ["repaired", *["valid"] * 3]
     assert turn.decision.tallies == {S: 12, M: 12, V: 16, C: 0}
@@ -296,7 +283,7 @@ def test_labels_are_drawn_for_each_stage_and_reader_of_the_turn(make_scene, scri
 
 
 def test_a_tie_vote_comes_after_fresh_reviews_of_the_tied(first_turn):
-    turn, played = first_turn("simple", votes("vote_final", S, M, M, S))
+    turn, played = first_turn(votes("vote_final", S, M, M, S))
     assert [review.reviewer for review in turn.tie_round.reviews] == list(DEFAULT_ROLES)
     assert all(set(review.notes) == {S, M} for review in turn.tie_round.reviews)
     prompt = played.prompt(f"1/tie_vote/{C}/1")
@@ -709,15 +696,14 @@ def test_the_persona_s_five_dimensions_are_in_the_student_s_part(make_scene, scr
         assert trait in system
 
 
-def test_the_single_tutor_is_asked_for_no_confidence(make_scene, script):
+@pytest.mark.parametrize(
+    ("settings", "title"),
+    [({}, "general-purpose tutor"), ({"baseline_role": "scaffolding"}, "scaffolding tutor")],
+)
+def test_the_single_tutor_s_role_is_a_setting_and_no_confidence_is_asked_for(
+    make_scene, script, settings, title
+):
     played = script()
-    played.play(make_scene(conditions=["baseline"]))
+    played.play(make_scene(conditions=["baseline"], **settings))
     assert "CONFIDENCE" not in played.prompt("1/propose/baseline/1")
-    assert "general-purpose tutor" in played.calls[2].request.system
-
-
-def test_the_single_tutor_s_role_is_a_setting(make_scene, script):
-    played = script()
-    played.play(make_scene(conditions=["baseline"], baseline_role="scaffolding"))
-    assert "scaffolding tutor" in played.calls[2].request.system
-    assert played.keys[2] == "1/propose/baseline/1"
+    assert title in played.calls[2].request.system

@@ -123,18 +123,27 @@ def test_the_score_follows_what_the_answer_shows(answer, least, most):
     assert max(found) <= most
 
 
+ROCK = {
+    "question": "Which rock is under Zzyzx?",
+    "reference": "basalt\namber cobalt ember\nflint garnet",
+}
+ZORB = {"question": "What is zorb?", "reference": "a green moss\nIt grows on old stones."}
+
+
 @pytest.mark.parametrize(
-    ("answer", "least", "most"),
+    ("answer", "strange", "least", "most"),
     [
-        ("basalt, amber cobalt", 0.85, 1.0),  # two of five words of the reason
-        ("basalt, amber", 0.6, 0.75),  # one
-        ("basalt", 0.6, 0.75),
-        ("amber cobalt", 0.0, 0.2),
+        ("basalt, amber cobalt", ROCK, 0.85, 1.0),  # two of five words of the reason
+        ("basalt, amber", ROCK, 0.6, 0.75),  # one
+        ("basalt", ROCK, 0.6, 0.75),
+        ("amber cobalt", ROCK, 0.0, 0.2),
+        ("Zorb is green moss.", ZORB, 0.6, 1.0),
+        ("Green moss, it grows on old stones.", ZORB, 0.85, 1.0),
+        ("Zorb is a planet.", ZORB, 0.0, 0.2),
     ],
 )
-def test_of_a_strangers_question_the_score_follows_the_reference(answer, least, most):
-    reference = "basalt\namber cobalt ember\nflint garnet"
-    found = scores(ask(SYSTEM, user(answer, "Which rock is under Zzyzx?", reference)))
+def test_of_a_strangers_question_the_score_follows_the_reference(answer, strange, least, most):
+    found = scores(ask(SYSTEM, user(answer, **strange)))
     assert least <= min(found)
     assert max(found) <= most
 
@@ -150,13 +159,6 @@ def test_a_judge_seldom_forgets_the_form():
     asked = ask(SYSTEM, user(ABOUT.answer))
     unread = sum(read_score(judge_reply(asked, Chance(i))) is None for i in range(3000))
     assert 0 < unread < 30
-
-
-def test_an_unknown_question_is_graded_by_the_reference():
-    strange = {"question": "What is zorb?", "reference": "a green moss\nIt grows on old stones."}
-    assert min(scores(ask(SYSTEM, user("Zorb is green moss.", **strange)))) >= 0.6
-    assert min(scores(ask(SYSTEM, user("Green moss, it grows on old stones.", **strange)))) >= 0.85
-    assert max(scores(ask(SYSTEM, user("Zorb is a planet.", **strange)))) <= 0.2
 
 
 def test_code_does_not_count_as_words():
@@ -179,17 +181,12 @@ def replies(played, stage, attempt=1):
     ]
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_a_role_is_known_by_its_title(role):
+@pytest.mark.parametrize("role", [*ROLES, "baseline"])
+def test_a_role_is_known_by_its_title_and_the_single_tutor_has_a_style_of_its_own(role):
+    template, style = {"baseline": ("baseline_system", "general")}.get(role, ("tutor_system", role))
     catalog = load_panel_catalog()
-    system = catalog.fill("tutor_system", **catalog.roles[role].model_dump())
-    assert style_of_system(system).name == role
-
-
-def test_the_single_tutor_has_a_style_of_its_own():
-    catalog = load_panel_catalog()
-    system = catalog.fill("baseline_system", **catalog.roles["baseline"].model_dump())
-    assert style_of_system(system).name == "general"
+    system = catalog.fill(template, **catalog.roles[role].model_dump())
+    assert style_of_system(system).name == style
 
 
 def test_a_role_from_elsewhere_is_known_by_its_objective():

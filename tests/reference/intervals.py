@@ -41,10 +41,12 @@ def flips_one_by_one(differences, tasks):
 def labels_one_by_one(first, second):
     """Share of permutations of runs within pairs whose difference is as far from zero."""
     pairs = [(*one, *two) for one, two in zip(first, second, strict=True)]
-    k = len(first[0])
 
     def difference(runs):
-        return sum(sum(pair[k:]) / (len(pair) - k) - sum(pair[:k]) / k for pair in runs)
+        parts = (
+            (pair[: len(one)], pair[len(one) :]) for pair, one in zip(runs, first, strict=True)
+        )
+        return sum(sum(two) / len(two) - sum(one) / len(one) for one, two in parts)
 
     seen = abs(difference(pairs))
     far = [

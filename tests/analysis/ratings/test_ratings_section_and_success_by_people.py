@@ -39,7 +39,8 @@ def test_an_answer_that_nobody_rated_could_pass_or_not():
     first, second, third, _ = (episode.episode_id for episode in episodes)
     answers = {(first, 0): 2, (second, 0): 1, (third, 0): 0, (third, 1): 1}
     texts = {(name, turn, "student", True): score for (name, turn), score in answers.items()}
-    [row] = peoples_success(rated("answers", texts), episodes, max_turns=3)
+    failed = episodes[0].model_copy(update={"status": "failed"})
+    [row] = peoples_success(rated("answers", texts), [*episodes, failed], max_turns=3)
     assert [row[n] for n in ("episodes", "answers", "rated", "logged")] == [4, 8, 4, 1.0]
     assert (row["success"].low, row["success"].high) == (1 / 4, 1.0)
     [last] = peoples_success(rated("answers", texts), episodes, max_turns=1)

@@ -253,14 +253,19 @@ def test_drawn_signs_come_close_to_counted_ones(monkeypatch):
     drawn = flips_by_task(differences, range(14), seed=1)
     assert (exact.exact, drawn.exact) == (True, False)
     assert abs(drawn.p_value - exact.p_value) < 4 * drawn.error
+    assert drawn.error == sqrt(drawn.p_value * (1 - drawn.p_value) / DRAWS)
+    assert flips_by_task([1.0, -1.0] * 15, range(30), seed=1).p_value == 1.0  # as every draw
     assert drawn != flips_by_task(differences, range(14), seed=2)
 
 
 def test_labels_permuted_within_pairs_are_those_of_every_permutation():
-    first, second = [[0, 1], [0, 0], [1, 0]], [[1, 1], [0, 1], [1, 1]]
-    assert labels_within_pairs(first, second, seed=1) == pytest.approx(
-        labels_one_by_one(first, second), abs=0.02
-    )
+    for first, second in (
+        ([[0, 1], [0, 0], [1, 0]], [[1, 1], [0, 1], [1, 1]]),
+        ([[0, 0, 1], [0], [1, 0]], [[1], [1, 1, 0], [1, 1]]),
+    ):
+        assert labels_within_pairs(first, second, seed=1) == pytest.approx(
+            labels_one_by_one(first, second), abs=0.02
+        )
     # One run each is a flip of its pair: five pairs of five, all one way.
     assert labels_within_pairs([[0]] * 5, [[1]] * 5, seed=1) == pytest.approx(2 / 32, abs=0.01)
 
@@ -281,6 +286,10 @@ def test_a_larger_family_needs_more_tasks():
         for m in range(1, 99)
     )
     assert isinstance(detectable(5, 0.3), NotEstimable)
+    # Six tasks must all differ one way, which each does with 0.8^(1/6); seven may by t alone.
+    six, t = stats.norm.ppf(0.8 ** (1 / 6)) + 0.2, stats.t(6)
+    assert detectable(6, 2.0) == pytest.approx(2 * six)
+    assert detectable(7, 2.0) == pytest.approx(2 * (t.ppf(0.975) + t.ppf(0.8)) * sqrt(1.1 / 6))
     assert detectable(20, 0.3) < detectable(20, 0.3, 16)
     # What `tutorsim guide statistics` prints of six personas and of one.
     assert [round(spread_to_expect(runs), 2) for runs in (6, 1)] == [0.31, 0.62]

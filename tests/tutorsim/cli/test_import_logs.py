@@ -15,7 +15,9 @@ def test_as_json_it_is_said_what_was_written_left_out_and_noted(shell, tmp_path)
     other = tmp_path / "other.json"
     other.write_text("{}")
     run = tmp_path / "run"
-    value = shell("import", "council", log, log, other, "-o", run, "--json").json(1)
+    told = shell("import", "council", log, log, other, "-o", run, "--json")
+    assert f"{other} is no log of a council" in " ".join(told.err.split())
+    value = told.json(1)
     assert (value["written"], value["episodes"]) == (str(run), 24)
     assert [f"{other} is no log of a council" in one for one in value["skipped"]] == [True]
     said = {"another vote has the same question and answers; both count": 12}

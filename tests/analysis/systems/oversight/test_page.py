@@ -225,6 +225,13 @@ def test_a_recount_can_draw_items_and_says_that_this_is_too_narrow(played):
         recount(played, {"samples": ("3",)})
 
 
+def test_two_conditions_are_enough_to_ask_whether_the_debate_is_better():
+    asked = [one.question for one in document(make_run(["single", "hpo"]), True).answers]
+    assert "Is the debate better than the lead alone?" in asked
+    alone = [one.question for one in document(make_run(["hpo"]), True).answers]
+    assert "Is the debate better than the lead alone?" not in alone
+
+
 def test_nothing_at_all_has_a_document(played):
     for brief in (True, False):
         found = document(replace(played, episodes=()), brief)

@@ -641,3 +641,9 @@ def test_a_smaller_draw_is_part_of_a_larger_one():
     assert set(small) < set(large)
     assert [int(task.task_id[1:]) for task in small[:5]] == [5, 25, 28, 33, 34]  # on every machine
     assert questions.sampled(tasks, 50, seed=4) != small
+
+
+def test_a_nested_record_stands_on_the_line_of_its_anchor():
+    text = '{"examples": [\n{"input": "one"},\n\n{"input": "zw\\u00f6lf"}, {"input": "one"}]}'
+    rows = questions.json_rows(text, "file.json", "strategyqa")
+    assert [(row.line, row.place) for row in rows] == [(2, 1), (4, 2), (4, 3)]

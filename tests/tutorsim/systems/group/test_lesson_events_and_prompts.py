@@ -1,6 +1,7 @@
 """Events, their times, silence, and whom a message names."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from tutorsim.systems.group.lesson_events_and_prompts import (
     SIGNALS,
+    Conversation,
     Group,
     Progress,
     Ruling,
@@ -97,6 +99,17 @@ def test_a_message_takes_eight_seconds_and_a_silence_ten():
     timeline = told(("bob", "a"), (None, ""), ("learner", "b"))
     assert [event.at_s for event in timeline.events] == [0, 8, 18, 26]
     assert [event.number for event in timeline.events] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("template", "shown"), [("manager", 100), ("think", 50), ("code", 10), ("speak", 15)]
+)
+def test_a_prompt_shows_so_many_of_the_last_messages(template, shown):
+    timeline = told(*(("bob", f"text {n}") for n in range(1, 131)))
+    talk = Conversation(SimpleNamespace(group=GROUP, fill=str), timeline, None)
+    lines = talk.shown_messages(template, 120).splitlines()
+    assert (len(lines), lines[-1].split()[-1], len(talk.lines)) == (shown, "120", 130)
+    assert talk.shown_messages(template, 0) == "messages_none"
 
 
 def test_silence_is_counted_in_messages_since_an_agent_spoke():

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -50,28 +50,30 @@ class Hints:
     """The order that decides ties; `None`: no order does, and a tie stays a set."""
 
     def order_of(self, names: Iterable[str]) -> tuple[str, ...] | None:
-        """The order that decides ties, other candidates behind it as they come; `None` without one.
-
-        Raises `UsageError` if it has somebody twice, or one who is none of the candidates.
-        """
-        order, standing = self.fallback_order, tuple(names)
-        if order is None:
-            return None
-        strangers = [name for name in order if name not in standing]
-        if strangers or len(set(order)) < len(order):
-            why = (
-                f"{strangers[0]!r} is no candidate." if strangers else "A candidate is in it twice."
-            )
-            raise UsageError(
-                f"The order {', '.join(order)} cannot be used.",
-                why=why,
-                hint=f"The candidates are {', '.join(standing)}.",
-            )
-        return (*order, *(name for name in standing if name not in order))
+        """The order that decides ties, of `checked_order`; `None` without one."""
+        order = self.fallback_order
+        return None if order is None else checked_order(order, tuple(names))
 
 
 NO_HINTS = Hints()
 """The file says everything itself."""
+
+
+def checked_order(order: Sequence[str], standing: Sequence[str]) -> tuple[str, ...]:
+    """An order over all candidates, those that it leaves out behind it.
+
+    Raises `UsageError` if it names a stranger, or somebody twice.
+    """
+    strangers = [c for c in order if c not in standing]
+    if strangers or len(set(order)) != len(order):
+        raise UsageError(
+            f"The order {', '.join(order)} cannot be used.",
+            why=f"{strangers[0]!r} is no candidate."
+            if strangers
+            else "A candidate is in it twice.",
+            hint=f"The candidates are {', '.join(standing)}.",
+        )
+    return (*order, *(c for c in standing if c not in order))
 
 
 # --- Name synonyms -------------------------------------------------------------------------------

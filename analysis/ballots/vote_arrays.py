@@ -365,19 +365,13 @@ def statuses_of(votes: Votes) -> pl.DataFrame:
     return every.sort("turn", maintain_order=True).drop("turn")
 
 
-def own_candidates(
-    part: Rounds,
-    order: Sequence[str],
-    voters: Sequence[str],
-    turns: pl.DataFrame,
-    own: Mapping[str, Mapping[str, str]] | None,
-) -> Bools:
-    """Shape (R, n, m): the candidate is the voter's own."""
-    place = {name: i for i, name in enumerate(order)}
-    of_voter = np.array([place.get(name, -1) for name in voters], dtype=fitting(len(order)))
+def own_candidates(part: Rounds, votes: Votes) -> Bools:
+    """Shape (R, n, m): the candidate is the voter's own. `part`: rounds of the votes."""
+    own, voters, place = votes.own, votes.voters, {c: i for i, c in enumerate(votes.order)}
+    of_voter = np.array([place.get(name, -1) for name in voters], dtype=fitting(len(place)))
     seats = of_voter[part.voters]
     if own is not None:
-        episodes = turns.get_column("episode_id").gather(part.turn)
+        episodes = votes.turns.get_column("episode_id").gather(part.turn)
         for row, episode in enumerate(episodes):
             of = {**own.get(EVERY_VOTE, {}), **own.get(episode, {})}
             seats[row] = [place.get(of.get(voters[v], ""), -1) for v in part.voters[row]]

@@ -1,8 +1,8 @@
 """Every voting turn at once: who won, by which step and order, and how far votes moved."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from itertools import product
 from typing import Final
 
@@ -13,7 +13,6 @@ from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import (
     TURN,
     Rounds,
-    TurnKey,
     Votes,
     count,
     first_of,
@@ -30,28 +29,8 @@ from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import 
 from tutorsim.analysis.statistics.array_types import Bools, Floats, Ints
 from tutorsim.vocabularies import BALLOT_FORMATS, DECIDED_BY, BallotFormat
 
-# --- Fallback order of each turn -----------------------------------------------------------------
-
 Cluster = tuple[str | None, str]
 """What intervals are over: benchmark and task, or the episode where no task is named."""
-
-Order = tuple[str, ...]
-
-
-def turn_orders(source: Source, order: Order) -> Callable[[TurnKey], Order]:
-    """The order of each turn: in a branch that changes it, the logged one before the change."""
-    branch = source.run.branch if source.run else None
-    if source.run is None or branch is None or branch.fallback_order is None:
-        return lambda _: order
-    logged = standing_order(source.ballots, source.run.panel.fallback_order)
-    cursors = {e.episode_id: e.branch.turn for e in source.episodes if e.branch}
-
-    def order_of(key: TurnKey) -> Order:
-        cursor = cursors.get(key.episode_id)
-        return logged if cursor is None or key.turn < cursor else order
-
-    return order_of
-
 
 # --- Turn table ----------------------------------------------------------------------------------
 
@@ -199,21 +178,17 @@ def turn_table(source: Source) -> TurnTable:
 
 
 def _in_own_order(votes: Votes, source: Source) -> Votes:
-    """Each round's candidates in the order of its turn, where turns have several orders."""
-    if source.run is None or source.run.branch is None:
+    """Each round's candidates in the order of its turn: in a branch that changes the order, the
+    logged one before the change."""
+    branch = source.run.branch if source.run else None
+    if source.run is None or branch is None or branch.fallback_order is None:
         return votes
-    order_of = turn_orders(source, votes.order)
-    orders = [order_of(TurnKey(*key)) for key in votes.turns.iter_rows()]
-    for order in dict.fromkeys(orders):
-        rank = np.array([order.index(name) for name in votes.order], dtype=np.int64)
-        own = np.array([one == order for one in orders])
-        votes = votes.changed(partial(_ranked_rows, rank=rank, turns=own))
-    return votes
-
-
-def _ranked_rows(part: Rounds, rank: Ints, turns: Bools) -> Rounds:
-    """`rank`: shape (candidates,). `turns`: shape (T,)."""
-    return ranked(part, rank, turns[part.turn])
+    logged = standing_order(source.ballots, source.run.panel.fallback_order)
+    rank = np.array([logged.index(name) for name in votes.order], dtype=np.int64)
+    change = {e.episode_id: e.branch.turn for e in source.episodes if e.branch}
+    turns = votes.turns.select("episode_id", "turn").iter_rows()
+    before = np.array([turn < change.get(episode, turn + 1) for episode, turn in turns])
+    return votes.changed(lambda part: ranked(part, rank, before[part.turn]))
 
 
 def _first_leaders(votes: Votes, winner: Ints) -> tuple[Ints, Bools]:

@@ -66,7 +66,6 @@ from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     RecountTable,
     ScoreFunction,
     check_sizes,
-    checked_order,
     make_plan,
 )
 from tutorsim.analysis.recount.result_models import RecountResult
@@ -94,7 +93,6 @@ __all__ = [
     "CastBallots",
     "RecountTable",
     "ScoreFunction",
-    "checked_order",
     "count_parts",
     "make_plan",
     "possible_winners",

@@ -13,6 +13,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
+from tutorsim.analysis.ballots.reading_options_and_column_words import checked_order
 from tutorsim.analysis.ballots.vote_arrays import distinct_rows
 from tutorsim.analysis.counting.ballot_format_conversion import (
     AS_CAST,
@@ -195,7 +196,7 @@ def function_leaders(rule: FunctionRule, group: TurnGroup, votes: StageVotes) ->
     for row in first.tolist():
         candidates, masses = lists[of_lists[row]], part.masses[row].tolist()
         cast = {
-            group.voters[voter]: dict(zip(candidates, masses[seat], strict=True))
+            group.votes.voters[voter]: dict(zip(candidates, masses[seat], strict=True))
             for seat, voter in enumerate(part.voters[row].tolist())
             if part.cast[row, seat]
         }
@@ -224,7 +225,7 @@ def check_sizes(groups: Iterable[TurnGroup], rules: Mapping[str, object]) -> Non
 
 def _turn(group: TurnGroup, votes: StageVotes, row: int) -> str:
     """The turn of a vote by its names."""
-    episode, turn = group.turns.row(int(votes.rounds.turn[row]))[:2]
+    episode, turn = group.votes.turns.row(int(votes.rounds.turn[row]))[:2]
     return f"turn {turn} of {episode}"
 
 
@@ -372,7 +373,7 @@ def make_plan(
     shipped = [name for name in targets if name not in named]
     unknown = set(shipped).difference(TARGETS)
     wanted = check_targets(shipped, [p.name for p in entry_points(group=RULES)] if unknown else ())
-    used = checked_order(order, own_order)
+    used = tuple(own_order) if order is None else checked_order(order, own_order)
     negative = [k for k in exempt if k < 0]
     if negative:
         raise UsageError(f"{negative[0]} voters cannot be exempt.", hint="Use 0, 1, 2, ….")
@@ -397,22 +398,3 @@ def make_plan(
         if "approval" in wanted
         else {},
     )
-
-
-def checked_order(order: Sequence[str] | None, standing: Sequence[str]) -> tuple[str, ...]:
-    """An order over all candidates, those that it leaves out behind it; theirs if there is none.
-
-    Raises `UsageError` if it names a stranger, or somebody twice.
-    """
-    if order is None:
-        return tuple(standing)
-    strangers = [c for c in order if c not in standing]
-    if strangers or len(set(order)) != len(order):
-        raise UsageError(
-            f"The order {', '.join(order)} cannot be used.",
-            why=f"{strangers[0]!r} is no candidate."
-            if strangers
-            else "A candidate is in it twice.",
-            hint=f"The candidates are {', '.join(standing)}.",
-        )
-    return (*order, *(c for c in standing if c not in order))

@@ -89,12 +89,8 @@ class TurnGroup:
     logged: Ints
     """Shape (turns,): position of the winner under the source's own order; -1 where there is none,
     since no order is logged and counting left several."""
-    voters: tuple[str, ...]
-    """Voters by number."""
-    turns: pl.DataFrame = field(repr=False)
-    """Episode, turn and protocol by row, of all turns."""
-    own: Mapping[str, Mapping[str, str]] | None = field(repr=False)
-    """See `Votes.own`."""
+    votes: Votes = field(repr=False)
+    """Those that the turns are among: names of voters and turns, and whose candidate is whose."""
 
     @cached_property
     def incomplete(self) -> bool:
@@ -122,7 +118,7 @@ def turn_groups(
     of them. `own_order`: the order that decided the logged winners, if one did.
     """
     under = {} if rich is None else _as_each_protocol(rich, votes.order, order)
-    votes = in_order(votes, order)
+    named, votes = votes, in_order(votes, order)
     rules = {} if rich is None else rich_rules(rich)
     kind_of_final = _kinds(votes, rules, "vote_final")
     kind_of_first = _kinds(votes, rules, "vote_initial")
@@ -149,8 +145,7 @@ def turn_groups(
                 firsts.append(some("initial", j, own, kind, row_of[part.turn[own]]))
         decided = decide_turns(final.rounds, votes.tie)
         logged = _logged(decided, votes.order, own_order)
-        names = votes.voters, votes.turns, votes.own
-        return TurnGroup(final, tuple(firsts), decided, logged, *names)
+        return TurnGroup(final, tuple(firsts), decided, logged, named)
 
     for i, final in enumerate(votes.final):
         kinds, incomplete = kind_of_final[final.turn], final.incomplete

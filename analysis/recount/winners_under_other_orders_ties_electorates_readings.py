@@ -254,12 +254,12 @@ def electorate_counts(group: TurnGroup) -> RecountCounts:
         for seat, out in enumerate(voters.T):
             left = decided.without(seat).standing
             found += _standing(group, final, "leave_one_out", left, voters=out)
-    same = own_candidates(final.rounds, final.order, group.voters, group.turns, group.own)
+    same = own_candidates(final.rounds, group.votes)
     own = np.flatnonzero(fold(np.logical_or, fold(np.logical_or, same, 2), 1))
     if len(own):
         standing = decided.without_own(same).standing
         found += _standing(group, final, "no_own_votes", standing, some=own)
-    named = few({group.voters[v] for v in np.unique(voters).tolist()})
+    named = few({group.votes.voters[v] for v in np.unique(voters).tolist()})
     return RecountCounts(
         electorates=found, any_voter=_any_voter(group), voters={final.protocol: named}
     )
@@ -286,7 +286,7 @@ def _standing(
     found = Counter[Electorate]()
     for one, n in _alike([column[some] for column in columns]):
         row = some[one]
-        voter = None if voters is None else group.voters[voters[row]]
+        voter = None if voters is None else group.votes.voters[voters[row]]
         names, logged = votes.names(standing, row), group.logged_name(turn_of[row])
         found[Electorate(votes.protocol, scenario, voter, names, logged)] += n
     return found
@@ -371,13 +371,13 @@ def weighted_counts(
     }
     for group in groups:
         final = group.final.rounds
-        keys = group.turns.select("episode_id", "turn").rows()
+        keys = group.votes.turns.select("episode_id", "turn").rows()
         voted = final.cast | (group.decided.again_by.sum(axis=2) > 0)
         weights = np.zeros(voted.shape, dtype=np.int64)
         known = np.zeros(len(voted), dtype=np.bool_)
         for row, turn in enumerate(final.turn.tolist()):
             said = stated.get(keys[turn], {})
-            given = [said.get(group.voters[voter]) for voter in final.voters[row].tolist()]
+            given = [said.get(group.votes.voters[voter]) for voter in final.voters[row].tolist()]
             weights[row] = [weight or 0 for weight in given]
             silent = np.array([weight is None for weight in given])
             known[row] = not (silent & voted[row]).any()

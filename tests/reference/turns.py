@@ -22,7 +22,6 @@ from tutorsim.analysis.ballots.vote_arrays import (
     rich_rules,
     standing_order,
 )
-from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import turn_orders
 from tutorsim.ballot_reading_and_decisions import (
     Decision,
     decide,
@@ -227,11 +226,10 @@ def decided_turns(source):
     """
     turns = read_turns(source.ballots, fallback_order=source.fallback_order)
     places = place_of_episodes(source.ballots)
-    order_of = turn_orders(source, turns.order)
     known: dict[tuple[TurnBallots, TurnBallots | None, Order], Decision] = {}
     found = []
     for key, final in turns.final.items():
-        tie, order = turns.tie.get(key), order_of(key)
+        tie, order = turns.tie.get(key), order_of(key, source, turns.order)
         decision = known.get((final, tie, order))
         if decision is None:
             decision = known[final, tie, order] = _decide(order, final, tie)
@@ -239,6 +237,17 @@ def decided_turns(source):
         initial = turns.initial.get(key)
         found.append(DecidedTurn(key, place, initial, final, tie, decision, order))
     return tuple(found)
+
+
+def order_of(key, source, order):
+    """The order of a turn: in a branch that changes it, the logged one before the change."""
+    branch = source.run.branch if source.run else None
+    if branch is None or branch.fallback_order is None:
+        return order
+    [episode] = [e for e in source.episodes if e.episode_id == key.episode_id]
+    if episode.branch is not None and key.turn >= episode.branch.turn:
+        return order
+    return standing_order(source.ballots, source.run.panel.fallback_order)
 
 
 def place_of_episodes(ballots):

@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 import numpy as np
 import polars as pl
 
+from tutorsim.analysis.ballots.reading_options_and_column_words import checked_order
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import first_of
 from tutorsim.analysis.counting.rule_definitions import Target, conventions_of
@@ -20,7 +21,7 @@ from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift impor
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import DecidedTurns, only
 from tutorsim.analysis.pages.cells_and_tables import DASH, Written, bounds, plain
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
-from tutorsim.analysis.recount import checked_order, recount
+from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     FunctionRule,
     checked_rules,

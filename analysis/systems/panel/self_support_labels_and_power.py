@@ -119,7 +119,7 @@ def _counted(part: Rounds, votes: Votes, *, own: bool) -> Bools:
 
 def _seats(part: Rounds, votes: Votes) -> Ints:
     """Shape (R, n): the voter's position among the candidates; -1 where it is none of them."""
-    same = own_candidates(part, votes.order, votes.voters, votes.turns, votes.own)
+    same = own_candidates(part, votes)
     return np.where(fold(np.logical_or, same, 2), first_of(same), -1)
 
 

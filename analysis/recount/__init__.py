@@ -50,12 +50,10 @@ from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores, Target
 from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WORK_LIMIT
 from tutorsim.analysis.recount.possible_winners_of_every_protocol_by_rule import (
-    rule_counts,
-    rule_rows,
-)
-from tutorsim.analysis.recount.possible_winners_per_turn_table import (
     PER_TURN_SCHEMA,
     per_turn_frames,
+    rule_counts,
+    rule_rows,
 )
 from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     NOBODY_NAME,

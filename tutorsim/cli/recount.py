@@ -34,7 +34,7 @@ from tutorsim.analysis.recount.first_screen import (
     told_rules,
     verdict_table,
 )
-from tutorsim.analysis.recount.possible_winners_per_turn_table import turns_table
+from tutorsim.analysis.recount.possible_winners_of_every_protocol_by_rule import turns_table
 from tutorsim.analysis.recount.recount_plan_and_own_rules import refuse_shadowed
 from tutorsim.analysis.recount.result_models import RecountResult
 from tutorsim.analysis.recount.same_voter_in_two_formats import (

@@ -12,7 +12,7 @@ from tutorsim.analysis import recount as recount_module
 from tutorsim.analysis.ballots import parquet_batches
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.recount import possible_winners_per_turn_table as per_turn_table
+from tutorsim.analysis.recount import possible_winners_of_every_protocol_by_rule as per_turn_table
 from tutorsim.analysis.recount import recount
 from tutorsim.ballot_reading_and_decisions import decide
 from tutorsim.errors import BallotFileError, UsageError

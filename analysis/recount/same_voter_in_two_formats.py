@@ -38,49 +38,15 @@ UNTESTED: Final = NotEstimable(
 
 
 @dataclass(frozen=True)
-class FormatPair:
-    """Ballots of one voter on the same proposals, in two formats."""
-
-    given: BallotFormat
-    other: BallotFormat
-    pairs: int
-    """Pairs of ballots."""
-    abstained: int
-    """Pairs with an abstention; in no share."""
-    consistent: Estimate | NotEstimable
-    """Share of the other pairs in which `given` leaves `other` possible."""
-    same_top: Estimate | NotEstimable
-    """Share of the other pairs that put some same candidate first."""
-    turns: int
-    """Turns that the pairs are of."""
-    same_winner: Estimate | NotEstimable | None
-    """Share of turns with one winner, the rich ballots counted as the other format's, ties to the
-    fallback order, turns of which nobody voted left out; `None` where neither format is
-    rich, which alone determines the other."""
-
-
-@dataclass(frozen=True)
-class OneFormat:
-    """Two askings of one prompt in one format."""
-
-    form: BallotFormat
-    pairs: int
-    abstained: int
-    same: Estimate | NotEstimable
-    """Share of the other pairs that are the same ballot."""
-    consistent: Estimate | NotEstimable
-    """Share of the other pairs that some ranking agrees with."""
-
-
-@dataclass(frozen=True)
 class FormatInvariance:
     """Pairs of formats, and two askings of one."""
 
-    pairs: list[FormatPair]
+    pairs: list[Row]
+    """Ballots of one voter on the same proposals, a row for each two formats."""
     from_vote: Estimate | NotEstimable
     """Consistent pairs over all formats, each from the format that the turn voted in."""
-    askings: list[OneFormat]
-    """Empty without a retest."""
+    askings: list[Row]
+    """Two askings of one prompt, a row for each format; empty without a retest."""
     again: Estimate | NotEstimable
     """Two askings of one format that gave the same ballot, over all formats."""
     again_consistent: Estimate | NotEstimable
@@ -94,7 +60,7 @@ def invariance_words(found: FormatInvariance | NotEstimable) -> str:
     """How far the ballots themselves bear out that preferences are the same in every format."""
     if isinstance(found, NotEstimable):
         return f"Recounts assume that preferences are the same in every format; {found.reason}."
-    pairs = [f"{p.given} to {p.other} {_of(p.consistent)}" for p in found.pairs]
+    pairs = [f"{p['given']} to {p['other']} {_of(p['consistent'])}" for p in found.pairs]
     said = (
         f"Voters' ballots in two formats were consistent in {_of(found.from_vote)} pairs from the "
         f"format voted in to another (over all ballots: {', '.join(pairs)})"
@@ -302,13 +268,13 @@ def _result(turns: Sequence[_Turn], source: Source | None) -> FormatInvariance |
             [pair for of in of_forms.values() for t in of if t.voted for pair in t.pairs],
         ),
         askings=[
-            OneFormat(
-                form=form,
-                pairs=len(again[form]),
-                abstained=sum(not pair.cast for pair in again[form]),
-                same=_share("same", again[form]),
-                consistent=_share("consistent", again[form]),
-            )
+            {
+                "form": form,
+                "pairs": len(again[form]),
+                "abstained": sum(not pair.cast for pair in again[form]),  # in no share
+                "same": _share("same", again[form]),  # that are the same ballot
+                "consistent": _share("consistent", again[form]),  # that some ranking agrees with
+            }
             for form in BALLOT_FORMATS
             if form in again
         ],
@@ -317,20 +283,22 @@ def _result(turns: Sequence[_Turn], source: Source | None) -> FormatInvariance |
     )
 
 
-def _format_pair(given: BallotFormat, other: BallotFormat, turns: Sequence[_Turn]) -> FormatPair:
+def _format_pair(given: BallotFormat, other: BallotFormat, turns: Sequence[_Turn]) -> Row:
     pairs = [pair for turn in turns for pair in turn.pairs]
     told = [turn for turn in turns if turn.same_winner is not None]
     same = share_over_tasks([bool(t.same_winner) for t in told], [t.cluster for t in told])
-    return FormatPair(
-        given=given,
-        other=other,
-        pairs=len(pairs),
-        abstained=sum(not pair.cast for pair in pairs),
-        consistent=_share("consistent", pairs),
-        same_top=_share("same", pairs),
-        turns=len(turns),
-        same_winner=same if given == "rich" else None,
-    )
+    return {
+        "given": given,
+        "other": other,
+        "pairs": len(pairs),  # of ballots
+        "abstained": sum(not pair.cast for pair in pairs),  # pairs with an abstention, in no share
+        "consistent": _share("consistent", pairs),  # in which `given` leaves `other` possible
+        "same_top": _share("same", pairs),  # that put some same candidate first
+        "turns": len(turns),
+        # Share of turns with one winner, ties to the order, turns of which nobody voted left out;
+        # `None` where neither format is rich, which alone determines the other.
+        "same_winner": same if given == "rich" else None,
+    }
 
 
 def _share(what: Literal["consistent", "same"], pairs: Sequence[_Pair]) -> Estimate | NotEstimable:
@@ -367,13 +335,13 @@ def invariance_table(found: Places) -> Iterator[Row]:
         for pair in of.pairs:
             yield {
                 **where,
-                "ballot": pair.given,
-                "and ballot": pair.other,
-                "pairs": pair.pairs,
-                "with an abstention": pair.abstained,
-                "consistent": estimate(pair.consistent),
-                "same first": estimate(pair.same_top),
-                "same winner": "" if pair.same_winner is None else estimate(pair.same_winner),
+                "ballot": pair["given"],
+                "and ballot": pair["other"],
+                "pairs": pair["pairs"],
+                "with an abstention": pair["abstained"],
+                "consistent": estimate(pair["consistent"]),
+                "same first": estimate(pair["same_top"]),
+                "same winner": "" if (same := pair["same_winner"]) is None else estimate(same),
             }
 
 
@@ -386,11 +354,11 @@ def askings_by_format_table(found: Places) -> Iterator[Row]:
         for own in of.askings:
             yield {
                 **where,
-                "format": own.form,
-                "pairs": own.pairs,
-                "with an abstention": own.abstained,
-                "same ballot": estimate(own.same),
-                "consistent": estimate(own.consistent),
+                "format": own["form"],
+                "pairs": own["pairs"],
+                "with an abstention": own["abstained"],
+                "same ballot": estimate(own["same"]),
+                "consistent": estimate(own["consistent"]),
             }
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.pages.cells_and_tables import BENCHMARKS, bounds
-from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Rows, table
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, Rows, table
 from tutorsim.analysis.recount.tables import HELD
 from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import by_origin
 from tutorsim.analysis.statistics import by_key
@@ -35,29 +35,10 @@ class EpisodeAtThreshold:
     """Last minus first score; `None` without tutoring or where one is unscored."""
 
 
-@dataclass(frozen=True)
-class AtThreshold:
-    """One benchmark and condition under a threshold; means over its complete episodes."""
-
-    benchmark: str
-    condition: str
-    threshold: float
-    episodes: int
-    exact: int
-    """Episodes whose path the log holds to its end."""
-    fired: int
-    """Episodes with at least one tutoring turn."""
-    success: Bounds
-    turns: Bounds
-    final: Bounds | NotEstimable
-    gain: Bounds | NotEstimable
-    """Gain over the tutor-fired episodes under this threshold."""
-
-
-def at_threshold(source: Source, threshold: float) -> list[AtThreshold]:
+def at_threshold(source: Source, threshold: float) -> list[Row]:
     """Success, turns and gain by benchmark and condition under another success threshold.
 
-    Refused outside [0, 1], and of a source without episodes.
+    Means are over complete episodes. Refused outside [0, 1], and of a source without episodes.
     """
     if not 0 <= threshold <= 1:
         raise UsageError(f"The threshold {threshold} is not between 0 and 1.")
@@ -69,7 +50,7 @@ def at_threshold(source: Source, threshold: float) -> list[AtThreshold]:
             hint="Point at a run folder.",
         )
     complete = [e for e in source.episodes if e.status == "complete"]
-    rows = []
+    rows: list[Row] = []
     for (benchmark, condition), es in by_key(
         ((e.benchmark, e.condition), e) for e in complete
     ).items():
@@ -80,18 +61,19 @@ def at_threshold(source: Source, threshold: float) -> list[AtThreshold]:
         ]
         mean = _mean(units)
         rows.append(
-            AtThreshold(
-                benchmark=benchmark,
-                condition=condition,
-                threshold=threshold,
-                episodes=len(units),
-                exact=sum(e.exact for e in units),
-                fired=sum(e.turns.low > 0 for e in units),
-                success=mean.success,
-                turns=mean.turns,
-                final=mean.final or NotEstimable("no scored episode"),
-                gain=mean.gain or NotEstimable("no scored episode with tutoring"),
-            )
+            {
+                "benchmark": benchmark,
+                "condition": condition,
+                "threshold": threshold,
+                "episodes": len(units),
+                "exact": sum(e.exact for e in units),  # whose path the log holds to its end
+                "fired": sum(e.turns.low > 0 for e in units),  # with a tutoring turn or more
+                "success": mean.success,
+                "turns": mean.turns,
+                "final": mean.final or NotEstimable("no scored episode"),
+                # over those with tutoring under this threshold
+                "gain": mean.gain or NotEstimable("no scored episode with tutoring"),
+            }
         )
     return rows
 
@@ -161,7 +143,7 @@ _BOUNDED: Final[Mapping[Bounded, tuple[str, str]]] = {
 class Thresholds(NamedTuple):
     """One outcome under thresholds."""
 
-    found: Mapping[float, Sequence[AtThreshold]]
+    found: Mapping[float, Sequence[Row]]
     logged: float | None
     """The study's threshold; `None` where no other is asked about."""
     outcome: Bounded = "success"
@@ -184,10 +166,10 @@ def threshold_table(of: Thresholds) -> Rows:
         head = f"at {tried:g}, {'logged' if tried == of.logged else 'recounted'}"
         for at in every:
             cells = {
-                "tasks": BENCHMARKS.get(at.benchmark, at.benchmark),
-                "condition": at.condition,
-                "episodes": at.episodes,
+                "tasks": BENCHMARKS.get(at["benchmark"], at["benchmark"]),
+                "condition": at["condition"],
+                "episodes": at["episodes"],
             }
-            row = rows.setdefault((at.benchmark, at.condition), cells)
-            row[head] = bounds(getattr(at, of.outcome))
+            row = rows.setdefault((at["benchmark"], at["condition"]), cells)
+            row[head] = bounds(at[of.outcome])
     yield from rows.values()

@@ -22,6 +22,7 @@ from tutorsim.analysis.ballots.recount_source import (
     refuse_hints,
 )
 from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores
+from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row
 from tutorsim.analysis.pages.document import Document, section_ids
 from tutorsim.analysis.pages.document_as_json_and_as_claims import to_value
 from tutorsim.analysis.pages.words_and_safe_text import listed, odd_replies
@@ -44,7 +45,6 @@ from tutorsim.analysis.recount.same_voter_in_two_formats import (
     invariance_words,
 )
 from tutorsim.analysis.recount.success_under_other_score_thresholds import (
-    AtThreshold,
     Bounded,
     Thresholds,
     at_threshold,
@@ -487,7 +487,7 @@ def _shown(
     found: RecountResult,
     sections: Sequence[str],
     full: bool,
-    at: Mapping[float, Sequence[AtThreshold]],
+    at: Mapping[float, Sequence[Row]],
     formats: FormatInvariance | NotEstimable,
 ) -> Iterator[RenderableType]:
     yield from source_shown(source, read_words(source, found))
@@ -519,7 +519,7 @@ def _odd_replies(stops: Sequence[StopCount]) -> Iterator[RenderableType]:
 
 def _value(
     found: RecountResult,
-    at: Mapping[float, Sequence[AtThreshold]],
+    at: Mapping[float, Sequence[Row]],
     formats: FormatInvariance | NotEstimable,
     episodes: Mapping[str, object] | None,
 ) -> dict[str, object]:

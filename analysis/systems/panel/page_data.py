@@ -27,7 +27,7 @@ from tutorsim.analysis.pages.words_and_safe_text import (
 from tutorsim.analysis.recount import RecountTable, recount
 from tutorsim.analysis.recount.result_models import OrderTable, RecountResult, RuleRow
 from tutorsim.analysis.recount.same_voter_in_two_formats import format_invariance
-from tutorsim.analysis.recount.success_under_other_score_thresholds import AtThreshold, at_threshold
+from tutorsim.analysis.recount.success_under_other_score_thresholds import at_threshold
 from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import (
     branch_changes,
     branch_counts,
@@ -317,7 +317,7 @@ class Evidence:
         return [diverge(self.source, winners, question=name) for name, winners in found.items()]
 
     @cached_property
-    def thresholds(self) -> dict[float, list[AtThreshold]]:
+    def thresholds(self) -> dict[float, list[Row]]:
         """Threshold → outcomes under it; the study's own is among them. Empty without a run."""
         if self.threshold is None:
             return {}

@@ -1,7 +1,6 @@
 from tutorsim.analysis.recount.same_voter_in_two_formats import (
     UNTESTED,
     FormatInvariance,
-    FormatPair,
     invariance_words,
 )
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
@@ -14,9 +13,9 @@ def share(hits, n):
 
 
 def found(again):
-    pair = FormatPair("simple", "ranked", 12, 0, share(9, 12), share(9, 12), 3, None)
-    silent = FormatPair("simple", "approval", 4, 4, NONE, NONE, 1, None)
-    return FormatInvariance([pair, silent], share(9, 12), [], again, again)
+    given = {"ranked": share(9, 12), "approval": NONE}
+    pairs = [{"given": "simple", "other": o, "consistent": c} for o, c in given.items()]
+    return FormatInvariance(pairs, share(9, 12), [], again, again)
 
 
 def test_pairs_are_counted_beside_two_askings_of_one_format():

@@ -119,6 +119,10 @@ def found_in(source):
     return found
 
 
+def of_forms(pair):
+    return pair["given"], pair["other"]
+
+
 def counts(found):
     """Hits and n of a share."""
     return (round(found.value * found.n), found.n) if isinstance(found, Estimate) else None
@@ -126,7 +130,9 @@ def counts(found):
 
 def test_pairs_are_consistent_as_the_table_reads(ranked_turn):
     found = found_in(panel_source(panel_episode(ranked_turn)))
-    assert {(p.given, p.other): (p.abstained, counts(p.consistent)) for p in found.pairs} == {
+    assert {
+        (p["given"], p["other"]): (p["abstained"], counts(p["consistent"])) for p in found.pairs
+    } == {
         ("simple", "ranked"): (2, (1, 2)),  # MI put itself first
         ("simple", "approval"): (1, (3, 3)),
         ("ranked", "simple"): (2, (1, 2)),
@@ -137,22 +143,23 @@ def test_pairs_are_consistent_as_the_table_reads(ranked_turn):
         ("rich", "ranked"): (2, (1, 2)),
         ("rich", "approval"): (1, (3, 3)),
     }
-    assert {pair.pairs for pair in found.pairs} == {4}
+    assert {pair["pairs"] for pair in found.pairs} == {4}
     # From the ranked vote to simple and approval, and rich beside it: 1 of 2, 2 of 3, 1 of 2.
     assert counts(found.from_vote) == (4, 7)
 
 
 def test_rich_ballots_tell_whether_voters_choose_the_same(ranked_turn):
     found = {
-        (p.given, p.other): p for p in found_in(panel_source(panel_episode(ranked_turn))).pairs
+        (p["given"], p["other"]): p
+        for p in found_in(panel_source(panel_episode(ranked_turn))).pairs
     }
     ranked = found["rich", "ranked"]
     # First: S and S, S and MI. Borda points of S 9 from rich ballots; S 7, MI 6, MO 5 from ranked.
-    assert (counts(ranked.same_top), counts(ranked.same_winner)) == ((1, 2), (1, 1))
+    assert (counts(ranked["same_top"]), counts(ranked["same_winner"])) == ((1, 2), (1, 1))
     # An approval of nobody puts nobody first; its rich counterpart is missing, so it is left out.
-    assert counts(found["rich", "approval"].same_top) == (3, 3)
-    assert counts(found["ranked", "approval"].same_top) == (2, 3)
-    assert found["ranked", "approval"].same_winner is None
+    assert counts(found["rich", "approval"]["same_top"]) == (3, 3)
+    assert counts(found["ranked", "approval"]["same_top"]) == (2, 3)
+    assert found["ranked", "approval"]["same_winner"] is None
 
 
 def test_rich_points_are_to_be_the_cumulative_ones():
@@ -160,8 +167,12 @@ def test_rich_points_are_to_be_the_cumulative_ones():
     rich = votes(BY_ORDER, BY_ORDER, BOTH, OTHER_POINTS)
     turn = panel_turn("cumulative", points, others={"rich": rich})
     [pair] = found_in(panel_source(panel_episode(turn))).pairs
-    assert (pair.given, pair.other, counts(pair.consistent)) == ("rich", "cumulative", (3, 4))
-    assert counts(pair.same_top) == (4, 4)
+    assert (pair["given"], pair["other"], counts(pair["consistent"])) == (
+        "rich",
+        "cumulative",
+        (3, 4),
+    )
+    assert counts(pair["same_top"]) == (4, 4)
 
 
 def test_two_askings_of_one_format_stand_beside(ranked_turn):
@@ -178,7 +189,8 @@ def test_two_askings_of_one_format_stand_beside(ranked_turn):
     # Ranked: same, other, same, abstained before. Points: same; equal where they differed, which
     # one ranking allows; turned round, which none does; abstained now.
     assert [
-        (a.form, a.pairs, a.abstained, counts(a.same), counts(a.consistent)) for a in found.askings
+        (a["form"], a["pairs"], a["abstained"], counts(a["same"]), counts(a["consistent"]))
+        for a in found.askings
     ] == [("ranked", 4, 1, (2, 3), (2, 3)), ("cumulative", 4, 1, (1, 3), (2, 3))]
     assert (counts(found.again), counts(found.again_consistent)) == ((3, 6), (4, 6))
 
@@ -191,7 +203,7 @@ def test_two_runs_are_matched_on_what_their_voters_saw():
     second = panel_source(panel_episode(ranked), panel_episode(other, task="t2"))
     found = formats.format_invariance_across(first, second)
     assert isinstance(found, formats.FormatInvariance)
-    values = [(p.given, p.other, p.turns, counts(p.consistent)) for p in found.pairs]
+    values = [(p["given"], p["other"], p["turns"], counts(p["consistent"])) for p in found.pairs]
     assert values == [("simple", "ranked", 1, (2, 3)), ("ranked", "simple", 1, (2, 3))]
     assert found.askings == []
 
@@ -286,7 +298,7 @@ def shares(make_scene):
 
         found = formats.format_invariance(panel_source(drive(episode(scene), scripted(reply))))
         assert len(found.pairs) == 16
-        return [pair.consistent.value for pair in found.pairs], found.from_vote.value
+        return [pair["consistent"].value for pair in found.pairs], found.from_vote.value
 
     return play
 

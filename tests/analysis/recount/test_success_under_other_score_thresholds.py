@@ -61,10 +61,10 @@ def test_the_table_averages_exact_and_open_episodes():
     )
     [row] = at_threshold(source, 0.9)
     # a: open, 1 to 3 turns, gain -0.8 to 0.2. b: reached, 1 turn, gain 0.7. c: 3 turns, gain 0.5.
-    assert (row.episodes, row.exact, row.fired) == (3, 2, 3)
-    assert row.success == Bounds(1 / 3, 2 / 3, 3)
-    assert row.turns == Bounds(5 / 3, 7 / 3, 3)
-    assert row.gain == Bounds(pytest.approx(0.4 / 3), pytest.approx(1.4 / 3), 3)
+    assert (row["episodes"], row["exact"], row["fired"]) == (3, 2, 3)
+    assert row["success"] == Bounds(1 / 3, 2 / 3, 3)
+    assert row["turns"] == Bounds(5 / 3, 7 / 3, 3)
+    assert row["gain"] == Bounds(pytest.approx(0.4 / 3), pytest.approx(1.4 / 3), 3)
     assert to_json(row)["fired"] == 3
 
 
@@ -74,15 +74,15 @@ def test_the_logged_threshold_gives_the_logged_outcomes():
         for i, scores in enumerate([(0.9,), (0.1, 0.75), (0.1, 0.7, 0.7, 0.7)])
     ]
     [row] = at_threshold(panel_source(*episodes), 0.75)
-    assert row.exact == 3
-    assert row.success == Bounds(2 / 3, 2 / 3, 3)
-    assert row.turns.low == sum(e.turns_taken for e in episodes) / 3
+    assert row["exact"] == 3
+    assert row["success"] == Bounds(2 / 3, 2 / 3, 3)
+    assert row["turns"].low == sum(e.turns_taken for e in episodes) / 3
 
 
 def test_without_scores_there_are_means_of_nothing():
     [row] = at_threshold(panel_source(panel_episode(scores=(None, None))), 0.5)
-    assert row.final == NotEstimable("no scored episode")
-    assert row.gain == NotEstimable("no scored episode with tutoring")
+    assert row["final"] == NotEstimable("no scored episode")
+    assert row["gain"] == NotEstimable("no scored episode with tutoring")
     assert at_threshold(panel_source(), 0.5) == []
 
 

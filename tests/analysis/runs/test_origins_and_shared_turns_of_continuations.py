@@ -158,9 +158,9 @@ def test_outcomes_count_an_episode_once_by_the_mean_of_its_draws(child):
 def test_thresholds_and_score_curves_count_it_once_too(child):
     [row] = at_threshold(child, 0.4)
     # 0.8, 0.9 and 0.5 all reach 0.4: two episodes, both exact.
-    assert (row.episodes, row.exact, row.success.low) == (2, 2, 1.0)
+    assert (row["episodes"], row["exact"], row["success"].low) == (2, 2, 1.0)
     [row] = at_threshold(child, 0.75)
-    assert row.success.low == 0.75
+    assert row["success"].low == 0.75
     curve = scores_by_turn(child)
     # After turn 3: a stays at 0.8, b (0.9 + 0.5)/2.
     last = curve.filter(turn=3).to_dicts()[0]

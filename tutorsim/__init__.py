@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tutorsim.analysis.counting.rule_definitions import RankScores
-    from tutorsim.analysis.recount import CastBallots
+    from tutorsim.analysis.recount.recount_plan_and_own_rules import CastBallots
     from tutorsim.opened_run_for_python import open_path as open  # noqa: A004 - `tutorsim.open`, as `gzip.open`
     from tutorsim.replay.any_sdk_client_and_streams import keyed, recorded, recorded_http
 
@@ -35,7 +35,7 @@ if not (_HERE / "analysis").is_dir() and (_HERE.parent / "pyproject.toml").is_fi
     __path__.append(str(_HERE.parent))  # a checkout without symbolic links has it one folder up
 
 _LOADED_LATER = {
-    "CastBallots": ("tutorsim.analysis.recount", "CastBallots"),
+    "CastBallots": ("tutorsim.analysis.recount.recount_plan_and_own_rules", "CastBallots"),
     "RankScores": ("tutorsim.analysis.counting.rule_definitions", "RankScores"),
     "keyed": ("tutorsim.replay.any_sdk_client_and_streams", "keyed"),
     "open": ("tutorsim.opened_run_for_python", "open_path"),

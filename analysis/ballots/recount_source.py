@@ -35,8 +35,8 @@ from tutorsim.analysis.ballots.parquet_batches import (
 )
 from tutorsim.analysis.ballots.properties_of_ballot_formats import WITH_BUDGET
 from tutorsim.analysis.ballots.reading_options_and_column_words import NO_HINTS, Hints
-from tutorsim.analysis.ballots.table_to_arrays import in_name_order, read_votes, turn_starts
-from tutorsim.analysis.ballots.vote_arrays import BALLOT, Place, Votes, statuses_of
+from tutorsim.analysis.ballots.table_to_arrays import read_votes, turn_starts
+from tutorsim.analysis.ballots.vote_arrays import BALLOT, TURN, Place, Votes, statuses_of
 from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import (
     branch_words,
     without_shared_turns,
@@ -46,6 +46,7 @@ from tutorsim.errors import BallotFileError, UsageError
 from tutorsim.records import (
     RUN_FILE,
     EpisodeRecord,
+    Provenance,
     Retest,
     RunRecord,
     VotingSettings,
@@ -140,7 +141,9 @@ class Source:
         part = next(self.batches.parts(together=self.turns + 1, shown=True))
         if part.looked_at:
             return None
-        votes = in_name_order(replace(part.votes, episodes=_places(part.votes.episodes)))
+        rows = part.votes.turns.with_row_index("at").sort(TURN).get_column("at").to_numpy()
+        episodes = _places(part.votes.episodes).sort("episode_id")
+        votes = replace(part.votes.of_turns(rows), episodes=episodes)
         return votes if turn_starts(votes.turns).all() else None
 
     @property
@@ -240,13 +243,17 @@ def _not_by_file(name: str) -> UsageError:
 
 def provenance_words(run: RunRecord) -> str:
     """What answered a run's calls, in a few words; of a branch, what it is."""
-    stated, branch = run.provenance, run.branch
-    models = f", {', '.join(stated.models)}" if stated.models else ""
-    what = f"; {branch_words(branch)}" if branch else ""
+    what = f"; {branch_words(run.branch)}" if run.branch else ""
     if run.inputs:
         given = run.inputs.provenance
         what += f"; of texts by {given.kind}: {given.name}"
-    return f"{stated.kind}: {stated.name}{models}{what}"
+    return f"{answered_by(run.provenance)}{what}"
+
+
+def answered_by(stated: Provenance) -> str:
+    """What answered some calls, in a few words."""
+    models = f", {', '.join(stated.models)}" if stated.models else ""
+    return f"{stated.kind}: {stated.name}{models}"
 
 
 def open_frame(frame: pl.DataFrame, *, hints: Hints = NO_HINTS) -> Source:

@@ -179,12 +179,6 @@ def read_votes(ballots: pl.DataFrame, *, fallback_order: Sequence[str] | None = 
     return joined([VoteReader(order, voters).read(ballots).votes])
 
 
-def in_name_order(votes: Votes) -> Votes:
-    """Votes with their turns by episode, number and protocol."""
-    rows = votes.turns.with_row_index("at").sort(TURN).get_column("at").to_numpy()
-    return replace(votes.of_turns(rows), episodes=votes.episodes.sort("episode_id"))
-
-
 def _numbers(column: pl.Series, names: Sequence[str]) -> Ints | None:
     """The place of each cell among some names; `None` where one is not among them."""
     cells = column.fill_null(_NO_LABEL) if column.name == "label" else column

@@ -32,9 +32,6 @@ from tutorsim.vocabularies import BALLOT_FORMATS, DECIDED_BY, BallotFormat
 Cluster = tuple[str | None, str]
 """What intervals are over: benchmark and task, or the episode where no task is named."""
 
-# --- Turn table ----------------------------------------------------------------------------------
-
-
 _EXACT: Final = 2**20
 """Totals below this have products that are exact in every step."""
 

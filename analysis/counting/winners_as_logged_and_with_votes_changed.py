@@ -104,18 +104,6 @@ class DecidedTurns(Outcomes):
             (final * weights[:, :, None]).sum(axis=1), (again * weights[:, :, None]).sum(axis=1)
         )
 
-    def of(self, rows: Bools | Ints) -> "DecidedTurns":
-        """Some of the turns. `rows`: shape (R,), or their numbers."""
-        return DecidedTurns(
-            self.led[rows],
-            self.undecided[rows],
-            self.standing[rows],
-            self.final.of(rows),
-            self.again[rows],
-            self.again_by[rows],
-            self.held[rows],
-        )
-
 
 def decide_turns(final: Rounds, ties: Sequence[Rounds]) -> DecidedTurns:
     """Decide turns of one size."""

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     )
 
 
-# --- Document ------------------------------------------------------------------------------------
-
-
 Fact = tuple[str, str | float]
 """A setting, digest or version by its name."""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import pairwise
 from math import fsum, lcm
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 import polars as pl
@@ -38,11 +38,8 @@ _KINDS: Final[Mapping[Subject, Kind]] = {
 }
 
 
-class Rater(NamedTuple):
-    """One rater of one survey: the first rater of another survey may be somebody else."""
-
-    survey: str
-    number: int
+Rater = tuple[str, int]
+"""A survey and the number of its rater: the first of another survey may be somebody else."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +89,7 @@ def gathered(run: SystemRun, sheets: Sequence[RatedSheet]) -> tuple[Gathered, ..
     for (kind, _, by), of in sorted(cells.items(), key=lambda cell: cell[0][0] == "answers"):
         scores: dict[str, dict[Rater, float]] = {}
         for one in of:
-            rater = Rater(one.survey.text(), one.rater)
+            rater = one.survey.text(), one.rater
             for rating in one.ratings:
                 if rating.item in items[kind]:
                     scores.setdefault(rating.item, {})[rater] = rating.value

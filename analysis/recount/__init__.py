@@ -56,9 +56,7 @@ from tutorsim.analysis.recount.possible_winners_of_every_protocol_by_rule import
     rule_rows,
 )
 from tutorsim.analysis.recount.recount_plan_and_own_rules import (
-    NOBODY_NAME,
     TABLES,
-    CastBallots,
     Plan,
     Progress,
     RecountTable,
@@ -83,19 +81,7 @@ from tutorsim.analysis.recount.winners_under_other_orders_ties_electorates_readi
     weighted_counts,
 )
 
-__all__ = [
-    "NOBODY_NAME",
-    "NO_ORDER",
-    "PER_TURN_SCHEMA",
-    "TABLES",
-    "CastBallots",
-    "RecountTable",
-    "ScoreFunction",
-    "count_parts",
-    "make_plan",
-    "possible_winners",
-    "recount",
-]
+__all__ = ["NO_ORDER", "count_parts", "possible_winners", "recount"]
 
 NO_ORDER: Final = (
     "No order is logged. A vote that ends in a tie has no logged winner: it is in no comparison "
@@ -145,14 +131,11 @@ def recount(
             number of candidates, or fails.
     """
     plan = make_plan(
-        source.order,
-        source.budget,
+        source,
         targets=targets,
         exempt=exempt,
         order=order,
         limit=limit,
-        top=source.top,
-        logged=source.ordered,
         tables=tables,
         rules=rules,
         approves=approves,

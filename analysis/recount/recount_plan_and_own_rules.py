@@ -14,6 +14,7 @@ import numpy as np
 
 from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.reading_options_and_column_words import checked_order
+from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import distinct_rows
 from tutorsim.analysis.counting.ballot_format_conversion import (
     AS_CAST,
@@ -42,7 +43,7 @@ from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.errors import UsageError
 from tutorsim.system_registry import RULES, loaded, place_of
-from tutorsim.vocabularies import TOP_SCORE, BallotFormat, Protocol
+from tutorsim.vocabularies import BallotFormat, Protocol
 
 # --- Own rules -----------------------------------------------------------------------------------
 
@@ -349,31 +350,26 @@ class Plan:
 
 
 def make_plan(
-    own_order: Sequence[str],
-    budget: int,
+    source: Source,
     *,
     targets: Sequence[str] = TARGETS,
     exempt: Sequence[int] = (0, 1, 2),
     order: Sequence[str] | None = None,
     limit: int = WORK_LIMIT,
-    top: int = TOP_SCORE,
-    logged: bool = True,
     tables: Sequence[RecountTable] = TABLES,
     rules: Mapping[str, RankScores | ScoreFunction] = MappingProxyType({}),
     approves: Approvals | None = None,
 ) -> Plan:
     """What to ask of the turns of a source; arguments and refusals as of `recount.recount`.
 
-    `own_order`: the source's own order, over all its candidates. `targets`: those of own rules may
-    stand among them, and those of rules that other packages bring. `top`: the end of the scale of
-    scores. `logged`: whether the own order decided anything; if not, an order to recount under is
-    taken for it, and without one there is none.
+    Own rules may stand among the targets, and rules that other packages bring.
     """
+    own_order = source.order
     named = checked_rules({**installed_rules(targets), **rules})
     shipped = [name for name in targets if name not in named]
     unknown = set(shipped).difference(TARGETS)
     wanted = check_targets(shipped, [p.name for p in entry_points(group=RULES)] if unknown else ())
-    used = tuple(own_order) if order is None else checked_order(order, own_order)
+    used = own_order if order is None else checked_order(order, own_order)
     negative = [k for k in exempt if k < 0]
     if negative:
         raise UsageError(f"{negative[0]} voters cannot be exempt.", hint="Use 0, 1, 2, ….")
@@ -387,12 +383,12 @@ def make_plan(
     along = approvals_asked(m) if approves is None else (approves.checked(m),)
     return Plan(
         order=used,
-        own_order=tuple(own_order) if logged else None if order is None else used,
-        budget=budget,
+        own_order=own_order if source.ordered else None if order is None else used,
+        budget=source.budget,
         rules={**{t: number if t == "approval" else t for t in wanted}, **named},
         exempt=tuple(sorted(set(exempt))),
         limit=limit,
-        top=top,
+        top=source.top,
         tables=tuple(tables),
         dial={"approval" if n == number else f"approval {n}": n for n in along}
         if "approval" in wanted

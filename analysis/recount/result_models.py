@@ -296,7 +296,7 @@ class RecountResult(_Table):
 
     @property
     def per_turn(self) -> pl.DataFrame:
-        """`analysis.recount.PER_TURN_SCHEMA`, made when it is asked for; not in the JSON form."""
+        """`PER_TURN_SCHEMA`, made when it is asked for; not in the JSON form."""
         if self._per_turn is None:
             self._per_turn = pl.concat(self.per_turn_frames())
         return self._per_turn
@@ -307,7 +307,7 @@ class RecountResult(_Table):
         `only`: the one target that is wanted, with nobody exempt and no breakdown point counted.
         """
         assert self._make_each_turn is not None, "only a recount has turns"
-        return self._make_each_turn(only=only)
+        return self._make_each_turn(only)
 
     def turns_under(self, target: str) -> pl.DataFrame:
         """The rows of `per_turn` under one target with nobody exempt, made without the others and

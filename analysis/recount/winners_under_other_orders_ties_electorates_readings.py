@@ -74,17 +74,6 @@ COUNTED_ORDERS: Final = 18
 """Candidates whose orders are counted in digits: 18! is the last below 2^53."""
 
 
-class Sweep(NamedTuple):
-    """Every order over the candidates that the order can decide between."""
-
-    orders: tuple[tuple[str, ...], ...]
-    """Lexicographic in the logged order, which comes first."""
-    wins: Ints
-    """Shape (orders, candidates): turns won, candidates as in the logged order."""
-    changed: Ints
-    """Shape (orders,): turns with another winner than under the first order."""
-
-
 def tied_sets(ended: Mapping[Ended, int]) -> TiedSets:
     """Turns by tied set, whatever the protocol."""
     sets = Counter[tuple[str, ...]]()
@@ -93,10 +82,11 @@ def tied_sets(ended: Mapping[Ended, int]) -> TiedSets:
     return sets
 
 
-def sweep_orders(tied: TiedSets, *, order: Sequence[str]) -> Sweep:
-    """Winners of every turn under every order.
+def sweep_orders(tied: TiedSets, *, order: Sequence[str]) -> tuple[Ints, Ints]:
+    """Turns that each candidate wins under every order, and turns with another winner than logged.
 
-    `order`: the logged order, of at most eight candidates.
+    `order`: the logged order, of at most eight candidates. Orders are lexicographic in it, so that
+    it comes first. Shapes (orders, candidates) and (orders,).
     """
     place = {c: i for i, c in enumerate(order)}
     places = _places(len(order))
@@ -107,7 +97,7 @@ def sweep_orders(tied: TiedSets, *, order: Sequence[str]) -> Sweep:
         first = members[places[:, members].argmin(axis=1)]
         wins[np.arange(len(places)), first] += n
         changed += n * (first != first[0])
-    return Sweep(tuple(permutations(order)), wins, changed)
+    return wins, changed
 
 
 @cache
@@ -134,8 +124,9 @@ def order_table(
             own[c][len(members)] += n
     turns, m = sizes.total(), len(order)
     swept = sweep_orders(tied, order=order) if 0 < m <= MAX_ROLES else None
+    most = int(swept[1].max()) if swept is not None and logged else None
     listed: tuple[OrderRow, ...] = ()
-    if swept is not None and len(swept.orders) <= LISTED_ORDERS:
+    if swept is not None and len(swept[0]) <= LISTED_ORDERS:
         listed = tuple(
             OrderRow(
                 order=one,
@@ -143,7 +134,7 @@ def order_table(
                 changed=changed if logged else None,
             )
             for one, wins, changed in zip(
-                swept.orders, swept.wins.tolist(), swept.changed.tolist(), strict=True
+                permutations(order), *(column.tolist() for column in swept), strict=True
             )
         )
     return OrderTable(
@@ -153,7 +144,7 @@ def order_table(
         decided_by_order=turns - sizes[1],
         candidates=tuple(_role_wins(c, own[c], won[c] if logged else None) for c in order),
         changed_expected=turns - _by_lot(sizes) if logged else None,
-        changed_most=int(swept.changed.max()) if swept is not None and logged else None,
+        changed_most=most,
         orders=factorial(m) if m <= COUNTED_ORDERS else f"{m}!",
         listed=listed,
     )

@@ -24,8 +24,6 @@ from tutorsim.records import (
     VotingTurn,
 )
 
-# --- Exported tables -----------------------------------------------------------------------------
-
 PLACE: Final = {
     "run_id": pl.String(),  # study and recording; the same on every machine
     "episode_id": pl.String(),

@@ -23,8 +23,6 @@ from tutorsim.records import read_lines, read_run
 from tutorsim.records.ratings import read_ratings
 from tutorsim.system_registry import load
 
-# --- Table export --------------------------------------------------------------------------------
-
 ExportFormat = Literal["parquet", "csv", "jsonl"]
 EXPORT_FORMATS: Final[tuple[ExportFormat, ...]] = get_args(ExportFormat)
 

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 import numpy as np
 
 from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
-from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.ballots.recount_source import Source, answered_by
 from tutorsim.analysis.ballots.vote_arrays import TURN, Place, TurnKey, first_of
 from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import (
     Cluster,
@@ -30,7 +30,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 )
 from tutorsim.ballot_reading_and_decisions import RichBallot, masses_of
 from tutorsim.errors import LogError
-from tutorsim.records import BallotRecord, EpisodeLine, Provenance, RetestHead, RetestVote
+from tutorsim.records import BallotRecord, EpisodeLine, RetestHead, RetestVote
 from tutorsim.vocabularies import BALLOT_FORMATS, BallotFormat
 
 # --- Repeated votes ------------------------------------------------------------------------------
@@ -317,7 +317,7 @@ def noise_floor(source: Source) -> NoiseFloor | NotEstimable:
         stages=head.stages,
         sample=head.sample,
         failed=sum(len(v.failures) for e in source.retest.episodes for v in e.votes),
-        answered_by=_answered_by(head.provenance),
+        answered_by=answered_by(head.provenance),
         ballots=[ballot_agreement(own) for own in every],
         winners=[winner_stability(own, seed=SEED) for own in every],
         beside=beside,
@@ -327,13 +327,7 @@ def noise_floor(source: Source) -> NoiseFloor | NotEstimable:
 def asked_again(head: RetestHead) -> str:
     """How often votes were asked again, and what answered, as a sentence."""
     drawn = "" if head.sample is None else f", in {head.sample} turns drawn for it"
-    return f"Asked again {head.repeats} × by {_answered_by(head.provenance)}{drawn}."
-
-
-def _answered_by(stated: Provenance) -> str:
-    """What answered a retest, in a few words."""
-    models = f", {', '.join(stated.models)}" if stated.models else ""
-    return f"{stated.kind}: {stated.name}{models}"
+    return f"Asked again {head.repeats} × by {answered_by(head.provenance)}{drawn}."
 
 
 def ballot_agreement(votes: Sequence[AskedVote]) -> Row:

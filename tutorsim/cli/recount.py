@@ -26,7 +26,7 @@ from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row
 from tutorsim.analysis.pages.document import Document, section_ids
 from tutorsim.analysis.pages.document_as_json_and_as_claims import to_value
 from tutorsim.analysis.pages.words_and_safe_text import listed, odd_replies
-from tutorsim.analysis.recount import NO_ORDER, TABLES, RecountTable
+from tutorsim.analysis.recount import NO_ORDER
 from tutorsim.analysis.recount import recount as recount_source
 from tutorsim.analysis.recount.first_screen import (
     read_words,
@@ -36,7 +36,11 @@ from tutorsim.analysis.recount.first_screen import (
     verdict_table,
 )
 from tutorsim.analysis.recount.possible_winners_of_every_protocol_by_rule import turns_table
-from tutorsim.analysis.recount.recount_plan_and_own_rules import refuse_shadowed
+from tutorsim.analysis.recount.recount_plan_and_own_rules import (
+    TABLES,
+    RecountTable,
+    refuse_shadowed,
+)
 from tutorsim.analysis.recount.result_models import RecountResult
 from tutorsim.analysis.recount.same_voter_in_two_formats import (
     UNTESTED,

@@ -28,7 +28,8 @@ from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
 )
 from tutorsim.analysis.pages.document import Answer, Document
 from tutorsim.analysis.pages.words_and_safe_text import counted, listed, spoken
-from tutorsim.analysis.recount import NOBODY_NAME, RecountTable, recount
+from tutorsim.analysis.recount import recount
+from tutorsim.analysis.recount.recount_plan_and_own_rules import NOBODY_NAME, RecountTable
 from tutorsim.analysis.recount.result_models import ElectorateRow, RecountResult, RuleRow
 from tutorsim.analysis.runs.run_tables import Parts
 from tutorsim.analysis.statistics import by_key

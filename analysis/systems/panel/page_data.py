@@ -24,7 +24,8 @@ from tutorsim.analysis.pages.words_and_safe_text import (
     spoken,
     warning_of,
 )
-from tutorsim.analysis.recount import RecountTable, recount
+from tutorsim.analysis.recount import recount
+from tutorsim.analysis.recount.recount_plan_and_own_rules import RecountTable
 from tutorsim.analysis.recount.result_models import OrderTable, RecountResult, RuleRow
 from tutorsim.analysis.recount.same_voter_in_two_formats import format_invariance
 from tutorsim.analysis.recount.success_under_other_score_thresholds import at_threshold

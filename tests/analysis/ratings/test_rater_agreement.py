@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from tutorsim.analysis.ratings.agreement_of_raters_and_judge import (
     METRICS,
     Gathered,
-    Rater,
     _weighted_alpha,
     agreement,
 )
@@ -29,7 +28,7 @@ def gathered(table, *, tasks=None, rubric=RUBRIC, kind="replies", judged=None, i
         score = None if judged is None else judged[number]
         place = Place(f"e{number}", 1, "a", "simple", task, judged=score)
         items[name] = Item(name, (Block("Task", name),), (place,))
-        given_ = {Rater("s", r): v for r, v in enumerate(row, start=1) if v is not None}
+        given_ = {("s", r): v for r, v in enumerate(row, start=1) if v is not None}
         if given_:
             scores[name] = given_
     return Gathered(kind, rubric, "people", items, scores, itself)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analysis.panel_runs import panel_episode
-from tutorsim.analysis.ratings.agreement_of_raters_and_judge import Gathered, Rater
+from tutorsim.analysis.ratings.agreement_of_raters_and_judge import Gathered
 from tutorsim.analysis.ratings.ratings_section_and_success_by_people import (
     other_rules,
     peoples_success,
@@ -25,7 +25,7 @@ def rated(kind, texts, rubric=RUBRIC):
         name = f"{episode}.{turn}.{role}"
         items[name] = Item(name, (Block("Text", name),), (place,))
         if score is not None:
-            scores[name] = {Rater("s", 1): float(score)}
+            scores[name] = {("s", 1): float(score)}
     return Gathered(kind, rubric, "people", items, scores)
 
 

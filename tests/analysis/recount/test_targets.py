@@ -12,8 +12,8 @@ from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.rule_definitions import TARGETS
-from tutorsim.analysis.recount import PER_TURN_SCHEMA, recount
 from tutorsim.analysis.recount import possible_winners_of_every_protocol_by_rule as rule_answers
+from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.result_models import RecountResult
 from tutorsim.errors import UsageError
 from tutorsim.vocabularies import DEFAULT_ROLES, PROTOCOLS
@@ -99,7 +99,7 @@ def test_each_turn_under_its_own_rule_and_order_is_as_logged(protocol):
 def test_the_per_turn_table_has_one_row_per_question_in_the_ballots_order():
     source = random_source(2, 2)
     frame = recount(source, targets=["ranked", "condorcet"], exempt=[0, 1]).per_turn
-    assert dict(frame.schema) == dict(PER_TURN_SCHEMA)
+    assert dict(frame.schema) == dict(rule_answers.PER_TURN_SCHEMA)
     keys = ["episode_id", "turn", "target", "exempt", "reading"]
     assert frame.height == 16 * 2 * 2 * 2 == frame.select(keys).n_unique()
     turns = frame.select("episode_id", "turn").unique(maintain_order=True)

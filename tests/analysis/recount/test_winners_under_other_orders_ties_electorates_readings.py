@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from itertools import permutations
 from math import factorial
 from random import Random
 
@@ -69,17 +70,17 @@ def test_the_sweep_agrees_with_picking_first_in_order_turn_by_turn():
     for _ in range(20):
         sets = ["".join(sorted(random.sample(names, random.randint(1, 5)))) for _ in range(12)]
         counts = tied(**{s: sets.count(s) for s in sets})
-        swept = sweep_orders(counts, order=names)
-        for order, wins in zip(swept.orders, swept.wins.tolist(), strict=True):
+        wins, changed = sweep_orders(counts, order=names)
+        for order, won in zip(permutations(names), wins.tolist(), strict=True):
             plain = [first_in_order(s, order) for s in sets]
-            assert wins == [plain.count(c) for c in names]
+            assert won == [plain.count(c) for c in names]
         table = order_table(counts, order=tuple(names), protocol=None)
         for column, role in enumerate(table.candidates):
-            assert role.least == role.robust == swept.wins[:, column].min()
-            assert role.most == swept.wins[:, column].max()
-            mean = Fraction(int(swept.wins[:, column].sum()), len(swept.orders))
+            assert role.least == role.robust == wins[:, column].min()
+            assert role.most == wins[:, column].max()
+            mean = Fraction(int(wins[:, column].sum()), len(wins))
             assert role.expected == mean
-        assert table.changed_most == swept.changed.max()
+        assert table.changed_most == changed.max()
 
 
 @pytest.mark.costly
@@ -131,8 +132,8 @@ def test_counting_takes_steps_per_turn_and_per_candidate_never_for_each_pair_of_
 
 def test_the_cost_of_a_sweep_does_not_depend_on_the_number_of_turns():
     few, many = tied(ab=1, abc=2), tied(ab=10**9, abc=2 * 10**9)
-    scaled = sweep_orders(few, order=ABC).wins * 10**9
-    assert (sweep_orders(many, order=ABC).wins == scaled).all()
+    scaled = sweep_orders(few, order=ABC)[0] * 10**9
+    assert (sweep_orders(many, order=ABC)[0] == scaled).all()
 
 
 def test_no_turns_give_a_table_of_zeros():

@@ -90,7 +90,7 @@ class TurnGroup:
     """Shape (turns,): position of the winner under the source's own order; -1 where there is none,
     since no order is logged and counting left several."""
     votes: Votes = field(repr=False)
-    """Those that the turns are among: names of voters and turns, and whose candidate is whose."""
+    """Votes of every turn, with names of voters and turns, and whose candidate is whose."""
 
     @cached_property
     def incomplete(self) -> bool:

@@ -12,12 +12,11 @@ from tutorsim.cli.console_progress_and_safe_text import tell
 from tutorsim.cli.options import PLACE
 from tutorsim.cli.options_and_progress_of_recording import (
     check_may_record,
-    recording_options,
+    live_recording_options,
     recording_progress,
     sending,
     spending,
 )
-from tutorsim.errors import UsageError
 
 if TYPE_CHECKING:
     from tutorsim.standin import Endpoint
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     default=True,
     help="Serve the page after the lesson, until Ctrl-C.  [default: stay]",
 )
-@recording_options
+@live_recording_options
 def chat(
     study: Path,
     log_dir: Path,
@@ -61,12 +60,6 @@ def chat(
     from tutorsim.sandbox import Sandbox
 
     check_may_record(options["record_in_ci"])
-    if options["batch"]:
-        raise UsageError(
-            "--batch does not go with a person.",
-            why="A batch can take a day, and somebody is waiting.",
-            hint="Leave --batch out.",
-        )
     loaded = load_study(study)
     table, setting = chat_of(loaded).name
     if name is not None:

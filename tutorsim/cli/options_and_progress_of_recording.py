@@ -57,16 +57,17 @@ _SENDING: Final = (
         help="Stop before the recording costs more, at list prices.",
     ),
     click.option("--prices", type=FILE, help="Price table to use."),
-    click.option(
-        "--batch",
-        is_flag=True,
-        help="Record in waves through the batch endpoint, at half the list price.",
-    ),
     click.option("--retry-errors", is_flag=True, help="Try failed episodes again."),
     click.option(
         "--relay", metavar="NAME", help="Name what answers behind a base URL of your own."
     ),
     click.option("--record-in-ci", is_flag=True, help="Record although CI is set."),
+)
+
+_BATCH: Final = click.option(
+    "--batch",
+    is_flag=True,
+    help="Record in waves through the batch endpoint, at half the list price.",
 )
 
 _ANEW: Final = click.option(
@@ -78,12 +79,27 @@ _ANEW: Final = click.option(
 
 def recording_options(command: Callable[..., None]) -> Callable[..., None]:
     """Adds the options of a command that records episodes."""
-    return sending_options(_ANEW(sandbox_option("Sandbox level for code.")(command)))
+    return sending_options(_episode_options(command))
+
+
+def live_recording_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds those of a command that records while a person waits: no batch, which can take a day."""
+    return _added(_SENDING, _episode_options(command))
 
 
 def sending_options(command: Callable[..., None]) -> Callable[..., None]:
     """Adds the options of a command that sends calls and records them."""
-    for option in reversed(_SENDING):
+    return _added(_SENDING, _BATCH(command))
+
+
+def _episode_options(command: Callable[..., None]) -> Callable[..., None]:
+    return _ANEW(sandbox_option("Sandbox level for code.")(command))
+
+
+def _added(
+    options: Sequence[Callable[..., Callable[..., None]]], command: Callable[..., None]
+) -> Callable[..., None]:
+    for option in reversed(options):
         command = option(command)
     return command
 

@@ -508,7 +508,7 @@ class Auditing(NamedTuple):
     conditions: tuple[str, ...]
     """Who can label."""
     study: Callable[..., LoadedStudy]
-    """From a run folder to the study of its replies; see `systems.oversight.audit_study`."""
+    """From a run folder to the study of its replies, as `audit_study` of oversight makes it."""
 
 
 class Chat(NamedTuple):

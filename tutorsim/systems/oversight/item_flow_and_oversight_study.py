@@ -45,7 +45,6 @@ from tutorsim.systems.oversight.conditions_as_acts_and_study_file import (
     Act,
     Study,
 )
-from tutorsim.systems.oversight.items_from_replies_of_a_run import read_audited, written_audited
 from tutorsim.systems.oversight.judge_and_lead_with_or_without_debate import (
     ItemScene,
     Progress,
@@ -58,8 +57,10 @@ from tutorsim.systems.oversight.replies_to_label import (
     has_reference,
     has_revealing,
     published_rows,
+    read_audited,
     read_mrbench,
     read_mrbench_text,
+    written_audited,
 )
 from tutorsim.systems.oversight.reply_reading import (
     ReadThesis,

@@ -1,4 +1,4 @@
-"""What is labelled: a dialogue and a tutor's reply; and MRBench files as published."""
+"""What is labelled: a dialogue and a tutor's reply; MRBench files as published, an audit's own."""
 
 import json
 import re
@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, NoReturn
+
+from pydantic import ValidationError
 
 from tutorsim.errors import TaskFileError
 from tutorsim.records.oversight import (
@@ -17,7 +19,14 @@ from tutorsim.records.oversight import (
     AuditedReply,
     dialogue_text,
 )
-from tutorsim.tasks.task_files_and_their_formats import kind_of, read_text
+from tutorsim.tasks import Task
+from tutorsim.tasks.task_files_and_their_formats import (
+    Row,
+    kind_of,
+    read_rows,
+    read_text,
+    refuse,
+)
 
 # --- Labelled item -------------------------------------------------------------------------------
 
@@ -304,3 +313,83 @@ def _check_characters(text: str, where: str) -> None:
 
 def _refuse(where: str, reason: str, hint: str = _HINT) -> NoReturn:
     raise TaskFileError(f"{where}: {reason}.", hint=hint)
+
+
+# --- File of an audit ----------------------------------------------------------------------------
+
+
+def audited_of(items: Sequence[Task]) -> Iterator[AuditedReply]:
+    """What the items of an audit say of the replies that they are."""
+    for item in items:
+        assert isinstance(item, Item)
+        assert item.audited is not None
+        yield item.audited
+
+
+_OF_TURN: Final = ("run", "episode", "turn", "condition", "persona", "benchmark", "task")
+_ALSO_OF_TURN: Final = ("decided_by", "score_before", "possible")
+
+
+def written_audited(items: Sequence[Task]) -> str:
+    """Items as JSON Lines, one turn a line; reading them gives equal items."""
+    turns: dict[tuple[str, int], dict[str, Any]] = {}
+    for item, audited in zip(items, audited_of(items), strict=True):
+        assert isinstance(item, Item)
+        said = audited.model_dump(mode="json")
+        row = turns.setdefault(
+            (audited.episode, audited.turn),
+            {
+                **{name: said[name] for name in (*_OF_TURN, *_ALSO_OF_TURN)},
+                "conversation_id": item.conversation,
+                "dialogue": [list(turn) for turn in item.dialogue],
+                "reference": item.reference,
+                "replies": {},
+            },
+        )
+        own = {name: said[name] for name in ("delivered", "score_after")}
+        row["replies"][audited.role] = {"task_id": item.task_id, "response": item.reply, **own}
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in turns.values())
+
+
+def read_audited(path: Path) -> tuple[Item, ...]:
+    """Read the items of an audit; `TaskFileError` naming file, line and what is wrong."""
+    return tuple(item for row in read_rows(read_text(path), str(path)) for item in _of_turn(row))
+
+
+def _of_turn(row: Row) -> list[Item]:
+    try:
+        items = [_of_row(row.fields, role, said) for role, said in row.fields["replies"].items()]
+    except (ValidationError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise TaskFileError(
+            f"{row.file}, line {row.line}: this is no turn of an audit.",
+            why=" ".join(str(error).split("\n")[:2]),
+            hint="Build the file with `tutorsim audit RUN -o REC`.",
+        ) from error
+    if not items or not any(turn.speaker == "Student" for turn in items[0].dialogue):
+        refuse(row, "dialogue" if items else "replies", "nobody is to be assessed in it")
+    return items
+
+
+def _of_row(fields: Mapping[str, Any], role: str, said: Mapping[str, Any]) -> Item:
+    """The item of one role's reply; a `ValueError` if a field is missing or of another type."""
+    own = {name: said[name] for name in ("delivered", "score_after")}
+    shared = {name: fields[name] for name in (*_OF_TURN, *_ALSO_OF_TURN)}
+    texts = (said["task_id"], said["response"], fields["conversation_id"], fields["reference"])
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("task_id, response, conversation_id or reference is no text")
+    return Item(
+        task_id=said["task_id"],
+        dialogue=tuple(_speaker_turn(*turn) for turn in fields["dialogue"]),
+        reply=said["response"],
+        conversation=fields["conversation_id"],
+        tutor=role,
+        benchmark="audit",
+        reference=fields["reference"],
+        audited=AuditedReply.model_validate({**shared, **own, "role": role}),
+    )
+
+
+def _speaker_turn(speaker: Any, text: Any) -> SpeakerTurn:
+    if speaker not in ("Tutor", "Student") or not isinstance(text, str):
+        raise ValueError(f"{speaker!r} is no speaker, or what it says is no text")
+    return SpeakerTurn(speaker, text)

@@ -1,28 +1,123 @@
-"""The replies of a recorded run as items, and the file that they travel in.
+"""An audit: the oversight study of the replies that a recorded run delivered.
 
 Each reply is one item: the dialogue is the task, as the tutor's first turn, and what was said
 before; the student's message is the last one before the reply. Ids are hashes of episode, turn
 and role, because an episode's id does not fit into another one.
 """
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from pydantic import ValidationError
-
-from tutorsim.errors import TaskFileError
-from tutorsim.records import EpisodeRecord, Turn
-from tutorsim.records.group import LessonRecord
+from tutorsim.errors import UsageError
+from tutorsim.kernel.system import Auditing
+from tutorsim.records import (
+    RUN_FILE,
+    EpisodeRecord,
+    RunRecord,
+    Turn,
+    read_episodes,
+    read_lines,
+    read_run,
+)
+from tutorsim.records.group import GroupRecord, LessonRecord
 from tutorsim.records.oversight import AuditedReply
-from tutorsim.systems.oversight.replies_to_label import Item, SpeakerTurn
-from tutorsim.tasks import Task
-from tutorsim.tasks.task_files_and_their_formats import Row, read_rows, read_text, refuse
+from tutorsim.systems.oversight import OVERSIGHT
+from tutorsim.systems.oversight.conditions_as_acts_and_study_file import CONDITIONS, Study
+from tutorsim.systems.oversight.item_flow_and_oversight_study import OversightStudy
+from tutorsim.systems.oversight.replies_to_label import Item, SpeakerTurn, audited_of
 
 Possible = Mapping[tuple[str, int], Mapping[str, tuple[str, ...]]]
 """Episode and turn → rule → roles that could have won."""
+
+
+_NEXT: Final = "Record a study with `tutorsim run`, or write its log with `tutorsim replay REC`."
+
+
+def audit_study(
+    source: Path,
+    *,
+    possible: Callable[[Path], Possible] | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    conditions: Sequence[str] = ("single",),
+    show_reference: bool = False,
+    models: Mapping[str, str] | None = None,
+) -> OversightStudy:
+    """The oversight study of a run's replies.
+
+    `possible`: from the run folder to who could have won each turn under each rule. If it is given,
+    every role's final proposal is an item. `sample`: so many turns, drawn by hash; all when `None`.
+    `conditions`: who labels. Raises `UsageError` if there is no run, or it has no replies of a
+    tutor.
+    """
+    head = _head(source)
+    items = _items(source, head, possible)
+    if not items:
+        raise UsageError(
+            f"{source} holds no delivered reply.",
+            why="No episode came to a tutoring turn.",
+            hint="Audit a run in which tutors replied.",
+        )
+    study = Study.model_validate(
+        {
+            "name": f"audit-{head.study.name}"[:80],
+            "seed": seed,
+            "conditions": conditions,
+            "benchmarks": {"audit": {"tasks": "tasks.audit.jsonl"}},
+            "models": models or {},
+            "oversight": {"show_reference": show_reference},
+            "inputs": {
+                "run": head.study.name,
+                "provenance": head.provenance,
+                "recording_digest": head.recording_digest,
+            },
+        }
+    )
+    tasks = {"audit": drawn_turns(items, sample, seed=seed)}
+    return OversightStudy(study, OVERSIGHT.catalog(), tasks, OVERSIGHT)
+
+
+def _head(source: Path) -> RunRecord:
+    """The head of a run whose replies can be audited."""
+    if not (source / RUN_FILE).is_file():
+        if source.is_dir():
+            missing = f"It has no {RUN_FILE}."
+        elif source.exists():
+            missing = "It is a file: ballots, for example, do not say what was said to whom."
+        else:
+            missing = "There is no such folder."
+        raise UsageError(f"{source} is no run folder.", why=missing, hint=_NEXT)
+    head = read_run(source)
+    if head.system not in ("panel", "group"):
+        raise UsageError(
+            f"`tutorsim audit` does not apply to {source}, a run of the system {head.system!r}.",
+            why="Its log holds no replies of a tutor to a student, one a turn.",
+            hint="Audit a run of panels or of single tutors, a branch of one, or group lessons.",
+        )
+    return head
+
+
+def _items(
+    source: Path, head: RunRecord, possible: Callable[[Path], Possible] | None
+) -> tuple[Item, ...]:
+    """The replies of a run's tutors; `UsageError` if there are no proposals besides the replies."""
+    name = head.study.name
+    if head.system == "panel":
+        won = None if possible is None else possible(source)
+        return audited_items(name, read_episodes(source), possible=won)
+    if possible is not None:
+        raise UsageError(
+            f"{source} has no proposals besides the messages that were posted.",
+            why="In a group lesson nobody votes on what is said.",
+            hint="Leave --all-proposals out.",
+        )
+    records = read_lines(source, GroupRecord)
+    return lesson_items(name, (one for one in records if isinstance(one, LessonRecord)))
+
+
+# --- Items ---------------------------------------------------------------------------------------
 
 
 def audited_items(
@@ -108,13 +203,13 @@ def drawn_turns(items: Sequence[Item], count: int | None, *, seed: int) -> tuple
 
     A larger draw by the same seed holds a smaller one.
     """
-    turns = {(a.episode, a.turn) for a in _audited(items)}
+    turns = {(a.episode, a.turn) for a in audited_of(items)}
 
     def place(turn: tuple[str, int]) -> bytes:
         return sha256(f"{seed}\x1faudit\x1f{turn[0]}\x1f{turn[1]}".encode()).digest()
 
     kept = set(sorted(turns, key=place)[:count])
-    pairs = zip(items, _audited(items), strict=True)
+    pairs = zip(items, audited_of(items), strict=True)
     return tuple(item for item, a in pairs if (a.episode, a.turn) in kept)
 
 
@@ -180,79 +275,4 @@ def _dialogue(record: EpisodeRecord, turn: int) -> Iterator[SpeakerTurn]:
         yield SpeakerTurn("Student", attempt.text)
 
 
-def _audited(items: Sequence[Task]) -> Iterator[AuditedReply]:
-    for item in items:
-        assert isinstance(item, Item)
-        assert item.audited is not None
-        yield item.audited
-
-
-# --- The file ---------------------------------------------------------------------------------
-
-_OF_TURN: Final = ("run", "episode", "turn", "condition", "persona", "benchmark", "task")
-_ALSO_OF_TURN: Final = ("decided_by", "score_before", "possible")
-
-
-def written_audited(items: Sequence[Task]) -> str:
-    """Items as JSON Lines, one turn a line; reading them gives equal items."""
-    turns: dict[tuple[str, int], dict[str, Any]] = {}
-    for item, audited in zip(items, _audited(items), strict=True):
-        assert isinstance(item, Item)
-        said = audited.model_dump(mode="json")
-        row = turns.setdefault(
-            (audited.episode, audited.turn),
-            {
-                **{name: said[name] for name in (*_OF_TURN, *_ALSO_OF_TURN)},
-                "conversation_id": item.conversation,
-                "dialogue": [list(turn) for turn in item.dialogue],
-                "reference": item.reference,
-                "replies": {},
-            },
-        )
-        own = {name: said[name] for name in ("delivered", "score_after")}
-        row["replies"][audited.role] = {"task_id": item.task_id, "response": item.reply, **own}
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in turns.values())
-
-
-def read_audited(path: Path) -> tuple[Item, ...]:
-    """Read the items of an audit; `TaskFileError` naming file, line and what is wrong."""
-    return tuple(item for row in read_rows(read_text(path), str(path)) for item in _read(row))
-
-
-def _read(row: Row) -> list[Item]:
-    try:
-        items = [_of_row(row.fields, role, said) for role, said in row.fields["replies"].items()]
-    except (ValidationError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise TaskFileError(
-            f"{row.file}, line {row.line}: this is no turn of an audit.",
-            why=" ".join(str(error).split("\n")[:2]),
-            hint="Build the file with `tutorsim audit RUN -o REC`.",
-        ) from error
-    if not items or not any(turn.speaker == "Student" for turn in items[0].dialogue):
-        refuse(row, "dialogue" if items else "replies", "nobody is to be assessed in it")
-    return items
-
-
-def _of_row(fields: Mapping[str, Any], role: str, said: Mapping[str, Any]) -> Item:
-    """The item of one role's reply; a `ValueError` if a field is missing or of another type."""
-    own = {name: said[name] for name in ("delivered", "score_after")}
-    shared = {name: fields[name] for name in (*_OF_TURN, *_ALSO_OF_TURN)}
-    texts = (said["task_id"], said["response"], fields["conversation_id"], fields["reference"])
-    if not all(isinstance(text, str) for text in texts):
-        raise ValueError("task_id, response, conversation_id or reference is no text")
-    return Item(
-        task_id=said["task_id"],
-        dialogue=tuple(_speaker_turn(*turn) for turn in fields["dialogue"]),
-        reply=said["response"],
-        conversation=fields["conversation_id"],
-        tutor=role,
-        benchmark="audit",
-        reference=fields["reference"],
-        audited=AuditedReply.model_validate({**shared, **own, "role": role}),
-    )
-
-
-def _speaker_turn(speaker: Any, text: Any) -> SpeakerTurn:
-    if speaker not in ("Tutor", "Student") or not isinstance(text, str):
-        raise ValueError(f"{speaker!r} is no speaker, or what it says is no text")
-    return SpeakerTurn(speaker, text)
+AUDITING: Final = Auditing(CONDITIONS, audit_study)

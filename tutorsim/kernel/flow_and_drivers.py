@@ -13,12 +13,12 @@ recording, by a script or by an estimate, and gives the same result.
 
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter
 
 from tutorsim.errors import CallFailed
-from tutorsim.model import Answer, Call, CallKey, Question, Reply
+from tutorsim.model import Call, CallKey, Reply
 from tutorsim.records import CallRecord, Failure, VerdictRecord
 from tutorsim.records.stop_reasons_of_replies import USUAL_STOP_REASONS
 
@@ -94,79 +94,6 @@ Effect = Round | CodeRun | Listen
 Sent = tuple[Reply | Failure, ...] | CodeResult | PersonInput
 Flow = Generator[Effect, Sent, T]
 """A flow that returns a `T`."""
-
-
-def ask(questions: Sequence[Question[T]], *, shown: object = None) -> Flow[list[Answer[T]]]:
-    """Ask side by side; ask once more, again side by side, what could not be read or was cut off.
-
-    A reply that was cut off is asked for again where its call says how. Of the second reply what
-    can be read counts; where nothing can, the first one does.
-
-    Args:
-        questions: Independent questions, with attempt 1 in their keys.
-        shown: What a person who takes part may see meanwhile.
-
-    Returns:
-        One answer per question, in the same order.
-    """
-    return cast("Flow[list[Answer[T]]]", _answers(questions, each=False, shown=shown))
-
-
-def ask_each(questions: Sequence[Question[T]]) -> Flow[list[Answer[T] | Failure]]:
-    """Ask several questions, as `ask` does, that have nothing to do with one another.
-
-    Returns:
-        One answer per question, in the same order; the failure of a question whose call failed.
-    """
-    return _answers(questions, each=True)
-
-
-def _answers(
-    questions: Sequence[Question[T]], *, each: bool, shown: object = None
-) -> Flow[list[Answer[T] | Failure]]:
-    if not questions:
-        return []
-    replies = yield Round(tuple([one.call for one in questions]), each=each, shown=shown)
-    assert isinstance(replies, tuple)
-    answers: list[Answer[T] | Failure] = []
-    unread: list[tuple[int, Answer[T]]] = []
-    second: list[Call] = []
-    for question, reply in zip(questions, replies, strict=True):
-        if isinstance(reply, Failure):
-            answers.append(reply)
-            continue
-        answer = Answer(question.read(reply.text), reply.text, None, False, 1)
-        cut_off = question.call.if_cut_off is not None and reply.is_cut_off
-        if answer.value is None or cut_off:
-            unread.append((len(answers), answer))
-            second.append(_second(question, cut_off=cut_off))
-        answers.append(answer)
-    if second:
-        replies = yield Round(tuple(second), each=each)
-        assert isinstance(replies, tuple)
-        for (i, first), reply in zip(unread, replies, strict=True):
-            if isinstance(reply, Failure):
-                answers[i] = reply
-            else:
-                answers[i] = _retried(questions[i], first, reply.text)
-    return answers
-
-
-def _second(question: Question[T], *, cut_off: bool) -> Call:
-    key, more = question.call.key._replace(attempt=2), question.reminder
-    if cut_off:
-        more = question.call.if_cut_off or more
-    return Call(key, question.call.request.followed_by(more))
-
-
-def _retried(question: Question[T], first: Answer[T], last: str) -> Answer[T]:
-    value = question.read(last)
-    salvaged = value is None
-    if value is None:
-        value = question.salvage(last)
-    if value is None:
-        value = first.value
-    return Answer(value, last, first.raw, salvaged=salvaged and value is not None, attempts=2)
 
 
 # --- Flow drivers --------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tutorsim.errors import RecordingError, UsageError
 from tutorsim.kernel.cost_plan import PriceTable, cost_of
-from tutorsim.kernel.flow_and_drivers import ask_each
 from tutorsim.kernel.retest_flow import AskedTogether, Asking, Design, drawn_turns
+from tutorsim.kernel.scene_asks_and_votes import ask_each
 from tutorsim.model import Call, CallKey, Reply
 from tutorsim.model.sdk import OF_THE_MOMENT
 from tutorsim.records import Failure, Provenance, RetestRecord

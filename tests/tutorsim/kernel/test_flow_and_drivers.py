@@ -9,13 +9,13 @@ from tutorsim.kernel.flow_and_drivers import (
     CallLog,
     CodeRun,
     Round,
-    ask,
     at_once,
     drive,
     drive_async,
     run_to_failure,
     scripted,
 )
+from tutorsim.kernel.scene_asks_and_votes import ask
 from tutorsim.model import Answer, Call, CallKey, Question, Reply, Request
 from tutorsim.systems.panel.episode_flow_and_study import episode
 

@@ -30,9 +30,9 @@ from tutorsim.analysis.systems.system_view_and_opened_run import (
 )
 from tutorsim.ballot_reading_and_decisions import Choice, decide
 from tutorsim.catalog import BaseCatalog
-from tutorsim.kernel.flow_and_drivers import CallLog, Flow, ask, run_to_failure
+from tutorsim.kernel.flow_and_drivers import CallLog, Flow, run_to_failure
 from tutorsim.kernel.retest_flow import BallotReading
-from tutorsim.kernel.scene_asks_and_votes import Scene, draw_labels, vote
+from tutorsim.kernel.scene_asks_and_votes import Scene, ask, draw_labels, vote
 from tutorsim.kernel.study_file_head import BaseModels, BaseStudy, EpisodeSpec, Settings
 from tutorsim.kernel.system import Asking, Chance, LoadedStudy, System
 from tutorsim.model import Call, Question

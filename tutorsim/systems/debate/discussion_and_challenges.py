@@ -12,8 +12,15 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any, Final, NamedTuple, TypeVar
 
-from tutorsim.kernel.flow_and_drivers import Flow, ask
-from tutorsim.kernel.scene_asks_and_votes import MakeCall, Scene, Wordings, draw_labels, indented
+from tutorsim.kernel.flow_and_drivers import Flow
+from tutorsim.kernel.scene_asks_and_votes import (
+    MakeCall,
+    Scene,
+    Wordings,
+    ask,
+    draw_labels,
+    indented,
+)
 from tutorsim.model import Answer, Question
 from tutorsim.records.debate import (
     ChallengeRecord,

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from tutorsim.kernel.flow_and_drivers import Flow, Listen, PersonInput, ask
+from tutorsim.kernel.flow_and_drivers import Flow, Listen, PersonInput
+from tutorsim.kernel.scene_asks_and_votes import ask
 from tutorsim.model import Question
 from tutorsim.records.group import (
     CodeRecord,

@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
-from tutorsim.kernel.flow_and_drivers import Flow, ask
+from tutorsim.kernel.flow_and_drivers import Flow
 from tutorsim.kernel.retest_flow import AskedTogether, reply_again
-from tutorsim.kernel.scene_asks_and_votes import indented
+from tutorsim.kernel.scene_asks_and_votes import ask, indented
 from tutorsim.model import Answer, CallKey, Question
 from tutorsim.records.group import GroupRecord, PredictionRecord, ThoughtRecord, UtteranceRecord
 from tutorsim.systems.group.lesson_events_and_prompts import (

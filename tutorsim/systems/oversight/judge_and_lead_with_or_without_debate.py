@@ -7,9 +7,9 @@ from hashlib import sha256
 from typing import Any, Final, TypeVar
 
 from tutorsim.ballot_reading_and_decisions import decide, masses_of
-from tutorsim.kernel.flow_and_drivers import Flow, ask
+from tutorsim.kernel.flow_and_drivers import Flow
 from tutorsim.kernel.retest_flow import AskedTogether, Prompt
-from tutorsim.kernel.scene_asks_and_votes import Scene, indented
+from tutorsim.kernel.scene_asks_and_votes import Scene, ask, indented
 from tutorsim.kernel.study_file_head import EpisodeSpec
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Answer, CallKey, Question

@@ -10,8 +10,8 @@ from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
 from tutorsim.ballot_reading_and_decisions import Choice, decide
-from tutorsim.kernel.flow_and_drivers import Flow, ask
-from tutorsim.kernel.scene_asks_and_votes import counted_as, indented, vote
+from tutorsim.kernel.flow_and_drivers import Flow
+from tutorsim.kernel.scene_asks_and_votes import ask, counted_as, indented, vote
 from tutorsim.model import Question
 from tutorsim.records import BallotRecord, Note, Proposal, ReviewRecord, TieRound, Turn
 from tutorsim.systems.panel.scene_and_reading_proposals_reviews_judge_scores import (

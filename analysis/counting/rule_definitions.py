@@ -230,14 +230,6 @@ class Approvals(NamedTuple):
 ANY_NUMBER: Final = Approvals(1, None)
 """What the rule `approval` allows: the smallest assumption."""
 
-
-def approvals_asked(candidates: int) -> tuple[Approvals, ...]:
-    """Along which numbers approval voting is answered with so many candidates: only the first, up
-    to two, up to three, any number."""
-    some = (Approvals(1, most) for most in (1, 2, 3) if most < candidates)
-    return (*some, ANY_NUMBER)
-
-
 Rule = Target | RankVector | Approvals
 """A rule whose possible winners can be sought: a target, scores by rank of somebody's own, or
 approval voting with so many approvals."""

@@ -49,6 +49,13 @@ MANY: Final = 5_040
 """Options of a voter up to which all are listed; of more, some, with bounds on all."""
 
 
+def approvals_asked(candidates: int) -> tuple[Approvals, ...]:
+    """Along which numbers approval voting is answered with so many candidates: only the first, up
+    to two, up to three, any number."""
+    some = (Approvals(1, most) for most in (1, 2, 3) if most < candidates)
+    return (*some, ANY_NUMBER)
+
+
 class Options(NamedTuple):
     """What one voter can add to the sums that decide whether a candidate wins."""
 

@@ -30,10 +30,10 @@ from tutorsim.analysis.counting.rule_definitions import (
     RankVector,
     Rule,
     Target,
-    approvals_asked,
     ballot_format,
     check_targets,
 )
+from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import approvals_asked
 from tutorsim.analysis.identify.possible_winners import READINGS_OF_TIES, TieReading
 from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WORK_LIMIT
 from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import (

@@ -24,6 +24,7 @@ from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import (
     Outage,
     Stop,
     stop_on_interrupt,
+    stopping,
 )
 from tutorsim.runner.episode_jobs_person_taking_part_and_event_loop import Person, run_in_loop
 
@@ -284,12 +285,7 @@ class CallQueue:
         return Prepaid(live, self._store, [results for results in found if results is not None])
 
     def _say_what_is_waited_for(self) -> None:
-        self._options.on_warning(
-            "stopping; batches that were sent go on, and the same command reads their results."
-            if self._options.batch
-            else f"stopping; {self._under_way} replies are under way and kept if they arrive. "
-            "Ctrl-C once more gives them up."
-        )
+        self._options.on_warning(stopping(None if self._options.batch else self._under_way))
 
 
 async def _all_or_first_bug(workers: list[Coroutine[Any, Any, None]]) -> None:

@@ -127,6 +127,16 @@ class Gate(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
+def stopping(replies: int | None) -> str:
+    """What the first signal to stop says: so many replies under way; `None` for batches."""
+    if replies is None:
+        return "stopping; batches that were sent go on, and the same command reads their results."
+    return (
+        f"stopping; {replies} replies are under way and kept if they arrive. "
+        "Ctrl-C once more gives them up."
+    )
+
+
 @contextmanager
 def stop_on_interrupt(stop: Stop, on_first: Callable[[], None]) -> Iterator[None]:
     """The first Ctrl-C stops new calls and lets those under way arrive; a second one is final.

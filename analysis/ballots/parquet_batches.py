@@ -12,6 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count as counted_from
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -34,7 +35,7 @@ from tutorsim.analysis.ballots.table_to_arrays import (
     changes,
     read_votes,
     sound_turns,
-    whole_turns,
+    turn_starts,
     without_empty,
 )
 from tutorsim.analysis.ballots.vote_arrays import RICH, STAGES, TURN, Place, Votes, joined
@@ -51,6 +52,8 @@ TOGETHER: Final = 100_000
 """Turns of a part."""
 _AHEAD: Final = 2
 """Batches read while another is used."""
+_TAIL: Final = 1_000
+"""Rows at the end of a batch that most often hold the last turn."""
 _LOOKED_AT: Final = 200_000
 """First rows that say what names there are and what a cumulative ballot sums to."""
 
@@ -160,6 +163,34 @@ def _read_ahead(rows: pl.LazyFrame, reader: VoteReader) -> Iterator[tuple[pl.Dat
                 yield done, piece.result() or reader.read(done)
         for done, piece in waiting:
             yield done, piece.result() or reader.read(done)
+
+
+def whole_turns(rows: pl.LazyFrame, size: int) -> Iterator[pl.DataFrame]:
+    """Batches of about so many rows that end where a turn ends, numbered from 1 in `row`.
+
+    A batch is collected when it is asked for: polars' own batches are read ahead of a slow reader,
+    and a file's worth of them would be held.
+    """
+    rest = rows.head(0).with_row_index("row", 1).collect()
+    for start in counted_from(0, size):
+        batch = rows.slice(start, size).with_row_index("row", start + 1).collect()
+        frame = pl.concat([rest, batch])
+        last = _last_start(frame) if batch.height == size else frame.height
+        whole, rest = frame.head(last), frame.slice(last).rechunk()
+        if whole.height:
+            yield whole
+        if batch.height < size:
+            return
+
+
+def _last_start(frame: pl.DataFrame) -> int:
+    """The row where the last turn begins, looked for from the end."""
+    size = _TAIL
+    while True:
+        starts = np.flatnonzero(turn_starts(frame.tail(size)))
+        if len(starts) > 1 or size >= frame.height:
+            return max(frame.height - size, 0) + int(starts[-1]) if len(starts) else 0
+        size *= _TAIL
 
 
 # --- What is known of files before they are read -------------------------------------------------

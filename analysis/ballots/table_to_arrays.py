@@ -3,10 +3,9 @@
 Which turns hold valid ballots alone is asked of the arrays, by the formats' rules.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
-from itertools import count as counted_from
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -34,39 +33,6 @@ from tutorsim.analysis.ballots.vote_arrays import (
 )
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS
-
-# --- Whole turn batches --------------------------------------------------------------------------
-
-_TAIL: Final = 1_000
-"""Rows at the end of a batch that most often hold the last turn."""
-
-
-def whole_turns(rows: pl.LazyFrame, size: int) -> Iterator[pl.DataFrame]:
-    """Batches of about so many rows that end where a turn ends, numbered from 1 in `row`.
-
-    A batch is collected when it is asked for: polars' own batches are read ahead of a slow reader,
-    and a file's worth of them would be held.
-    """
-    rest = rows.head(0).with_row_index("row", 1).collect()
-    for start in counted_from(0, size):
-        batch = rows.slice(start, size).with_row_index("row", start + 1).collect()
-        frame = pl.concat([rest, batch])
-        last = _last_start(frame) if batch.height == size else frame.height
-        whole, rest = frame.head(last), frame.slice(last).rechunk()
-        if whole.height:
-            yield whole
-        if batch.height < size:
-            return
-
-
-def _last_start(frame: pl.DataFrame) -> int:
-    """The row where the last turn begins, looked for from the end."""
-    size = _TAIL
-    while True:
-        starts = np.flatnonzero(turn_starts(frame.tail(size)))
-        if len(starts) > 1 or size >= frame.height:
-            return max(frame.height - size, 0) + int(starts[-1]) if len(starts) else 0
-        size *= _TAIL
 
 
 def changes(name: str) -> pl.Expr:

@@ -279,6 +279,9 @@ _SHOWN: Final = 8
 """Characters of a key that a message shows."""
 _SHORTEST: Final = 8
 """Characters of a credential; shorter texts stand in for one where any will do."""
+SECRET_FIELDS: Final = ("key", "api_key", "api-key", "access_token", "token")
+"""Fields of a query that are credentials, and are never kept."""
+
 _SHAPES: Final = re.compile(
     r"sk-ant-[A-Za-z0-9_-]{16,}"
     r"|sk-(?:proj-)?[A-Za-z0-9]{32,}"

@@ -32,6 +32,7 @@ from tutorsim.replay.cassette_file import (
     write_cassette,
 )
 from tutorsim.replay.durable_files_and_key_leaks import (
+    SECRET_FIELDS,
     AppendFile,
     make_folder,
     redacted,
@@ -172,9 +173,6 @@ class Journal:
 
 
 # --- Episode recording ---------------------------------------------------------------------------
-
-_SECRET_FIELDS: Final = ("key", "api_key", "api-key", "access_token", "token")
-"""Fields of a query that are credentials, and are never kept."""
 
 
 class CassetteStore:
@@ -600,7 +598,7 @@ def recorded_uri(request: httpx2.Request) -> str:
     if request.url.path == MESSAGES_PATH and "anthropic-version" in request.headers:
         return MESSAGES_URI
     url = request.url.copy_with(username=None, password=None, fragment=None)
-    for field in _SECRET_FIELDS:
+    for field in SECRET_FIELDS:
         url = url.copy_remove_param(field) if field in url.params else url
     return str(url)
 
@@ -609,7 +607,7 @@ def _secrets_of(request: httpx2.Request, headers: Mapping[str, str]) -> list[str
     """The credentials of a request, in its headers and its query."""
     found = credentials_in(headers)
     if request.url.query:
-        asked = (request.url.params.get(field, "") for field in _SECRET_FIELDS)
+        asked = (request.url.params.get(field, "") for field in SECRET_FIELDS)
         found += [one for one in asked if len(one) >= SECRET_LENGTH]
     return found
 

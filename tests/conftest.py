@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from tests import rewriting  # noqa: F401 - before the first module of the product
 from tutorsim.kernel.flow_and_drivers import drive, scripted
-from tutorsim.kernel.load_study_file import load_study
+from tutorsim.kernel.load_and_check_study_file import load_study
 from tutorsim.model import Call
 from tutorsim.systems.panel.episode_flow_and_study import episode
 from tutorsim.systems.panel.scene_and_reading_proposals_reviews_judge_scores import Scene

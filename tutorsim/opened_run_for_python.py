@@ -40,7 +40,7 @@ from tutorsim.analysis.systems.system_view_and_opened_run import (
     view_for,
 )
 from tutorsim.errors import FolderError, UsageError
-from tutorsim.kernel.load_study_file import system_named
+from tutorsim.kernel.load_and_check_study_file import system_named
 from tutorsim.runner.find_and_check_recording import is_recording
 from tutorsim.runner.replay import replay_into
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, Self
 
 import polars as pl
 
-from tutorsim.analysis.ballots.properties_of_ballot_formats import (
+from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import (
     FORMATS,
     MAY_LEAVE_OUT,
     MUST_GIVE,

@@ -30,6 +30,14 @@ from tutorsim.analysis.ballots.ballot_checks import (
     columns_missed,
 )
 from tutorsim.analysis.ballots.doubtful_rows_and_columns import ALSO, ONE_CELL, other_columns
+from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import (
+    CHOICES,
+    MAY_LEAVE_OUT,
+    ON_A_SCALE,
+    WITH_BUDGET,
+    leaving_out,
+    protocol_named,
+)
 from tutorsim.analysis.ballots.one_whole_ballot_per_row import (
     KEYS,
     Guess,
@@ -45,14 +53,6 @@ from tutorsim.analysis.ballots.one_whole_ballot_per_row import (
     place_columns,
     refuse_strange,
     whole_points,
-)
-from tutorsim.analysis.ballots.properties_of_ballot_formats import (
-    CHOICES,
-    MAY_LEAVE_OUT,
-    ON_A_SCALE,
-    WITH_BUDGET,
-    leaving_out,
-    protocol_named,
 )
 from tutorsim.analysis.ballots.raw_tables import read_cells
 from tutorsim.analysis.ballots.reading_options_and_column_words import (

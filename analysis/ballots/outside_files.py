@@ -12,9 +12,9 @@ from tutorsim.analysis.ballots.ballot_checks import (
     unreadable,
 )
 from tutorsim.analysis.ballots.convert_to_long_format import by_vote, lay_out, standing_of_lists
+from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import protocol_named
 from tutorsim.analysis.ballots.one_whole_ballot_per_row import Rows
 from tutorsim.analysis.ballots.preflib import PREFLIB_SUFFIXES, read_preflib
-from tutorsim.analysis.ballots.properties_of_ballot_formats import protocol_named
 from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, read_cells
 from tutorsim.analysis.ballots.reading_options_and_column_words import (
     EVERY_VOTE,

@@ -27,7 +27,7 @@ from tutorsim.analysis.ballots.ballot_checks import (
     one_budget,
     unreadable,
 )
-from tutorsim.analysis.ballots.properties_of_ballot_formats import WITH_BUDGET
+from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import WITH_BUDGET
 from tutorsim.analysis.ballots.reading_options_and_column_words import NO_HINTS, Hints, spellings
 from tutorsim.analysis.ballots.table_to_arrays import (
     Piece,

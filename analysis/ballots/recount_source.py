@@ -26,6 +26,7 @@ from tutorsim.analysis.ballots.ballot_checks import (
     one_budget,
     only_one,
 )
+from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import WITH_BUDGET
 from tutorsim.analysis.ballots.parquet_batches import (
     TOGETHER,
     ParquetBatches,
@@ -33,7 +34,6 @@ from tutorsim.analysis.ballots.parquet_batches import (
     Runner,
     batched,
 )
-from tutorsim.analysis.ballots.properties_of_ballot_formats import WITH_BUDGET
 from tutorsim.analysis.ballots.reading_options_and_column_words import NO_HINTS, Hints
 from tutorsim.analysis.ballots.table_to_arrays import read_votes, turn_starts
 from tutorsim.analysis.ballots.vote_arrays import BALLOT, TURN, Place, Votes, statuses_of

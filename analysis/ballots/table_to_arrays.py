@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.properties_of_ballot_formats import (
+from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import (
     FORMATS,
     MUST_GIVE,
     WITH_BUDGET,

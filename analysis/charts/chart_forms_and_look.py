@@ -11,7 +11,7 @@ import polars as pl
 import polars.selectors as cs
 from altair.utils.schemapi import debug_mode
 
-from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
+from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS
 from tutorsim.vocabularies import CONDITIONS, DEFAULT_ROLES
 
 # --- Style ---------------------------------------------------------------------------------------

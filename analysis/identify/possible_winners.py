@@ -15,7 +15,7 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
+from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, DistinctPanels, Profile
 from tutorsim.analysis.counting.rule_definitions import Rule, approvals_of
 from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
+from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT
 from tutorsim.analysis.counting.rule_definitions import (
     ANY_NUMBER,

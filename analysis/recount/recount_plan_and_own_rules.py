@@ -12,7 +12,7 @@ from typing import Final, Literal, get_args
 
 import numpy as np
 
-from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
+from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.reading_options_and_column_words import checked_order
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import distinct_rows

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from tutorsim.analysis.ballots.properties_of_ballot_formats import MAY_LEAVE_OUT
+from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import MAY_LEAVE_OUT
 from tutorsim.ballot_reading_and_decisions import RichBallot
 from tutorsim.errors import UsageError
 from tutorsim.records import (

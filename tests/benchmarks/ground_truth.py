@@ -20,7 +20,7 @@ from tutorsim.analysis.systems.panel.first_divergent_turns_and_success_bounds im
 )
 from tutorsim.ballot_reading_and_decisions import cast_as, leaders, masses_of, tally
 from tutorsim.kernel.cost_plan import load_prices
-from tutorsim.kernel.load_study_file import load_study
+from tutorsim.kernel.load_and_check_study_file import load_study
 from tutorsim.records import EpisodeRecord
 from tutorsim.runner.branch_plan_and_answers_from_parent import Alternative, Parent
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from tutorsim.kernel.flow_and_drivers import CodeRun, drive
-from tutorsim.kernel.load_study_file import load_study, write_study
+from tutorsim.kernel.load_and_check_study_file import load_study, write_study
 from tutorsim.kernel.study_file_head import shipped_studies
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import CALL_HEADER

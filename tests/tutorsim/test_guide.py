@@ -21,7 +21,7 @@ import tutorsim
 from tutorsim.cli import COMMANDS, cli
 from tutorsim.cli.print_guide_pages_and_doctor import TOPICS, page
 from tutorsim.errors import UsageError
-from tutorsim.kernel.load_study_file import system_named
+from tutorsim.kernel.load_and_check_study_file import system_named
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

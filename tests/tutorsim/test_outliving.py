@@ -19,7 +19,7 @@ import pytest
 import tomli_w
 
 from tutorsim.catalog import wordings_text
-from tutorsim.kernel.load_study_file import load_recorded_study, system_named
+from tutorsim.kernel.load_and_check_study_file import load_recorded_study, system_named
 from tutorsim.replay import read_manifest
 from tutorsim.systems.panel.settings_and_compared_panels import FIRST_FORM_PROMPTS, FIRST_TEXTS
 

@@ -34,7 +34,7 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from tutorsim.errors import Interrupted, TutorsimError, UsageError
-from tutorsim.kernel.load_study_file import system_named
+from tutorsim.kernel.load_and_check_study_file import system_named
 from tutorsim.kernel.study_file_head import EpisodeSpec
 from tutorsim.kernel.system import Chat, LoadedStudy
 from tutorsim.replay import write_atomic

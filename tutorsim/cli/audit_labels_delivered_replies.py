@@ -13,7 +13,7 @@ from tutorsim.cli.options_and_progress_of_recording import (
     recording_options,
 )
 from tutorsim.kernel.cost_plan import load_prices
-from tutorsim.kernel.load_study_file import system_named
+from tutorsim.kernel.load_and_check_study_file import system_named
 from tutorsim.kernel.system import Auditing
 from tutorsim.system_registry import named, system_names
 

@@ -28,7 +28,7 @@ from tutorsim.cli.options_and_progress_of_recording import (
 from tutorsim.cli.output_elements import Prose, caption, heading, number, publish, table
 from tutorsim.errors import UsageError
 from tutorsim.kernel.cost_plan import PriceTable, load_prices
-from tutorsim.kernel.load_study_file import load_recorded_study
+from tutorsim.kernel.load_and_check_study_file import load_recorded_study
 from tutorsim.kernel.retest_flow import Design
 from tutorsim.kernel.system import CallRange, LoadedStudy
 from tutorsim.records import RUN_FILE, Branch

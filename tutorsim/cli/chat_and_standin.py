@@ -55,7 +55,7 @@ def chat(
     """
     from tutorsim.chat.serve_and_record_lesson import ChatOptions, chat_of, serve_lesson
     from tutorsim.kernel.cost_plan import load_prices
-    from tutorsim.kernel.load_study_file import load_study
+    from tutorsim.kernel.load_and_check_study_file import load_study
     from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
     from tutorsim.sandbox import Sandbox
 

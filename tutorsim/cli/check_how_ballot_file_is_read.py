@@ -10,7 +10,7 @@ import click
 from rich.console import RenderableType
 from rich.text import Text
 
-from tutorsim.analysis.ballots.properties_of_ballot_formats import WITH_BUDGET
+from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import WITH_BUDGET
 from tutorsim.analysis.ballots.recount_source import order_words, reading_of
 from tutorsim.analysis.pages.cells_and_tables import Table
 from tutorsim.analysis.pages.words_and_safe_text import counted

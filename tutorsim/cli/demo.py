@@ -10,7 +10,7 @@ import click
 from tutorsim.cli.console_progress_and_safe_text import tell
 from tutorsim.cli.options import FILE, FOLDER, PLACE
 from tutorsim.errors import RecordingError
-from tutorsim.kernel.load_study_file import system_named
+from tutorsim.kernel.load_and_check_study_file import system_named
 from tutorsim.runner.find_and_check_recording import bundled_recording, bundled_recordings
 from tutorsim.system_registry import DEFAULT_SYSTEM
 

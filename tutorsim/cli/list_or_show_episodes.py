@@ -136,7 +136,9 @@ def _trace(head: RunRecord) -> Callable[[Any], Episode]:
 
 
 def _check_command(head: RunRecord, command: str) -> None:
-    from tutorsim.kernel.load_study_file import system_named  # to tell an episode needs no system
+    from tutorsim.kernel.load_and_check_study_file import (
+        system_named,  # to tell an episode needs no system
+    )
 
     system_named(head.system).check_command(command)
 

@@ -199,7 +199,7 @@ def _rubric(
     """The user's rubric, or that of replies; of answers, the anchors of the run's judge."""
     from tutorsim.analysis.ratings.sheet import judge_rubric, read_rubric, reply_rubric
     from tutorsim.analysis.systems.system_view_and_opened_run import view_of
-    from tutorsim.kernel.load_study_file import load_recorded_study
+    from tutorsim.kernel.load_and_check_study_file import load_recorded_study
     from tutorsim.runner.find_and_check_recording import find_recording
 
     if rubric_file is not None:

@@ -386,7 +386,7 @@ def _refuse_what_does_not_apply(run: SystemRun) -> None:
 
 def _refusal(run: SystemRun, command: str) -> UsageError:
     """The error that a run's system has no such command."""
-    from tutorsim.kernel.load_study_file import system_named
+    from tutorsim.kernel.load_and_check_study_file import system_named
 
     return system_named(run.head.system).refusal(command)
 

@@ -206,7 +206,7 @@ def _with(what: Opened, embeddings: Path | None, *, with_messages: bool) -> Open
 
 
 def _refusal(what: SystemRun, command: str) -> UsageError:
-    from tutorsim.kernel.load_study_file import system_named
+    from tutorsim.kernel.load_and_check_study_file import system_named
 
     return system_named(what.head.system).refusal(command)
 

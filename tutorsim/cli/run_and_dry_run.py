@@ -17,7 +17,7 @@ from tutorsim.cli.options_and_progress_of_recording import (
 )
 from tutorsim.errors import StudyError
 from tutorsim.kernel.cost_plan import ConditionPlan, Plan, PriceTable, load_prices, plan
-from tutorsim.kernel.load_study_file import load_study
+from tutorsim.kernel.load_and_check_study_file import load_study
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.vocabularies import BLINDINGS
 

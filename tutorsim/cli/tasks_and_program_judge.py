@@ -18,7 +18,7 @@ from tutorsim.cli.options import PLACE, json_option, sandbox_option
 from tutorsim.cli.output_elements import number
 from tutorsim.errors import UsageError
 from tutorsim.kernel.flow_and_drivers import CodeResult, CodeRun
-from tutorsim.kernel.load_study_file import system_named
+from tutorsim.kernel.load_and_check_study_file import system_named
 from tutorsim.regular_files_and_digests import read_named
 from tutorsim.sandbox import Sandbox, Setting, Usage
 from tutorsim.system_registry import system_names

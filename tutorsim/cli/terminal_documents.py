@@ -162,7 +162,7 @@ def check_applies(path: Path, command: str) -> None:
     Raises `UsageError` naming system and command.
     """
     if (path / RUN_FILE).is_file():
-        from tutorsim.kernel.load_study_file import system_named
+        from tutorsim.kernel.load_and_check_study_file import system_named
 
         system_named(read_run(path).system).check_command(command)
 
@@ -177,7 +177,7 @@ def document_asked(opened: Opened, *, brief: bool, command: str) -> Document:
     found = document_of(opened, brief=brief)
     if found is None:
         assert isinstance(opened, SystemRun)
-        from tutorsim.kernel.load_study_file import system_named
+        from tutorsim.kernel.load_and_check_study_file import system_named
 
         raise system_named(opened.head.system).refusal(command)
     return found

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from tutorsim.catalog import WORDINGS_FILE, read_wordings, wordings_text
 from tutorsim.errors import FolderError, TutorsimError
-from tutorsim.kernel.load_study_file import load_recorded_study, write_study
+from tutorsim.kernel.load_and_check_study_file import load_recorded_study, write_study
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.replay.cassette_file import (
     CassetteForm,

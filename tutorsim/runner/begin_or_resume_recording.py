@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from tutorsim.catalog import WORDINGS_FILE, WordingNames, Wordings, read_wordings
 from tutorsim.errors import FolderError, RecordingError
-from tutorsim.kernel.load_study_file import STUDY_FILE, write_study
+from tutorsim.kernel.load_and_check_study_file import STUDY_FILE, write_study
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.records import RUN_FILE, TIMINGS_FILE, Provenance
 from tutorsim.replay import (

@@ -26,7 +26,7 @@ from tutorsim.errors import (
     TutorsimError,
     UsageError,
 )
-from tutorsim.kernel.load_study_file import load_recorded_study
+from tutorsim.kernel.load_and_check_study_file import load_recorded_study
 from tutorsim.kernel.study_file_head import EpisodeSpec
 from tutorsim.kernel.system import LoadedStudy, System, sum_of
 from tutorsim.records import (

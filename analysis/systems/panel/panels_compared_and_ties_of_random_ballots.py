@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS, BallotForm
+from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS, BallotForm
 from tutorsim.analysis.ballots.recount_source import Source, of_panel
 from tutorsim.analysis.pages.cells_and_tables import Table, estimate, part_of, plain, present
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table

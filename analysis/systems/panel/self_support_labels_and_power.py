@@ -26,7 +26,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS
+from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays import (
     Rounds,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.tutorsim.conftest import edit, files, on_disk
-from tutorsim.kernel.load_study_file import load_study
+from tutorsim.kernel.load_and_check_study_file import load_study
 from tutorsim.records import read_episodes, read_run
 from tutorsim.replay import read_manifest
 

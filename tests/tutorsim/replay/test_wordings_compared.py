@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.tutorsim.conftest import files, seal
-from tutorsim.kernel.load_study_file import load_recorded_study
+from tutorsim.kernel.load_and_check_study_file import load_recorded_study
 from tutorsim.kernel.study_file_head import BaseStudy
 from tutorsim.runner.verify import Reworded, reworded
 from tutorsim.systems.panel import PANEL

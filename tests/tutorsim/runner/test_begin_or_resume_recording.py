@@ -10,7 +10,7 @@ import pytest
 from tests.tutorsim.conftest import edit, files
 from tutorsim.catalog import WORDINGS_FILE
 from tutorsim.errors import FolderError, RecordingError
-from tutorsim.kernel.load_study_file import load_study
+from tutorsim.kernel.load_and_check_study_file import load_study
 from tutorsim.replay import SESSION_FILE, read_manifest
 from tutorsim.runner.begin_or_resume_recording import open_session
 

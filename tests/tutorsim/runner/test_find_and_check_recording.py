@@ -10,7 +10,7 @@ import pytest
 
 from tests.tutorsim.conftest import edit
 from tutorsim.errors import LogError, RecordingError, UsageError
-from tutorsim.kernel.load_study_file import system_named
+from tutorsim.kernel.load_and_check_study_file import system_named
 from tutorsim.records import TIMINGS_FILE
 from tutorsim.replay.cassette_file import JsonText
 from tutorsim.runner.find_and_check_recording import (

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from tutorsim.kernel.flow_and_drivers import PersonInput, Round, drive, scripted
-from tutorsim.kernel.load_study_file import load_study, system_named
+from tutorsim.kernel.load_and_check_study_file import load_study, system_named
 from tutorsim.kernel.study_file_head import shipped_studies
 from tutorsim.kernel.system import CUT_OFF_REMINDER, Chance
 from tutorsim.model import CALL_HEADER

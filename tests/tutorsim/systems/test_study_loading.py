@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tutorsim.errors import StudyError
-from tutorsim.kernel.load_study_file import load_recorded_study, load_study
+from tutorsim.kernel.load_and_check_study_file import load_recorded_study, load_study
 
 STUDY = """
 name = "own"

@@ -11,7 +11,7 @@ import pytest
 
 from tests.analysis.made import report_of
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
-from tutorsim.analysis.ballots.properties_of_ballot_formats import BallotForm
+from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import BallotForm
 from tutorsim.analysis.ballots.recount_source import of_panel
 from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import turn_table
 from tutorsim.analysis.pages.document import Section

@@ -16,7 +16,7 @@ from tests.tutorsim.test_guide import snippets
 from tutorsim.errors import StudyError, TaskFileError
 from tutorsim.kernel.cost_plan import estimate_tokens, total_tokens
 from tutorsim.kernel.flow_and_drivers import PersonInput, drive, scripted
-from tutorsim.kernel.load_study_file import load_recorded_study, load_study
+from tutorsim.kernel.load_and_check_study_file import load_recorded_study, load_study
 from tutorsim.kernel.retest_flow import askings, retest_flow
 from tutorsim.kernel.system import Chance
 from tutorsim.records.group import JudgmentRecord

@@ -9,7 +9,7 @@ from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_
     audited_turns,
 )
 from tutorsim.analysis.systems.system_view_and_opened_run import open_run
-from tutorsim.kernel.load_study_file import load_recorded_study
+from tutorsim.kernel.load_and_check_study_file import load_recorded_study
 from tutorsim.records.oversight import OversightRecord
 from tutorsim.replay import Reader
 from tutorsim.runner.find_and_check_recording import bundled_recording

@@ -10,7 +10,7 @@ from tests.tutorsim.systems.oversight.test_reply_reading import SHAPES
 from tutorsim.errors import CallFailed, StudyError
 from tutorsim.kernel.cost_plan import load_prices, plan
 from tutorsim.kernel.flow_and_drivers import drive, scripted
-from tutorsim.kernel.load_study_file import load_study, write_study
+from tutorsim.kernel.load_and_check_study_file import load_study, write_study
 from tutorsim.kernel.system import CallRange
 from tutorsim.records.oversight import Labels
 from tutorsim.systems.oversight import OVERSIGHT

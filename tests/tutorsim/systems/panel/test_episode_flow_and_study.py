@@ -8,7 +8,7 @@ import pytest
 
 from tutorsim.errors import CallFailed, StudyError
 from tutorsim.kernel.flow_and_drivers import CodeResult, CodeRun, drive, scripted
-from tutorsim.kernel.load_study_file import load_recorded_study, write_study
+from tutorsim.kernel.load_and_check_study_file import load_recorded_study, write_study
 from tutorsim.records import Branch, VerdictRecord
 from tutorsim.systems.panel.episode_flow_and_study import PanelStudy, episode
 from tutorsim.systems.panel.settings_and_compared_panels import (

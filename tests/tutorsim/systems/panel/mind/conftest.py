@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tutorsim.kernel.flow_and_drivers import CodeResult, drive, scripted
-from tutorsim.kernel.load_study_file import load_study
+from tutorsim.kernel.load_and_check_study_file import load_study
 from tutorsim.kernel.study_file_head import EpisodeSpec
 from tutorsim.kernel.system import Chance
 from tutorsim.model import Call

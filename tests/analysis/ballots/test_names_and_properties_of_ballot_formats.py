@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutorsim.analysis.ballots.properties_of_ballot_formats import FORMATS, BallotForm
+from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS, BallotForm
 from tutorsim.analysis.ballots.vote_arrays import DistinctPanels
 from tutorsim.analysis.counting.rule_definitions import TARGETS
 from tutorsim.analysis.identify.possible_winners import answer_panels

@@ -21,7 +21,7 @@ import tomli_w
 import uvicorn
 
 from tests.benchmarks.test_lesson_speed import long_lesson
-from tests.tutorsim.chat.conftest import STUDY, Served, browser, serve  # noqa: F401 - fixtures
+from tests.tutorsim.chat.conftest import STUDY, Served, serve  # noqa: F401 - fixtures
 from tutorsim.chat.serve_and_record_lesson import chat_app
 from tutorsim.standin import StandIn
 from tutorsim.systems.group.lesson_events_and_prompts import Group, Progress, Timeline
@@ -104,7 +104,7 @@ def talked(served, tab):
 def test_a_message_reaches_the_agents_and_a_reply_the_page_at_once(
     side_by_side,
     serve,  # noqa: F811
-    browser,  # noqa: F811
+    browser,
 ):
     served = serve(start=False)
     served.study = long_lesson(
@@ -182,7 +182,7 @@ def busy(tab):
 
 def test_five_hundred_messages_scroll(
     side_by_side,
-    browser,  # noqa: F811
+    browser,
 ):
     """In frames by the clock, which waits for whatever else the machine does, and by its work."""
     with filled_page(MESSAGES) as url:

@@ -63,3 +63,9 @@ def test_the_help_names_every_fault():
     text = CliRunner().invoke(standin, ["serve", "--help"]).output
     for kind in FAULT_KINDS:
         assert kind in text
+
+
+def test_a_lesson_with_a_person_goes_through_no_batch():
+    said = CliRunner().invoke(chat, ["lesson.toml", "--batch"])
+    assert said.exit_code == 2
+    assert "No such option" in said.output

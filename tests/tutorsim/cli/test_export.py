@@ -1,11 +1,14 @@
 """`tutorsim export` writes tables that open again as the same ballots."""
 
 import json
+import re
 
 import pytest
 
 from tutorsim.analysis.ballots.outside_files import by_name
 from tutorsim.analysis.ballots.recount_source import open_source
+from tutorsim.analysis.systems.system_view_and_opened_run import view_of
+from tutorsim.cli.export import export
 
 TABLES = {"episodes", "turns", "ballots", "diagnostic_ballots", "proposals", "calls"}
 
@@ -84,3 +87,9 @@ def test_what_a_run_says_itself_is_not_taken_from_options(shell, built, tmp_path
 
 def test_an_unknown_format_is_a_usage_error(shell, built, tmp_path):
     assert shell("export", built.folder, "-o", tmp_path, "--format", "xls").code == 2
+
+
+@pytest.mark.parametrize("system", ["panel", "debate", "group", "oversight"])
+def test_the_help_names_every_table(system):
+    words = set(re.findall(r"\w+", export.help))
+    assert not view_of(system).tables.keys() - words

@@ -78,6 +78,8 @@ def test_another_rule_has_the_scores_of_its_possible_winners(rubric):
     names = ("logged_protocol", "rule", "turns", "identified", "delivered")
     assert [row[name] for name in names] == ["simple", "ranked", 2, 1, 2.0]
     assert (row["score"].low, row["score"].high) == (0.5, 1.0)
+    del possible["e", 2]
+    assert next(other_rules(rated("replies", TURNS, rubric), possible))["identified"] == 1
     if rubric is FREE:
         assert row["delivered_good"] is None
         assert isinstance(row["good"], NotEstimable)

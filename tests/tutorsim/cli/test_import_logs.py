@@ -1,5 +1,7 @@
 """`tutorsim import`: logs that are named, and those that come with tutorsim."""
 
+import json
+
 from tutorsim.records import read_run
 from tutorsim.runner.find_and_check_recording import bundled_logs
 
@@ -8,6 +10,8 @@ def test_without_files_the_council_s_rankings_that_come_with_tutorsim_are_taken(
     said = shell("import", "council", "-o", tmp_path / "run")
     assert (said.code, said.out) == (0, f"12 episodes written to {tmp_path / 'run'}.\n")
     assert read_run(tmp_path / "run").system == "debate"
+    timings = (tmp_path / "run" / "timings.jsonl").read_text().splitlines()[1:]
+    assert [json.loads(line)["seconds"] for line in timings] == [0.0] * 12
 
 
 def test_as_json_it_is_said_what_was_written_left_out_and_noted(shell, tmp_path):

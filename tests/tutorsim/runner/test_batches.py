@@ -200,7 +200,10 @@ def test_an_entry_that_is_refused_is_not_asked_again(
     ask = Endpoint._entry
     first = call_digest("sciq.ice.help_avoidant.baseline/0/student/student/1")
 
+    asked = []
+
     def refuse(self, params, occurrence):
+        asked.append(occurrence)
         return entry_error(status, "no") if occurrence == first else ask(self, params, occurrence)
 
     monkeypatch.setattr(Endpoint, "_entry", refuse)
@@ -209,6 +212,7 @@ def test_an_entry_that_is_refused_is_not_asked_again(
     assert said.code == code
     assert words in said.err
     assert (hook.sent == 1) == (status == 404)
+    assert asked.count(first) == 1
     assert "sciq.moon.help_avoidant.baseline/0/student/student/1" in on_disk(
         folders(tmp_path, "batch")[0]
     )

@@ -266,7 +266,10 @@ def labels(*ps):
     ],
 )
 def test_label_effects_are_claimed_only_below_the_level(ps, said):
-    assert drawable(drawn_of(votes.labels_figure, labels(*ps), OF)) == said
+    figure = drawn_of(votes.labels_figure, labels(*ps), OF)
+    assert drawable(figure) == said
+    [rows] = figure.chart.to_dict()["datasets"].values()
+    assert [row["marked"] for row in rows] == [p < 0.05 for p in ps for _ in "AB"]
 
 
 def test_a_margin_that_no_ballot_can_move_is_drawn_and_not_counted_as_one():

@@ -396,3 +396,11 @@ def test_turns_without_replies_are_counted_and_not_guessed():
         if (r.reading, r.protocol) == ("strict", None)
     ]
     assert (row.turns, row.not_computable, row.ballots) == (0, 1, 0)
+
+
+def test_a_vote_of_one_voter_is_read_again():
+    turn = panel_turn("simple", dict.fromkeys(ROLES, ROLES[1]))
+    [one] = [replace(b, raw="B") for b in turn.ballots_final if b.voter == ROLES[0]]
+    episode = panel_episode(turn.model_copy(update={"ballots_final": (one,)}))
+    rows = recount(panel_source(episode), targets=[]).readings
+    assert [row.turns for row in rows if row.protocol is None] == [1, 1, 1]

@@ -29,6 +29,7 @@ from tutorsim.replay.journals_and_cassettes_while_recording import (
     Journal,
     combined_kind,
     journal_path,
+    recorded_uri,
 )
 
 Build = Callable[..., Any]
@@ -83,6 +84,19 @@ def test_nothing_but_allowed_headers_and_no_credential_is_written(tmp_path, reco
     assert values == ["content-type", "anthropic-version", "x-tutorsim-call"]
     assert entry["response"]["headers"] == {"content-type": ["application/json"]}
     assert entry["request"]["uri"] == "https://api.anthropic.com/v1/messages"
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "uri"),
+    [
+        ("/v1/messages", {"anthropic-version": "1"}, "https://api.anthropic.com/v1/messages"),
+        ("/v1/messages", {}, "http://u.example/v1/messages?a=1"),
+        ("/v1/other", {"anthropic-version": "1"}, "http://u.example/v1/other?a=1"),
+    ],
+)
+def test_only_messages_of_the_api_go_by_its_own_address(path, headers, uri):
+    sent = httpx2.Request("POST", f"http://me:pw@u.example{path}?a=1&token=t#x", headers=headers)
+    assert recorded_uri(sent) == uri
 
 
 @loopback

@@ -1,6 +1,7 @@
 """What a council's owner is told: six questions, from the bundled rankings and from small votes."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -108,6 +109,14 @@ def test_two_members_who_put_themselves_first_are_told_in_numbers(small):
          "from the middle. Signs of questions are flipped, with Holm's correction over labels. "
          "Each label is always the same member, so the two cannot be told apart."),
     ]  # fmt: skip
+
+
+def test_a_reply_that_nobody_can_score_is_in_no_share(small):
+    run = small((["A", "B", "C"], ["B", "C", "A"], []), ([], [], []))
+    first, second = run.episodes
+    run = replace(run, episodes=(first, second.model_copy(update={"score": None})))
+    right = council_document(run, True).answers[4]
+    assert right.detail.endswith("Of all replies delivered, 1 of 1 are right.")
 
 
 def test_where_nobody_ranked_anything_labels_are_not_known(small):

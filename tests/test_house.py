@@ -41,7 +41,7 @@ ONLY_IN = {
     "vcr": ("tutorsim.replay.",),
     "polars": (
         "tutorsim.analysis.",
-        "tutorsim.tasks.task_files_and_their_formats.",
+        "tutorsim.tasks.task_files_jsonl_parquet_sciq_humaneval.",
         "tutorsim.opened_run_for_python.",
     ),
     "altair": ("tutorsim.analysis.",),
@@ -515,13 +515,14 @@ def test_no_file_mentions_a_path_of_a_machine():
     assert {name: places for name, places in found.items() if places} == {}
 
 
+_BALLOTS = "tutorsim.analysis.ballots"
 FORMATS_BY_NAME = {
     # What a format is: a further one is an entry or a branch here.
     "tutorsim.ballot_reading_and_decisions": "how a reply is read, what a choice says and gives",
     "tutorsim.analysis.counting.ballot_format_conversion": "one ballot for another, by convention",
     "tutorsim.systems.panel.scripted_replies": "how the stand-in casts one",
     # Rules, which count ballots of one format each.
-    "tutorsim.analysis.counting.rule_definitions": "rules",
+    "tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges": "rules",
     "tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule": "rules",
     "tutorsim.analysis.identify.small_panel_winners": "rules",
     "tutorsim.analysis.identify.win_conditions": "rules",
@@ -532,8 +533,8 @@ FORMATS_BY_NAME = {
     "tutorsim.cli.recount": "numbers of approvals",
     "tutorsim.analysis.systems.debate.outcomes_under_every_protocol": "the rules of debates",
     # Closed sets.
-    "tutorsim.analysis.ballots.vote_arrays": "the four ballots that a rich one holds",
-    "tutorsim.analysis.ballots.one_whole_ballot_per_row": "what names candidates",
+    f"{_BALLOTS}.arrays_of_votes_profiles_and_distinct_panels": "the four that a rich one holds",
+    f"{_BALLOTS}.ballots_in_wide_rows_list_cells_or_raw_replies": "what names candidates",
     "tutorsim.analysis.systems.panel.panels_compared_and_ties_of_random_ballots": "closed form",
     "tutorsim.systems.debate.mallm_logs": "the four of the program MALLM",
     # Other things of the same name.

@@ -9,16 +9,7 @@ from typing import Any, Final, NamedTuple, Self
 
 import polars as pl
 
-from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import (
-    FORMATS,
-    MAY_LEAVE_OUT,
-    MUST_GIVE,
-    WITH_BUDGET,
-    leaving_out,
-    names_of,
-)
-from tutorsim.analysis.ballots.table_to_arrays import plain_budget
-from tutorsim.analysis.ballots.vote_arrays import (
+from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
     BALLOT,
     LEFT_OUT,
     RICH,
@@ -28,6 +19,15 @@ from tutorsim.analysis.ballots.vote_arrays import (
     rich_rule,
     summed,
 )
+from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import (
+    FORMATS,
+    MAY_LEAVE_OUT,
+    MUST_GIVE,
+    WITH_BUDGET,
+    leaving_out,
+    names_of,
+)
+from tutorsim.analysis.ballots.table_to_arrays import plain_budget
 from tutorsim.errors import BallotFileError
 from tutorsim.vocabularies import BALLOT_FORMATS, BALLOT_STATUSES, CUMULATIVE_BUDGET, PROTOCOLS
 

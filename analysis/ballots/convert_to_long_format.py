@@ -10,8 +10,8 @@ Shapes, in the order in which they are looked for:
 * *wide*: every column that is none of ours is a candidate.
 
 A file that does not name its episode, turn, stage or protocol has one of each. What may be read in
-two ways is asked about (`doubtful_rows_and_columns`), and what was assumed is said in one sentence;
-a file in the ballots table's own shape assumes nothing.
+two ways is asked about, and what was assumed is said in one sentence; a file in the ballots table's
+own shape assumes nothing.
 """
 
 import re
@@ -22,23 +22,15 @@ from typing import Final
 
 import polars as pl
 
-from tutorsim.analysis.ballots import doubtful_rows_and_columns as doubtful
+from tutorsim.analysis.ballots import refusals_of_doubtful_rows_and_proposed_columns as doubtful
+from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import BALLOT
 from tutorsim.analysis.ballots.ballot_checks import (
     EXAMPLE,
     FileRows,
     columns_doubled,
     columns_missed,
 )
-from tutorsim.analysis.ballots.doubtful_rows_and_columns import ALSO, ONE_CELL, other_columns
-from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import (
-    CHOICES,
-    MAY_LEAVE_OUT,
-    ON_A_SCALE,
-    WITH_BUDGET,
-    leaving_out,
-    protocol_named,
-)
-from tutorsim.analysis.ballots.one_whole_ballot_per_row import (
+from tutorsim.analysis.ballots.ballots_in_wide_rows_list_cells_or_raw_replies import (
     KEYS,
     Guess,
     Rows,
@@ -54,6 +46,14 @@ from tutorsim.analysis.ballots.one_whole_ballot_per_row import (
     refuse_strange,
     whole_points,
 )
+from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import (
+    CHOICES,
+    MAY_LEAVE_OUT,
+    ON_A_SCALE,
+    WITH_BUDGET,
+    leaving_out,
+    protocol_named,
+)
 from tutorsim.analysis.ballots.raw_tables import read_cells
 from tutorsim.analysis.ballots.reading_options_and_column_words import (
     EVERY_VOTE,
@@ -67,7 +67,11 @@ from tutorsim.analysis.ballots.reading_options_and_column_words import (
     plain,
     spellings,
 )
-from tutorsim.analysis.ballots.vote_arrays import BALLOT
+from tutorsim.analysis.ballots.refusals_of_doubtful_rows_and_proposed_columns import (
+    ALSO,
+    ONE_CELL,
+    other_columns,
+)
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError, UsageError
 

@@ -19,6 +19,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
+    RICH,
+    STAGES,
+    TURN,
+    Place,
+    Votes,
+    joined,
+)
 from tutorsim.analysis.ballots.ballot_checks import (
     FileRows,
     approving_nobody,
@@ -38,7 +46,6 @@ from tutorsim.analysis.ballots.table_to_arrays import (
     turn_starts,
     without_empty,
 )
-from tutorsim.analysis.ballots.vote_arrays import RICH, STAGES, TURN, Place, Votes, joined
 from tutorsim.analysis.statistics import by_key
 from tutorsim.regular_files_and_digests import open_named
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS

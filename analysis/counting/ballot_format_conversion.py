@@ -5,8 +5,12 @@ from functools import lru_cache
 from math import lcm
 from typing import Final, Literal
 
-from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Masses, levels_of
-from tutorsim.analysis.counting.rule_definitions import (
+from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
+    LEFT_OUT,
+    Masses,
+    levels_of,
+)
+from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
     Approvals,
     RankVector,
     Rule,

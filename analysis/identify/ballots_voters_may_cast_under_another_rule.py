@@ -36,9 +36,19 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
+from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
+    LEFT_OUT,
+    Levels,
+    Masses,
+    levels_of,
+)
 from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS
-from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT, Levels, Masses, levels_of
-from tutorsim.analysis.counting.rule_definitions import ANY_NUMBER, Approvals, Rule, ballot_format
+from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
+    ANY_NUMBER,
+    Approvals,
+    Rule,
+    ballot_format,
+)
 from tutorsim.analysis.statistics.array_types import Ints
 from tutorsim.vocabularies import Protocol
 

@@ -8,8 +8,13 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tutorsim.analysis.ballots.vote_arrays import Masses, distinct_rows, fitting, sorted_rows
-from tutorsim.analysis.counting.rule_definitions import (
+from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
+    Masses,
+    distinct_rows,
+    fitting,
+    sorted_rows,
+)
+from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
     Rule,
     approvals_of,
     ballot_format,

@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import LEFT_OUT
 from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS
-from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT
-from tutorsim.analysis.counting.rule_definitions import (
+from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
     ANY_NUMBER,
     Approvals,
     Rule,

@@ -47,8 +47,18 @@ import polars as pl
 from tutorsim.analysis.ballots.ballot_checks import notes_together
 from tutorsim.analysis.ballots.parquet_batches import ParquetBatches, Part, Runner
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.rule_definitions import TARGETS, Approvals, RankScores, Target
+from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
+    TARGETS,
+    Approvals,
+    RankScores,
+    Target,
+)
 from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WORK_LIMIT
+from tutorsim.analysis.recount.decided_turns_of_one_format_and_outcome_counts import (
+    RecountCounts,
+    TurnGroup,
+    turn_groups,
+)
 from tutorsim.analysis.recount.possible_winners_of_every_protocol_by_rule import (
     PER_TURN_SCHEMA,
     per_turn_frames,
@@ -65,11 +75,6 @@ from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     make_plan,
 )
 from tutorsim.analysis.recount.result_models import RecountResult
-from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import (
-    RecountCounts,
-    TurnGroup,
-    turn_groups,
-)
 from tutorsim.analysis.recount.winners_under_other_orders_ties_electorates_readings import (
     electorate_counts,
     electorate_rows,
@@ -106,7 +111,7 @@ def recount(
 
     Args:
         source: A run, or ballots from elsewhere.
-        targets: Rules to recount under, from `analysis.counting.rule_definitions.TARGETS`.
+        targets: Rules to recount under, from the `TARGETS` of `analysis.counting`.
         exempt: Numbers of voters that may have cast any ballot of a target's format.
         order: The fallback order to recount under, by default the source's own. It may
             leave candidates out; they stand behind it. Changes are always counted against the

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.vote_arrays import (
+from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
     TURN,
     DistinctPanels,
     count,
@@ -19,7 +19,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
     fold,
     set_columns,
 )
-from tutorsim.analysis.counting.rule_definitions import (
+from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
     ANY_NUMBER,
     Approvals,
     RankVector,
@@ -40,14 +40,7 @@ from tutorsim.analysis.identify.possible_winners import (
     table_ends,
 )
 from tutorsim.analysis.identify.win_conditions import NOBODY
-from tutorsim.analysis.recount.recount_plan_and_own_rules import (
-    NOBODY_NAME,
-    FunctionRule,
-    Plan,
-    function_leaders,
-)
-from tutorsim.analysis.recount.result_models import Agreed, Holds, Interval, RuleRow
-from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import (
+from tutorsim.analysis.recount.decided_turns_of_one_format_and_outcome_counts import (
     BREAKDOWN_STATES,
     Answer,
     AnswerCount,
@@ -56,6 +49,13 @@ from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import
     StageVotes,
     TurnGroup,
 )
+from tutorsim.analysis.recount.recount_plan_and_own_rules import (
+    NOBODY_NAME,
+    FunctionRule,
+    Plan,
+    function_leaders,
+)
+from tutorsim.analysis.recount.result_models import Agreed, Holds, Interval, RuleRow
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.array_types import Bools, Ints, OutcomeBits
 from tutorsim.vocabularies import BALLOT_FORMATS, Protocol

@@ -12,16 +12,16 @@ from typing import Final, Literal, get_args
 
 import numpy as np
 
+from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import distinct_rows
 from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.reading_options_and_column_words import checked_order
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.ballots.vote_arrays import distinct_rows
 from tutorsim.analysis.counting.ballot_format_conversion import (
     AS_CAST,
     SHARED_SCORES,
     projection_name,
 )
-from tutorsim.analysis.counting.rule_definitions import (
+from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
     ANY_NUMBER,
     CONVENTIONS,
     TARGETS,
@@ -36,7 +36,7 @@ from tutorsim.analysis.counting.rule_definitions import (
 from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import approvals_asked
 from tutorsim.analysis.identify.possible_winners import READINGS_OF_TIES, TieReading
 from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WORK_LIMIT
-from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import (
+from tutorsim.analysis.recount.decided_turns_of_one_format_and_outcome_counts import (
     StageVotes,
     TurnGroup,
 )

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tutorsim.analysis.ballots.vote_arrays import (
+from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
     count,
     count_rows,
     distinct_rows,
@@ -25,17 +25,7 @@ from tutorsim.analysis.ballots.vote_arrays import (
     set_columns,
 )
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import leaders_of
-from tutorsim.analysis.recount.recount_plan_and_own_rules import Plan
-from tutorsim.analysis.recount.result_models import (
-    ElectorateRow,
-    Interval,
-    OrderRow,
-    OrderTable,
-    PolicyRow,
-    ReadingRow,
-    RoleWins,
-)
-from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import (
+from tutorsim.analysis.recount.decided_turns_of_one_format_and_outcome_counts import (
     LISTED_VOTERS,
     AnyVoter,
     Electorate,
@@ -46,6 +36,16 @@ from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import
     TurnGroup,
     few,
     outcome_tables,
+)
+from tutorsim.analysis.recount.recount_plan_and_own_rules import Plan
+from tutorsim.analysis.recount.result_models import (
+    ElectorateRow,
+    Interval,
+    OrderRow,
+    OrderTable,
+    PolicyRow,
+    ReadingRow,
+    RoleWins,
 )
 from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import without_shared_turns
 from tutorsim.analysis.statistics import by_key

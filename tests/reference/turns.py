@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from tutorsim.analysis.ballots.vote_arrays import (
+from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
     RICH,
     STAGES,
     TURN,

@@ -35,18 +35,18 @@ from starlette.routing import Route
 
 from tutorsim.errors import Interrupted, TutorsimError, UsageError
 from tutorsim.kernel.load_and_check_study_file import system_named
-from tutorsim.kernel.study_file_head import EpisodeSpec
+from tutorsim.kernel.study_file_models_and_overrides import EpisodeSpec
 from tutorsim.kernel.system import Chat, LoadedStudy
 from tutorsim.replay import write_atomic
 from tutorsim.replay.cassette_file import cassette_file
 from tutorsim.runner.begin_or_resume_recording import Session, recording
-from tutorsim.runner.calls_in_flight import RecordingOptions
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget, Stop, stop_on_interrupt
 from tutorsim.runner.episode_jobs_person_taking_part_and_event_loop import (
     Person,
     RefusedMessage,
     run_in_loop,
 )
+from tutorsim.runner.queue_of_calls_onto_tapes_within_cost_cap import RecordingOptions
 from tutorsim.runner.record import record, record_episode
 from tutorsim.sandbox import Sandbox
 from tutorsim.system_registry import named, system_names

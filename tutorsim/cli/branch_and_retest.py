@@ -51,7 +51,7 @@ from tutorsim.vocabularies import PROTOCOLS, Protocol, TiePolicy
 
 if TYPE_CHECKING:
     from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
-    from tutorsim.runner.retest_of_recording import Retested, RetestPlan, Survey
+    from tutorsim.runner.retest_plan_cost_and_recording import Retested, RetestPlan, Survey
 
 
 @click.command()
@@ -111,7 +111,7 @@ def retest(
     """
     from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
     from tutorsim.runner.find_and_check_recording import find_recording
-    from tutorsim.runner.retest_of_recording import plan_retest, survey
+    from tutorsim.runner.retest_plan_cost_and_recording import plan_retest, survey
 
     design = Design(repeats, stages or (), sample, seed)
     prices = load_prices(options["prices"])
@@ -160,7 +160,7 @@ def _cost(planned: "RetestPlan") -> str:
 def _asked(
     found: "Survey", log_dir: Path | None, budget: "Budget", options: dict[str, Any]
 ) -> "Retested":
-    from tutorsim.runner.retest_of_recording import retest as ask
+    from tutorsim.runner.retest_plan_cost_and_recording import retest as ask
 
     with recording_progress(budget) as (on_progress, on_warning):
         return ask(

@@ -209,7 +209,7 @@ def verify(
             check_files(cassette_dir, earliest)
             return
     from tutorsim.replay import write_atomic
-    from tutorsim.runner.verify import verify as check
+    from tutorsim.runner.verify_by_digests_of_recording_and_edited_wordings import verify as check
 
     with counted("episodes") as count:
         result = check(

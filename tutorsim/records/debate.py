@@ -9,7 +9,7 @@ from tutorsim.records.panel_episode_and_base_of_any_episode import (
     BaseRecord,
     VotedTurn,
 )
-from tutorsim.tasks.tasks_and_scoring_of_choices_and_passages import AnswerScore, score_answer
+from tutorsim.tasks.task_types_ids_digests_and_scoring import AnswerScore, score_answer
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, AnswerKind, ReadStatus, Scoring
 
 Agreement = Literal["agree", "disagree", "unclear", "none"]

@@ -37,7 +37,6 @@ from tutorsim.replay.program_verdicts_and_person_inputs import InputStore, progr
 from tutorsim.replay.recorded_calls_event_streams_and_mismatches import Interaction
 from tutorsim.runner.begin_or_resume_recording import BaseSession, Session, keep_study, recording
 from tutorsim.runner.branch_plan_and_answers_from_parent import Parent, ParentEpisode, check_parent
-from tutorsim.runner.calls_in_flight import CallQueue, RecordingOptions
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
 from tutorsim.runner.episode_jobs_person_taking_part_and_event_loop import (
     Hearing,
@@ -46,6 +45,7 @@ from tutorsim.runner.episode_jobs_person_taking_part_and_event_loop import (
     run_in_loop,
     study_piece,
 )
+from tutorsim.runner.queue_of_calls_onto_tapes_within_cost_cap import CallQueue, RecordingOptions
 from tutorsim.runner.write_run_folder_and_import_logs import (
     LogWriter,
     fingerprint_text,

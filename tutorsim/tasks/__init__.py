@@ -1,13 +1,13 @@
 """Tasks, and readers for the two published task files."""
 
-from tutorsim.tasks.task_files_and_their_formats import (
+from tutorsim.tasks.task_files_jsonl_parquet_sciq_humaneval import (
     FORMATS,
     builtin,
     load_tasks,
     read_humaneval,
     read_sciq,
 )
-from tutorsim.tasks.tasks_and_scoring_of_choices_and_passages import (
+from tutorsim.tasks.task_types_ids_digests_and_scoring import (
     CodeTask,
     ScienceTask,
     Task,

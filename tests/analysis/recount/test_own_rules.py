@@ -10,7 +10,10 @@ import pytest
 from tests.reference import scores as plain
 from tests.reference.drawn import NAMES, drawn_turns
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.rule_definitions import TARGETS, RankScores
+from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
+    TARGETS,
+    RankScores,
+)
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.recount_plan_and_own_rules import CastBallots, refuse_shadowed
 from tutorsim.analysis.recount.result_models import RecountResult
@@ -263,8 +266,7 @@ def test_ballots_for_a_function_can_be_made_by_hand():
 
 def test_a_rule_of_another_package_is_a_target_by_its_name(tmp_path, monkeypatch):
     (tmp_path / "veto_rule.py").write_text(
-        "from tutorsim.analysis.counting.rule_definitions import RankScores\n"
-        "VETO = RankScores(lambda m: [*[1] * (m - 1), 0])\n"
+        "from tutorsim import RankScores\nVETO = RankScores(lambda m: [*[1] * (m - 1), 0])\n"
     )
     info = tmp_path / "veto_rule-1.0.dist-info"
     info.mkdir()

@@ -16,13 +16,13 @@ from tutorsim.analysis.ballots.outside_files import read_own
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.recount.result_models import Interval
-from tutorsim.analysis.recount.tables import listed_orders_table
-from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import (
+from tutorsim.analysis.recount.decided_turns_of_one_format_and_outcome_counts import (
     Ended,
     RecountCounts,
     outcome_tables,
 )
+from tutorsim.analysis.recount.result_models import Interval
+from tutorsim.analysis.recount.tables import listed_orders_table
 from tutorsim.analysis.recount.winners_under_other_orders_ties_electorates_readings import (
     order_table,
     read_again,

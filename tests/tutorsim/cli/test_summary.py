@@ -25,7 +25,11 @@ def value_of(shell, run, *options):
 
 
 def test_the_summary_of_a_run_loads_no_reader_of_ballots_from_elsewhere():
-    readers = ("outside_files", "convert_to_long_format", "doubtful_rows_and_columns")
+    readers = (
+        "outside_files",
+        "convert_to_long_format",
+        "refusals_of_doubtful_rows_and_proposed_columns",
+    )
     loaded = loaded_by("import tutorsim.cli.summary")
     assert [name for name in loaded if name.endswith(readers)] == []
 

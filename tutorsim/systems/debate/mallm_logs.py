@@ -39,7 +39,7 @@ from tutorsim.records.debate import (
 from tutorsim.regular_files_and_digests import read_named
 from tutorsim.systems.debate.discussion_and_challenges import agent_names
 from tutorsim.tasks import safe_id
-from tutorsim.tasks.tasks_and_scoring_of_choices_and_passages import LETTERS, chosen_letter
+from tutorsim.tasks.task_types_ids_digests_and_scoring import LETTERS, chosen_letter
 from tutorsim.vocabularies import AnswerKind, Protocol
 
 _PARADIGMS: Final[Mapping[str, Paradigm]] = {

@@ -15,8 +15,13 @@ from typing import Any, Final
 
 from tutorsim.ballot_reading_and_decisions import RULES
 from tutorsim.kernel.system import Asking, Chance
-from tutorsim.systems.debate.question_sets import BENCHMARKS, BUILTIN, DebateTask, builtin_tasks
-from tutorsim.tasks.tasks_and_scoring_of_choices_and_passages import LETTERS
+from tutorsim.systems.debate.published_question_sets_and_their_file_forms import (
+    BENCHMARKS,
+    BUILTIN,
+    DebateTask,
+    builtin_tasks,
+)
+from tutorsim.tasks.task_types_ids_digests_and_scoring import LETTERS
 
 _PARAGRAPH: Final = r"(.*(?:\n  .*)*)"
 _QUESTION: Final = re.compile(

@@ -8,7 +8,13 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tutorsim.catalog import BaseCatalog, read_catalog
-from tutorsim.kernel.study_file_head import BaseModels, BaseStudy, BenchmarkSettings, Name, Settings
+from tutorsim.kernel.study_file_models_and_overrides import (
+    BaseModels,
+    BaseStudy,
+    BenchmarkSettings,
+    Name,
+    Settings,
+)
 from tutorsim.systems.group.speaker_selection_and_its_reasons import Rule, SelectionRule, Silence
 
 # --- Settings ------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from tutorsim.records.oversight import (
     dialogue_text,
 )
 from tutorsim.tasks import Task
-from tutorsim.tasks.task_files_and_their_formats import (
+from tutorsim.tasks.task_files_jsonl_parquet_sciq_humaneval import (
     Row,
     kind_of,
     read_rows,

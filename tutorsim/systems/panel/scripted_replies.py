@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from tutorsim.kernel.system import Asking, Chance
-from tutorsim.systems.panel.scripted_prompt_reading_and_knowledge import (
+from tutorsim.systems.panel.scripted_prompt_reading_and_known_tasks import (
     Asked,
     Kind,
     Knowledge,

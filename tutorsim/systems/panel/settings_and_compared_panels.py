@@ -9,7 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tutorsim.catalog import BaseCatalog, read_catalog
 from tutorsim.errors import StudyError
-from tutorsim.kernel.study_file_head import BaseModels, BaseStudy, BenchmarkSettings, Name, Settings
+from tutorsim.kernel.study_file_models_and_overrides import (
+    BaseModels,
+    BaseStudy,
+    BenchmarkSettings,
+    Name,
+    Settings,
+)
 from tutorsim.records import Branch, PanelMakeup
 from tutorsim.vocabularies import (
     CUMULATIVE_BUDGET,

@@ -7,14 +7,14 @@ import pytest
 
 from tutorsim.kernel.flow_and_drivers import CodeResult, drive, scripted
 from tutorsim.kernel.load_and_check_study_file import load_study
-from tutorsim.kernel.study_file_head import EpisodeSpec
+from tutorsim.kernel.study_file_models_and_overrides import EpisodeSpec
 from tutorsim.kernel.system import Chance
 from tutorsim.model import Call
 from tutorsim.records import EpisodeRecord, VerdictRecord
 from tutorsim.standin.messages_api_routes_and_replies import read_request, think
 from tutorsim.systems.panel.episode_flow_and_study import episode
 from tutorsim.systems.panel.scene_and_reading_proposals_reviews_judge_scores import Scene
-from tutorsim.systems.panel.scripted_prompt_reading_and_knowledge import Asked
+from tutorsim.systems.panel.scripted_prompt_reading_and_known_tasks import Asked
 
 STUDY = """
 name = "played"

@@ -12,7 +12,10 @@ from tutorsim.systems.panel.scene_and_reading_proposals_reviews_judge_scores imp
     read_reviews,
     read_score,
 )
-from tutorsim.systems.panel.scripted_prompt_reading_and_knowledge import knowledge_of, style_weights
+from tutorsim.systems.panel.scripted_prompt_reading_and_known_tasks import (
+    knowledge_of,
+    style_weights,
+)
 from tutorsim.systems.panel.scripted_replies import judge_reply, style_of_system, vote_reply
 from tutorsim.systems.panel.settings_and_compared_panels import load_panel_catalog
 from tutorsim.tasks import builtin

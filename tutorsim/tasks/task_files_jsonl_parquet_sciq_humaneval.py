@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 from tutorsim.errors import TaskFileError
 from tutorsim.regular_files_and_digests import open_named, read_named
-from tutorsim.tasks.tasks_and_scoring_of_choices_and_passages import (
+from tutorsim.tasks.task_types_ids_digests_and_scoring import (
     CODE_FIELDS,
     DISTRACTORS,
     CodeTask,

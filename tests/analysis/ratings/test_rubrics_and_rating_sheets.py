@@ -1,6 +1,6 @@
 """The anchors of a model judge as a rubric for people."""
 
-from tutorsim.analysis.ratings.sheet import judge_rubric, reply_rubric
+from tutorsim.analysis.ratings.rubrics_and_rating_sheets import judge_rubric, reply_rubric
 from tutorsim.systems.panel.settings_and_compared_panels import load_panel_catalog
 
 

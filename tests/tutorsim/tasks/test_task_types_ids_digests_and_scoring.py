@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorsim.tasks.tasks_and_scoring_of_choices_and_passages import (
+from tutorsim.tasks.task_types_ids_digests_and_scoring import (
     AnswerScore,
     chosen_letter,
     exact_match,

@@ -31,7 +31,6 @@ from tutorsim.runner.begin_or_resume_recording import (
     days_and_packages,
     locked,
 )
-from tutorsim.runner.calls_in_flight import RecordingOptions, check_credentials
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
 from tutorsim.runner.episode_jobs_person_taking_part_and_event_loop import run_in_loop
 from tutorsim.runner.find_and_check_recording import Recording, check_drift, open_recording
@@ -40,6 +39,10 @@ from tutorsim.runner.play_recorded_episodes_and_retests import (
     askings_in,
     recorded_prefix,
     retest_piece,
+)
+from tutorsim.runner.queue_of_calls_onto_tapes_within_cost_cap import (
+    RecordingOptions,
+    check_credentials,
 )
 from tutorsim.runner.record import Job, Recorder
 from tutorsim.runner.replay import replay_each

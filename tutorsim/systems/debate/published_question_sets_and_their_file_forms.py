@@ -29,7 +29,7 @@ from typing import Any, Final, Literal, get_args
 
 from tutorsim.errors import TaskFileError
 from tutorsim.tasks import Task
-from tutorsim.tasks.task_files_and_their_formats import (
+from tutorsim.tasks.task_files_jsonl_parquet_sciq_humaneval import (
     Row,
     check_ids,
     checked_text,
@@ -41,7 +41,7 @@ from tutorsim.tasks.task_files_and_their_formats import (
     refuse,
     text_of,
 )
-from tutorsim.tasks.tasks_and_scoring_of_choices_and_passages import (
+from tutorsim.tasks.task_types_ids_digests_and_scoring import (
     LETTERS,
     AnswerScore,
     TaskFormat,

@@ -8,11 +8,9 @@ import polars as pl
 import pytest
 
 from tests.reference.turns import read_turns
-from tutorsim.analysis.ballots import table_to_arrays, vote_arrays
-from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
-from tutorsim.analysis.ballots.recount_source import open_frame
-from tutorsim.analysis.ballots.table_to_arrays import read_votes
-from tutorsim.analysis.ballots.vote_arrays import (
+from tutorsim.analysis.ballots import arrays_of_votes_profiles_and_distinct_panels as arrays
+from tutorsim.analysis.ballots import table_to_arrays
+from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
     RICH,
     Profile,
     Rounds,
@@ -26,6 +24,9 @@ from tutorsim.analysis.ballots.vote_arrays import (
     standing_order,
     summed,
 )
+from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
+from tutorsim.analysis.ballots.recount_source import open_frame
+from tutorsim.analysis.ballots.table_to_arrays import read_votes
 from tutorsim.analysis.counting import turns_winner_step_and_first_to_final_shift
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import leaders_of
 from tutorsim.analysis.recount import recount
@@ -235,7 +236,7 @@ def test_the_width_of_numbers_changes_no_result(largest, protocol, left_out, mon
     narrow = open_frame(table, hints=hints)
     assert narrow.votes.final[0].masses.dtype.itemsize < 8
     found = asked_of(narrow)
-    for module in (vote_arrays, table_to_arrays, turns_winner_step_and_first_to_final_shift):
+    for module in (arrays, table_to_arrays, turns_winner_step_and_first_to_final_shift):
         monkeypatch.setattr(module, "fitting", lambda _: np.dtype(np.int64))
     wide = open_frame(table, hints=hints)
     assert {part.masses.dtype for part in wide.votes.final} == {np.dtype(np.int64)}

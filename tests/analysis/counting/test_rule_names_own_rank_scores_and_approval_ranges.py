@@ -5,8 +5,8 @@ from random import Random
 import pytest
 
 from tests.reference import plain_rules
-from tutorsim.analysis.ballots.vote_arrays import LEFT_OUT
-from tutorsim.analysis.counting.rule_definitions import (
+from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import LEFT_OUT
+from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
     CONVENTIONS,
     TARGETS,
     check_targets,

@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from tutorsim.analysis.ballots.one_whole_ballot_per_row import (
+from tutorsim.analysis.ballots.ballots_in_wide_rows_list_cells_or_raw_replies import (
     Rows,
     as_numbers,
     nearly_numbers,

@@ -5,7 +5,7 @@ from random import Random
 import polars as pl
 
 from tutorsim.analysis.ballots.table_to_arrays import read_votes
-from tutorsim.analysis.recount.turns_of_one_format_and_counts_of_outcomes import (
+from tutorsim.analysis.recount.decided_turns_of_one_format_and_outcome_counts import (
     Ended,
     RecountCounts,
     turn_groups,

@@ -522,7 +522,7 @@ FORMATS_BY_NAME = {
     "tutorsim.analysis.counting.ballot_format_conversion": "one ballot for another, by convention",
     "tutorsim.systems.panel.scripted_replies": "how the stand-in casts one",
     # Rules, which count ballots of one format each.
-    "tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges": "rules",
+    "tutorsim.analysis.counting.rules_rank_scores_approval_ranges": "rules",
     "tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule": "rules",
     "tutorsim.analysis.identify.small_panel_winners": "rules",
     "tutorsim.analysis.identify.win_conditions": "rules",
@@ -533,8 +533,8 @@ FORMATS_BY_NAME = {
     "tutorsim.cli.recount": "numbers of approvals",
     "tutorsim.analysis.systems.debate.outcomes_under_every_protocol": "the rules of debates",
     # Closed sets.
-    f"{_BALLOTS}.arrays_of_votes_profiles_and_distinct_panels": "the four that a rich one holds",
-    f"{_BALLOTS}.ballots_in_wide_rows_list_cells_or_raw_replies": "what names candidates",
+    f"{_BALLOTS}.vote_arrays_and_profiles": "the four that a rich one holds",
+    f"{_BALLOTS}.wide_rows_list_cells_raw_replies": "what names candidates",
     "tutorsim.analysis.systems.panel.panels_compared_and_ties_of_random_ballots": "closed form",
     "tutorsim.systems.debate.mallm_logs": "the four of the program MALLM",
     # Other things of the same name.

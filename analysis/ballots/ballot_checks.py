@@ -9,16 +9,6 @@ from typing import Any, Final, NamedTuple, Self
 
 import polars as pl
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
-    BALLOT,
-    LEFT_OUT,
-    RICH,
-    STAGES,
-    Votes,
-    rich_mass,
-    rich_rule,
-    summed,
-)
 from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import (
     FORMATS,
     MAY_LEAVE_OUT,
@@ -28,6 +18,16 @@ from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import (
     names_of,
 )
 from tutorsim.analysis.ballots.table_to_arrays import plain_budget
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import (
+    BALLOT,
+    LEFT_OUT,
+    RICH,
+    STAGES,
+    Votes,
+    rich_mass,
+    rich_rule,
+    summed,
+)
 from tutorsim.errors import BallotFileError
 from tutorsim.vocabularies import BALLOT_FORMATS, BALLOT_STATUSES, CUMULATIVE_BUDGET, PROTOCOLS
 

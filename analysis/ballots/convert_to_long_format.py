@@ -23,28 +23,11 @@ from typing import Final
 import polars as pl
 
 from tutorsim.analysis.ballots import refusals_of_doubtful_rows_and_proposed_columns as doubtful
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import BALLOT
 from tutorsim.analysis.ballots.ballot_checks import (
     EXAMPLE,
     FileRows,
     columns_doubled,
     columns_missed,
-)
-from tutorsim.analysis.ballots.ballots_in_wide_rows_list_cells_or_raw_replies import (
-    KEYS,
-    Guess,
-    Rows,
-    as_numbers,
-    guess_protocol,
-    lists_in,
-    nearly_numbers,
-    of_one_cell,
-    of_places,
-    of_replies,
-    of_wide,
-    place_columns,
-    refuse_strange,
-    whole_points,
 )
 from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import (
     CHOICES,
@@ -71,6 +54,23 @@ from tutorsim.analysis.ballots.refusals_of_doubtful_rows_and_proposed_columns im
     ALSO,
     ONE_CELL,
     other_columns,
+)
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import BALLOT
+from tutorsim.analysis.ballots.wide_rows_list_cells_raw_replies import (
+    KEYS,
+    Guess,
+    Rows,
+    as_numbers,
+    guess_protocol,
+    lists_in,
+    nearly_numbers,
+    of_one_cell,
+    of_places,
+    of_replies,
+    of_wide,
+    place_columns,
+    refuse_strange,
+    whole_points,
 )
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError, UsageError

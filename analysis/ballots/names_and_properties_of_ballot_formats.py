@@ -20,14 +20,14 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
+from tutorsim.analysis.ballots.reading_options_and_column_words import named_in
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import (
     LEFT_OUT,
     count,
     fitting,
     fold,
     summed,
 )
-from tutorsim.analysis.ballots.reading_options_and_column_words import named_in
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 
 _BITS: Final = 62

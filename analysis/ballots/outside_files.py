@@ -5,14 +5,7 @@ from typing import Final, TypeVar
 
 import polars as pl
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import STAGES
-from tutorsim.analysis.ballots.ballot_checks import (
-    EXAMPLE,
-    FileRows,
-    columns_missed,
-    unreadable,
-)
-from tutorsim.analysis.ballots.ballots_in_wide_rows_list_cells_or_raw_replies import Rows
+from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, FileRows, columns_missed, unreadable
 from tutorsim.analysis.ballots.convert_to_long_format import by_vote, lay_out, standing_of_lists
 from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import protocol_named
 from tutorsim.analysis.ballots.preflib import PREFLIB_SUFFIXES, read_preflib
@@ -22,6 +15,8 @@ from tutorsim.analysis.ballots.reading_options_and_column_words import (
     Hints,
     column_named,
 )
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import STAGES
+from tutorsim.analysis.ballots.wide_rows_list_cells_raw_replies import Rows
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
 

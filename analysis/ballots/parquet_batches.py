@@ -19,14 +19,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
-    RICH,
-    STAGES,
-    TURN,
-    Place,
-    Votes,
-    joined,
-)
 from tutorsim.analysis.ballots.ballot_checks import (
     FileRows,
     approving_nobody,
@@ -45,6 +37,14 @@ from tutorsim.analysis.ballots.table_to_arrays import (
     sound_turns,
     turn_starts,
     without_empty,
+)
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import (
+    RICH,
+    STAGES,
+    TURN,
+    Place,
+    Votes,
+    joined,
 )
 from tutorsim.analysis.statistics import by_key
 from tutorsim.regular_files_and_digests import open_named

@@ -25,8 +25,8 @@ from typing import Final
 
 import polars as pl
 
-from tutorsim.analysis.ballots.ballots_in_wide_rows_list_cells_or_raw_replies import Rows
 from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS
+from tutorsim.analysis.ballots.wide_rows_list_cells_raw_replies import Rows
 from tutorsim.errors import BallotFileError
 from tutorsim.regular_files_and_digests import read_named
 from tutorsim.vocabularies import Protocol

@@ -17,13 +17,6 @@ from typing import Any, NamedTuple, get_args
 
 import polars as pl
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
-    BALLOT,
-    TURN,
-    Place,
-    Votes,
-    statuses_of,
-)
 from tutorsim.analysis.ballots.ballot_checks import (
     EXAMPLE,
     FileRows,
@@ -43,6 +36,13 @@ from tutorsim.analysis.ballots.parquet_batches import (
 )
 from tutorsim.analysis.ballots.reading_options_and_column_words import NO_HINTS, Hints
 from tutorsim.analysis.ballots.table_to_arrays import read_votes, turn_starts
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import (
+    BALLOT,
+    TURN,
+    Place,
+    Votes,
+    statuses_of,
+)
 from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import (
     branch_words,
     without_shared_turns,
@@ -73,7 +73,7 @@ class FileShape(NamedTuple):
 
     name: str
     shape: str
-    """Name of its shape, one of `ballots_in_wide_rows_list_cells_or_raw_replies.Rows`."""
+    """Name of its shape, one of `wide_rows_list_cells_raw_replies.Rows`."""
     columns: dict[str, str]
     """Our column → the file's."""
     rows: int

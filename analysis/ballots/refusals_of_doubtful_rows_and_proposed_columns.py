@@ -10,18 +10,18 @@ from typing import Final
 
 import polars as pl
 
-from tutorsim.analysis.ballots.ballots_in_wide_rows_list_cells_or_raw_replies import (
-    Rows,
-    as_numbers,
-    nearly_numbers,
-    refuse_strange,
-)
 from tutorsim.analysis.ballots.reading_options_and_column_words import (
     COLUMN_WORDS,
     WORDS,
     bare,
     plain,
     says_nobody,
+)
+from tutorsim.analysis.ballots.wide_rows_list_cells_raw_replies import (
+    Rows,
+    as_numbers,
+    nearly_numbers,
+    refuse_strange,
 )
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError

@@ -11,7 +11,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
+from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import (
+    FORMATS,
+    MUST_GIVE,
+    WITH_BUDGET,
+    leaving_out,
+)
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import (
     RICH,
     STAGES,
     TURN,
@@ -24,12 +30,6 @@ from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels impo
     joined,
     standing_order,
     summed,
-)
-from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import (
-    FORMATS,
-    MUST_GIVE,
-    WITH_BUDGET,
-    leaving_out,
 )
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS

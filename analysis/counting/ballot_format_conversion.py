@@ -5,12 +5,8 @@ from functools import lru_cache
 from math import lcm
 from typing import Final, Literal
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
-    LEFT_OUT,
-    Masses,
-    levels_of,
-)
-from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT, Masses, levels_of
+from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import (
     Approvals,
     RankVector,
     Rule,

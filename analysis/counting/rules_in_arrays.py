@@ -17,9 +17,9 @@ from typing import Final
 
 import numpy as np
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import LEFT_OUT, Masses
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT, Masses
 from tutorsim.analysis.counting.ballot_format_conversion import counted_form, projected_masses
-from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import Rule
+from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import Rule
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import largest_mean
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.vocabularies import PROTOCOLS, Protocol

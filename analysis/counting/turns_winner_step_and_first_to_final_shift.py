@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
+from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import (
     TURN,
     Rounds,
     Votes,
@@ -20,7 +21,6 @@ from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels impo
     ranked,
     standing_order,
 )
-from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import (
     DecidedTurns,
     decide_turns,

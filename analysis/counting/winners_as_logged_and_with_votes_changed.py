@@ -18,13 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
-    Rounds,
-    count,
-    first_of,
-    fold,
-    summed,
-)
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import Rounds, count, first_of, fold, summed
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 
 

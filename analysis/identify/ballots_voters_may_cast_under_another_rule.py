@@ -36,14 +36,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
-    LEFT_OUT,
-    Levels,
-    Masses,
-    levels_of,
-)
 from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS
-from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT, Levels, Masses, levels_of
+from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import (
     ANY_NUMBER,
     Approvals,
     Rule,

@@ -15,16 +15,9 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
-    LEFT_OUT,
-    DistinctPanels,
-    Profile,
-)
 from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS
-from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
-    Rule,
-    approvals_of,
-)
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT, DistinctPanels, Profile
+from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import Rule, approvals_of
 from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
     Domain,
     domain_of,

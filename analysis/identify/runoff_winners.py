@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import Levels
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import Levels
 from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
     Domain,
     Options,

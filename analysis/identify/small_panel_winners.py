@@ -8,19 +8,19 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import (
     Masses,
     distinct_rows,
     fitting,
     sorted_rows,
 )
-from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
+from tutorsim.analysis.counting.rules_in_arrays import CountedPanels
+from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import (
     Rule,
     approvals_of,
     ballot_format,
     rank_scores,
 )
-from tutorsim.analysis.counting.rules_in_arrays import CountedPanels
 from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
     Domain,
     any_set,

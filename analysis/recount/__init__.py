@@ -47,7 +47,7 @@ import polars as pl
 from tutorsim.analysis.ballots.ballot_checks import notes_together
 from tutorsim.analysis.ballots.parquet_batches import ParquetBatches, Part, Runner
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
+from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import (
     TARGETS,
     Approvals,
     RankScores,

@@ -9,7 +9,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
+from tutorsim.analysis.ballots.table_to_arrays import read_votes
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import (
     DistinctPanels,
     Rounds,
     Votes,
@@ -20,7 +21,6 @@ from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels impo
     rich_mass,
     rich_rules,
 )
-from tutorsim.analysis.ballots.table_to_arrays import read_votes
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import (
     DecidedTurns,
     decide_turns,

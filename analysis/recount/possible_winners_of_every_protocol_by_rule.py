@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import (
     TURN,
     DistinctPanels,
     count,
@@ -19,7 +19,8 @@ from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels impo
     fold,
     set_columns,
 )
-from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
+from tutorsim.analysis.counting.rules_in_arrays import projected_leaders
+from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import (
     ANY_NUMBER,
     Approvals,
     RankVector,
@@ -27,7 +28,6 @@ from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges i
     ballot_format,
     rank_scores,
 )
-from tutorsim.analysis.counting.rules_in_arrays import projected_leaders
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import only
 from tutorsim.analysis.identify.possible_winners import (
     NO_BOUNDS,

@@ -12,16 +12,16 @@ from typing import Final, Literal, get_args
 
 import numpy as np
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import distinct_rows
 from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.reading_options_and_column_words import checked_order
 from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import distinct_rows
 from tutorsim.analysis.counting.ballot_format_conversion import (
     AS_CAST,
     SHARED_SCORES,
     projection_name,
 )
-from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
+from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import (
     ANY_NUMBER,
     CONVENTIONS,
     TARGETS,

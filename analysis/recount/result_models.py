@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Final, NamedTuple
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PrivateAttr
 
-from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import Approvals
+from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import Approvals
 from tutorsim.analysis.identify.possible_winners import TieReading
 
 SCHEMA_VERSION: Final = 2

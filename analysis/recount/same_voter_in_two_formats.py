@@ -6,8 +6,8 @@ from functools import lru_cache
 from itertools import combinations, product
 from typing import Final, Literal, NamedTuple
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import Masses
 from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import Masses
 from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import Cluster
 from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import domain_of
 from tutorsim.analysis.pages.cells_and_tables import estimate, present
@@ -20,12 +20,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
     share_over_tasks,
 )
-from tutorsim.analysis.statistics.noise_floor_of_retests import (
-    asked_votes,
-    leader_of,
-    said,
-    top_of,
-)
+from tutorsim.analysis.statistics.noise_floor_of_retests import asked_votes, leader_of, said, top_of
 from tutorsim.ballot_reading_and_decisions import masses_of
 from tutorsim.records import BallotRecord
 from tutorsim.vocabularies import BALLOT_FORMATS, PROTOCOLS, BallotFormat, Protocol

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import (
     count,
     count_rows,
     distinct_rows,

@@ -10,14 +10,9 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
-    TURN,
-    Place,
-    TurnKey,
-    first_of,
-)
 from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.recount_source import Source, answered_by
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import TURN, Place, TurnKey, first_of
 from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import (
     Cluster,
     places_of,

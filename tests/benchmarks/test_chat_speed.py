@@ -180,10 +180,7 @@ def busy(tab):
     return taken[1:]
 
 
-def test_five_hundred_messages_scroll(
-    side_by_side,
-    browser,
-):
+def test_five_hundred_messages_scroll(side_by_side, browser):
     """In frames by the clock, which waits for whatever else the machine does, and by its work."""
     with filled_page(MESSAGES) as url:
         tab = browser.tab()
@@ -214,7 +211,7 @@ from urllib.parse import urlsplit
 from tutorsim.chat.serve_and_record_lesson import ChatOptions, serve_lesson
 from tutorsim.kernel.cost_plan import load_prices
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
-from tutorsim.runner.queue_of_calls_onto_tapes_within_cost_cap import RecordingOptions
+from tutorsim.runner.queue_of_calls_to_tapes import RecordingOptions
 from tutorsim.sandbox import Sandbox
 from tutorsim.systems import load_study
 

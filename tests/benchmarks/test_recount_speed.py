@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from tests.benchmarks.ballots import masses
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import DistinctPanels
 from tutorsim.analysis.ballots.recount_source import open_source
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import DistinctPanels
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import largest
 from tutorsim.analysis.identify.possible_winners import table_ends
 from tutorsim.analysis.recount import count_parts, recount

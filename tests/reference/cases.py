@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from tests.reference.turns import TurnBallots
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import TurnKey
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import TurnKey
 from tutorsim.ballot_reading_and_decisions import decide, leaders, tally
 from tutorsim.vocabularies import BallotFormat
 

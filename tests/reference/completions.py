@@ -4,8 +4,8 @@ from functools import cache, lru_cache
 from itertools import combinations, permutations, product
 
 from tests.reference.plain_rules import ranking_of, winners
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import LEFT_OUT, Masses
-from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT, Masses
+from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import (
     ANY_NUMBER,
     Approvals,
     ballot_format,

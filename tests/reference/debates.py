@@ -9,7 +9,7 @@ from tutorsim.model import Call, CallKey, Request
 from tutorsim.systems.debate import DEBATE
 from tutorsim.systems.debate.discussion_and_challenges import DebateContext
 from tutorsim.systems.debate.episode_flow_and_study import debate_episode
-from tutorsim.systems.debate.published_question_sets_and_their_file_forms import DebateTask
+from tutorsim.systems.debate.published_question_sets import DebateTask
 from tutorsim.systems.debate.settings import DebateSettings
 
 TASK = DebateTask("t1", "mmlu", "Which one?", ("red", "green", "blue", "grey"), ("C",))

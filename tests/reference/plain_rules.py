@@ -7,11 +7,8 @@ from fractions import Fraction
 from functools import lru_cache
 from math import lcm
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import LEFT_OUT
-from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
-    Approvals,
-    RankVector,
-)
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT
+from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import Approvals, RankVector
 from tutorsim.ballot_reading_and_decisions import leaders, tally
 from tutorsim.vocabularies import PROTOCOLS
 

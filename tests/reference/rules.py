@@ -5,11 +5,8 @@ from typing import NamedTuple
 from tests.reference.cases import decided
 from tests.reference.projection import projected_winners
 from tests.reference.turns import under
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import Profile, TurnKey
-from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
-    Target,
-    ballot_format,
-)
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import Profile, TurnKey
+from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import Target, ballot_format
 from tutorsim.analysis.identify.possible_winners import (
     NOT_SETTLED,
     Possible,

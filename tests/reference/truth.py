@@ -13,11 +13,8 @@ import polars as pl
 
 from tests.reference.identifier import Identifier
 from tests.reference.projection import projected_winners
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import Profile
-from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
-    TARGETS,
-    ballot_format,
-)
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import Profile
+from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import TARGETS, ballot_format
 from tutorsim.analysis.identify.possible_winners import NOBODY
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS
 

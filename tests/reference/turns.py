@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import (
     RICH,
     STAGES,
     TURN,
@@ -22,13 +22,7 @@ from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels impo
     rich_rules,
     standing_order,
 )
-from tutorsim.ballot_reading_and_decisions import (
-    Decision,
-    decide,
-    first_in_order,
-    leaders,
-    tally,
-)
+from tutorsim.ballot_reading_and_decisions import Decision, decide, first_in_order, leaders, tally
 
 __all__ = [
     "DecidedTurn",

@@ -82,7 +82,7 @@ def defaulted_settings(copy):
         "    patience: int = 3\n    max_turns: int = Field(",
     )
     copy.replace(
-        "kernel/study_file_models_and_overrides.py",
+        "kernel/study_file_models.py",
         "    max_tokens: int = Field(",
         "    effort: int | None = None\n    max_tokens: int = Field(",
     )

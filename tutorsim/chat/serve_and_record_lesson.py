@@ -35,7 +35,7 @@ from starlette.routing import Route
 
 from tutorsim.errors import Interrupted, TutorsimError, UsageError
 from tutorsim.kernel.load_and_check_study_file import system_named
-from tutorsim.kernel.study_file_models_and_overrides import EpisodeSpec
+from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.kernel.system import Chat, LoadedStudy
 from tutorsim.replay import write_atomic
 from tutorsim.replay.cassette_file import cassette_file
@@ -46,7 +46,7 @@ from tutorsim.runner.episode_jobs_person_taking_part_and_event_loop import (
     RefusedMessage,
     run_in_loop,
 )
-from tutorsim.runner.queue_of_calls_onto_tapes_within_cost_cap import RecordingOptions
+from tutorsim.runner.queue_of_calls_to_tapes import RecordingOptions
 from tutorsim.runner.record import record, record_episode
 from tutorsim.sandbox import Sandbox
 from tutorsim.system_registry import named, system_names

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tutorsim.cli.console_progress_and_safe_text import emit_json, out, safe, tell
-from tutorsim.cli.options import (
-    FOLDER,
-    PLACE,
-    check_episode_named,
-    folder_option,
-    max_age_option,
-)
+from tutorsim.cli.options import FOLDER, PLACE, check_episode_named, folder_option, max_age_option
 from tutorsim.cli.output_elements import table
 from tutorsim.errors import CheckFailed, MissingCallError, TutorsimError, UsageError
 from tutorsim.replay import MANIFEST_FILE, Cassette, Manifest, read_cassette, read_manifest
@@ -78,7 +72,7 @@ def list_command(root: Path, show_orphans: bool, studies: tuple[Path, ...], as_j
 def _study_episodes(found: Sequence[Recording], studies: Sequence[Path]) -> Iterator[StudyEpisodes]:
     """Studies named, or all that are found; one that cannot be read or changed has orphans."""
     from tutorsim.kernel.load_and_check_study_file import load_recorded_study, load_study
-    from tutorsim.kernel.study_file_models_and_overrides import shipped_studies
+    from tutorsim.kernel.study_file_models import shipped_studies
 
     paths = list(studies)
     if not paths:

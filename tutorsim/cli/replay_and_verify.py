@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tutorsim.cli.console_progress_and_safe_text import (
-    counted,
-    emit_json,
-    listing,
-    out,
-    safe,
-    tell,
-)
+from tutorsim.cli.console_progress_and_safe_text import counted, emit_json, listing, out, safe, tell
 from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath
 from tutorsim.cli.options import (
     FILE,
@@ -209,7 +202,7 @@ def verify(
             check_files(cassette_dir, earliest)
             return
     from tutorsim.replay import write_atomic
-    from tutorsim.runner.verify_by_digests_of_recording_and_edited_wordings import verify as check
+    from tutorsim.runner.verify_digests_and_wordings import verify as check
 
     with counted("episodes") as count:
         result = check(

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from tutorsim.catalog import WORDINGS_FILE, read_wordings, with_overrides, wordings_text
 from tutorsim.errors import FolderError, RecordingError, StudyError, UsageError
-from tutorsim.kernel.study_file_models_and_overrides import (
+from tutorsim.kernel.study_file_models import (
     BaseStudy,
     BenchmarkSettings,
     nearest,

@@ -28,7 +28,7 @@ from tutorsim.kernel.flow_and_drivers import (
     scripted,
 )
 from tutorsim.kernel.retest_flow import AskedTogether, BallotReading, votes_again
-from tutorsim.kernel.study_file_models_and_overrides import BaseModels, BaseStudy, EpisodeSpec
+from tutorsim.kernel.study_file_models import BaseModels, BaseStudy, EpisodeSpec
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.records import (
     BaseRecord,

@@ -14,7 +14,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from tutorsim.errors import SandboxError, UsageError
 from tutorsim.kernel.flow_and_drivers import Flow, Listen, PersonInput
-from tutorsim.kernel.study_file_models_and_overrides import EpisodeSpec
+from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Call, CallKey
 from tutorsim.records import EpisodeLine

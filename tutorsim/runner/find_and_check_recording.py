@@ -27,7 +27,7 @@ from tutorsim.errors import (
     UsageError,
 )
 from tutorsim.kernel.load_and_check_study_file import load_recorded_study
-from tutorsim.kernel.study_file_models_and_overrides import EpisodeSpec
+from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.kernel.system import LoadedStudy, System, sum_of
 from tutorsim.records import (
     EPISODES_FILE,

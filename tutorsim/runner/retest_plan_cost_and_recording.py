@@ -40,10 +40,7 @@ from tutorsim.runner.play_recorded_episodes_and_retests import (
     recorded_prefix,
     retest_piece,
 )
-from tutorsim.runner.queue_of_calls_onto_tapes_within_cost_cap import (
-    RecordingOptions,
-    check_credentials,
-)
+from tutorsim.runner.queue_of_calls_to_tapes import RecordingOptions, check_credentials
 from tutorsim.runner.record import Job, Recorder
 from tutorsim.runner.replay import replay_each
 from tutorsim.runner.write_run_folder_and_import_logs import RetestLog

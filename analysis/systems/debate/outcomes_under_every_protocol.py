@@ -13,7 +13,7 @@ from itertools import combinations
 from statistics import mean
 from typing import Final, Literal, NamedTuple, get_args
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import Profile
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import Profile
 from tutorsim.analysis.identify.possible_winners import PanelSearch, query_of
 from tutorsim.analysis.identify.win_conditions import Query
 from tutorsim.analysis.statistics import by_key

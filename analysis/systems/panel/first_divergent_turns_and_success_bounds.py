@@ -9,13 +9,10 @@ from typing import Any, Final, cast
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import first_of
 from tutorsim.analysis.ballots.reading_options_and_column_words import checked_order
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
-    Target,
-    conventions_of,
-)
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import first_of
+from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import Target, conventions_of
 from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import (
     TurnTable,
     places_of,

@@ -8,9 +8,9 @@ from typing import Any, Final, TypeVar
 
 import polars as pl
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import Rounds
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import TARGETS
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import Rounds
+from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import TARGETS
 from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import turn_table
 from tutorsim.analysis.identify.possible_winners import TieReading
 from tutorsim.analysis.pages.cells_and_tables import Table, estimate, number

@@ -26,7 +26,9 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
+from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS
+from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import (
     Rounds,
     Votes,
     count,
@@ -40,8 +42,6 @@ from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels impo
     sorted_rows,
     summed,
 )
-from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS
-from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import turn_table
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import DecidedTurns
 from tutorsim.analysis.pages.cells_and_tables import estimate, number, p_value, plain

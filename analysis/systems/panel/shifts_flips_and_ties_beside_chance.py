@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import Rounds, count
 from tutorsim.analysis.ballots.recount_source import Source
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import Rounds, count
 from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import (
     TurnTable,
     turn_table,

@@ -79,10 +79,7 @@ NATURAL: dict[str, Read] = {
         "voter in “Agent”, choice in “Vote”",
     ),
     "one order in a cell": Read(
-        "voter,ranking\nv,ann > ben > cid\nw,cid > ben > ann\n",
-        "ranked",
-        RANKED,
-        "parted by '>'",
+        "voter,ranking\nv,ann > ben > cid\nw,cid > ben > ann\n", "ranked", RANKED, "parted by '>'"
     ),
     "all approved in a cell": Read(
         "voter,approved\nv,ann;ben\nw,ben\nx,\n",
@@ -283,10 +280,7 @@ NATURAL: dict[str, Read] = {
         "not used: note",
     ),
     "questions by another word": Read(
-        "question_id,judge,pick\nq,v,ann\nq,w,ben\n",
-        "simple",
-        AB,
-        "episode_id in “question_id”",
+        "question_id,judge,pick\nq,v,ann\nq,w,ben\n", "simple", AB, "episode_id in “question_id”"
     ),
     "one column a voter, several votes": Read(
         "question,v,w\nq1,ann,ben\nq2,ben,ann\n",
@@ -345,26 +339,16 @@ NATURAL: dict[str, Read] = {
         "passed over in 2 of the lines",
     ),
     "a comment between rows": Read(
-        "voter,choice\nv,ann\n# late\nw,ben\n",
-        "simple",
-        AB,
-        "passed over in 1 of the lines",
+        "voter,choice\nv,ann\n# late\nw,ben\n", "simple", AB, "passed over in 1 of the lines"
     ),
     "a voter called #1": Read(
-        "voter,choice\n#1,ann\n#2,ben\n",
-        "simple",
-        {"#1": AB["v"], "#2": AB["w"]},
-        "one choice",
+        "voter,choice\n#1,ann\n#2,ben\n", "simple", {"#1": AB["v"], "#2": AB["w"]}, "one choice"
     ),
     "an object of voters": Read(
         '{"v": "red", "w": "blue"}', "simple", RB, "one choice", name="b.json"
     ),
     "objects of votes and voters": Read(
-        '{"q1": {"v": "red", "w": "blue"}}',
-        "simple",
-        RB,
-        "one choice",
-        name="b.json",
+        '{"q1": {"v": "red", "w": "blue"}}', "simple", RB, "one choice", name="b.json"
     ),
     "votes in an object each": Read(
         '[{"question": "q", "votes": {"v": "red", "w": "blue"}}]',
@@ -522,14 +506,7 @@ ROWS = [
     ),
     *(
         (f"voter,choice\nv,{word}\nw,ann\nu,ben\n", f"1 of “{word}”")
-        for word in (
-            "Abstención",
-            "No vota",
-            "k. A.",
-            "weiß nicht",
-            "Ne se prononce pas",
-            "absent",
-        )
+        for word in ("Abstención", "No vota", "k. A.", "weiß nicht", "Ne se prononce pas", "absent")
     ),
     ("voter,ann,ben\nv,7,k. A.\nw,5,9\n", "cells that give nothing by their words: 1 of"),
     ("# May\nvoter,choice\nv,a\n# w,b  <- left\nu,a\n", "in 2 of the lines; one choice"),
@@ -851,8 +828,7 @@ def test_a_stated_scale_says_that_large_numbers_are_scores(tmp_path):
 REFUSED = {
     "nothing of a ballot": Refused("voter,comment\nv,hello\n", "lacks the columns candidate"),
     "no voter in rows": Refused(
-        "candidate,mass,protocol\nann,1,simple\n",
-        "lacks the column voter",
+        "candidate,mass,protocol\nann,1,simple\n", "lacks the column voter"
     ),
     "scores beside the scale": Refused(
         "voter,ann,ben\nv,3,3\nw,5,0\n",
@@ -865,8 +841,7 @@ REFUSED = {
         hints=Hints(candidates=("ann", "ben")),
     ),
     "an order with one twice": Refused(
-        "voter,ranking\nv,ann>ben\nw,ann>ann\n",
-        "row 2: an order names a candidate twice",
+        "voter,ranking\nv,ann>ben\nw,ann>ann\n", "row 2: an order names a candidate twice"
     ),
     "rows of ranks called masses": Refused(
         "voter,candidate,mass,protocol\nv,ann,1,ranked\nv,ben,2,ranked\n",
@@ -879,16 +854,13 @@ REFUSED = {
         hints=Hints(protocol="simple"),
     ),
     "weights of none": Refused(
-        "voter,choice,weight\nv,ann,\nw,ben,1\n",
-        "is no weight of a ballot",
+        "voter,choice,weight\nv,ann,\nw,ben,1\n", "is no weight of a ballot"
     ),
     "abstain with numbers": Refused(
-        "voter,ann,ben,abstain\nv,1,0,0\nw,0,0,1\n",
-        "'abstain' has numbers",
+        "voter,ann,ben,abstain\nv,1,0,0\nw,0,0,1\n", "'abstain' has numbers"
     ),
     "abstain in a list": Refused(
-        "voter,ranking\nv,ann>none\nw,ben>ann\n",
-        "'none' stands beside names",
+        "voter,ranking\nv,ann>none\nw,ben>ann\n", "'none' stands beside names"
     ),
     "names in three cases": Refused(
         "voter,choice\nv,Red\nw,RED\nx,red\n",
@@ -917,19 +889,14 @@ REFUSED = {
         error=UsageError,
     ),
     "voters in two cases": Refused(
-        "voter,candidate,mass\nAnn,red,1\nann,blue,1\n",
-        "The voters 'Ann', 'ann'",
-        error=UsageError,
+        "voter,candidate,mass\nAnn,red,1\nann,blue,1\n", "The voters 'Ann', 'ann'", error=UsageError
     ),
     "commas in names or lists": Refused(
         'voter,approves\nv,"Smith, John; Doe, Jane"\nw,"Roe, Jim"\n',
         "is a list of names, or one name",
         error=UsageError,
     ),
-    "one column a voter": Refused(
-        "question,v,w\nq1,ann,ben\n",
-        "lacks the columns",
-    ),
+    "one column a voter": Refused("question,v,w\nq1,ann,ben\n", "lacks the columns"),
     "points beside columns of candidates": Refused(
         "voter,points,ann,ben\nv,0.1,1,0\nw,0.2,0,1\n",
         "the columns points, ann, ben would all be mass",
@@ -945,26 +912,19 @@ REFUSED = {
         name="b.json",
     ),
     "a weight that is too large for a number": Refused(
-        "count,ranking\n2,a>b\n1e400,b>a\n",
-        "row 2: '1e400' in “count” is no weight of a ballot",
+        "count,ranking\n2,a>b\n1e400,b>a\n", "row 2: '1e400' in “count” is no weight of a ballot"
     ),
     "masses without a number": Refused(
-        "Name,Motion 1,mass\nv,,\n",
-        "lacks the columns candidate, protocol",
+        "Name,Motion 1,mass\nv,,\n", "lacks the columns candidate, protocol"
     ),
     "an old end of line in a row with too many cells": Refused(
-        "voter,ann\nv,1\rw,0,0,1\n",
-        "cannot be read as ballots",
+        "voter,ann\nv,1\rw,0,0,1\n", "cannot be read as ballots"
     ),
     "thousands": Refused(
-        "voter\tann\tben\nv\t1,000\t2\nw\t2\t1,000\n",
-        "'1,000' for ann is no number",
-        name="b.tsv",
+        "voter\tann\tben\nv\t1,000\t2\nw\t2\t1,000\n", "'1,000' for ann is no number", name="b.tsv"
     ),
     "lists of voters": Refused(
-        '{"v": ["ann", "ben"], "w": ["ben", "ann"]}',
-        "may be an order or a set",
-        name="b.json",
+        '{"v": ["ann", "ben"], "w": ["ben", "ann"]}', "may be an order or a set", name="b.json"
     ),
 }
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import DistinctPanels
 from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS, BallotForm
-from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import TARGETS
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import DistinctPanels
+from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import TARGETS
 from tutorsim.analysis.identify.possible_winners import answer_panels
 from tutorsim.vocabularies import PROTOCOLS, Protocol
 

@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 
 from tutorsim.analysis.ballots import parquet_batches
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import Rounds, joined
 from tutorsim.analysis.ballots.parquet_batches import batched, whole_turns
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.ballots.table_to_arrays import read_votes, without_empty
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import Rounds, joined
 from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import places_of
 from tutorsim.ballot_reading_and_decisions import leaders, tally
 from tutorsim.errors import BallotFileError

@@ -8,11 +8,8 @@ import pytest
 from tests.reference.cases import Case, decided
 from tests.reference.drawn import drawn_turns
 from tests.reference.turns import read_turns
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
-    first_of,
-    in_order,
-)
 from tutorsim.analysis.ballots.table_to_arrays import read_votes
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import first_of, in_order
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import (
     decide_turns,
     largest,

@@ -8,11 +8,7 @@ import numpy as np
 import pytest
 
 from tests.reference.completions import completions, every_ballot
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
-    LEFT_OUT,
-    DistinctPanels,
-    Profile,
-)
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT, DistinctPanels, Profile
 from tutorsim.analysis.identify import possible_winners
 from tutorsim.analysis.identify.possible_winners import answer_panels, table_ends
 from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WorkBudget

@@ -12,15 +12,8 @@ from tests.reference.completions import (
     possible_by_enumeration,
     sets_by_enumeration,
 )
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
-    LEFT_OUT,
-    DistinctPanels,
-    Profile,
-)
-from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
-    ANY_NUMBER,
-    Approvals,
-)
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT, DistinctPanels, Profile
+from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import ANY_NUMBER, Approvals
 from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
     approval_options,
     domain_of,

@@ -16,8 +16,8 @@ from tests.analysis.identify.conftest import (
 )
 from tests.reference.completions import possible_by_enumeration, sets_by_enumeration
 from tests.reference.identifier import Identifier
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import Profile
-from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import TARGETS
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import Profile
+from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import TARGETS
 from tutorsim.analysis.identify import possible_winners, runoff_winners
 from tutorsim.analysis.identify.possible_winners import (
     NEVER,

@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 from tests.analysis.identify.conftest import answers_of, random_profile
 from tests.reference.identifier import Identifier
 from tests.reference.plain_rules import RANKING_RULES
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
-    DistinctPanels,
-    Profile,
-)
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import DistinctPanels, Profile
 from tutorsim.analysis.identify import small_panel_winners
 from tutorsim.analysis.identify.possible_winners import READINGS_OF_TIES, answer_panels, table_ends
 from tutorsim.analysis.identify.small_panel_winners import (

@@ -8,11 +8,8 @@ import pytest
 
 from tests.analysis.identify.conftest import random_profile, random_votes, spent
 from tests.reference.identifier import Identifier
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import Profile
-from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
-    ANY_NUMBER,
-    TARGETS,
-)
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import Profile
+from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import ANY_NUMBER, TARGETS
 from tutorsim.analysis.identify import win_conditions
 from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
     Domain,

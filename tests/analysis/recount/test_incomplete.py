@@ -9,13 +9,10 @@ import polars as pl
 import pytest
 
 from tests.reference.completions import agreeing, possible_by_enumeration, tied_winners
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import LEFT_OUT
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
-    TARGETS,
-    ballot_format,
-)
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT
+from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import TARGETS, ballot_format
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.runs.write_tables import export
 

@@ -11,7 +11,7 @@ from tutorsim.systems.debate.council_logs import read_council
 from tutorsim.systems.debate.discussion_and_challenges import agent_names
 from tutorsim.systems.debate.episode_flow_and_study import STAGES, DebateStudy, DebateStudyFile
 from tutorsim.systems.debate.mallm_logs import read_mallm
-from tutorsim.systems.debate.published_question_sets_and_their_file_forms import debate_formats
+from tutorsim.systems.debate.published_question_sets import debate_formats
 from tutorsim.systems.debate.scripted_replies import debate_reply
 from tutorsim.systems.debate.settings import FIRST_TEXTS, MAX_AGENTS
 

@@ -39,7 +39,7 @@ from tutorsim.systems.debate.consensus_rules_and_end_of_debate import (
     moments,
     read_agreement,
 )
-from tutorsim.systems.debate.published_question_sets_and_their_file_forms import DebateTask
+from tutorsim.systems.debate.published_question_sets import DebateTask
 from tutorsim.systems.debate.settings import DebateSettings
 
 # --- Reply reading -------------------------------------------------------------------------------

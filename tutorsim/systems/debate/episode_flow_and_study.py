@@ -18,12 +18,7 @@ from tutorsim.errors import StudyError
 from tutorsim.kernel.flow_and_drivers import CallLog, Flow, run_to_failure
 from tutorsim.kernel.retest_flow import BallotReading
 from tutorsim.kernel.scene_asks_and_votes import ask, indented, vote
-from tutorsim.kernel.study_file_models_and_overrides import (
-    BaseModels,
-    BaseStudy,
-    BenchmarkSettings,
-    EpisodeSpec,
-)
+from tutorsim.kernel.study_file_models import BaseModels, BaseStudy, BenchmarkSettings, EpisodeSpec
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Answer, Call, Question
 from tutorsim.records import BallotRecord, EpisodeLine, Failure, VotingSettings
@@ -53,7 +48,7 @@ from tutorsim.systems.debate.discussion_and_challenges import (
     shown_role,
     speak,
 )
-from tutorsim.systems.debate.published_question_sets_and_their_file_forms import (
+from tutorsim.systems.debate.published_question_sets import (
     DebateBenchmark,
     DebateTask,
     in_drawn_order,

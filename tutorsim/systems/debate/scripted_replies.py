@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from tutorsim.ballot_reading_and_decisions import RULES
 from tutorsim.kernel.system import Asking, Chance
-from tutorsim.systems.debate.published_question_sets_and_their_file_forms import (
+from tutorsim.systems.debate.published_question_sets import (
     BENCHMARKS,
     BUILTIN,
     DebateTask,

@@ -12,7 +12,7 @@ from tutorsim.systems.group.lesson_problems_and_duel_scenarios import (
     read_scenarios,
     tasks_text,
 )
-from tutorsim.systems.group.scripted_replies_of_agents_learner_and_raters import group_reply
+from tutorsim.systems.group.scripted_agents_learner_and_raters import group_reply
 from tutorsim.systems.group.settings import FIRST_TEXTS, Study, load_group_catalog
 from tutorsim.tasks import TaskFormat
 

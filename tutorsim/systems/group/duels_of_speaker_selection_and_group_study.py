@@ -13,7 +13,7 @@ from tutorsim.errors import StudyError, TaskFileError
 from tutorsim.kernel.flow_and_drivers import CallLog, Flow, run_to_failure
 from tutorsim.kernel.retest_flow import AskedTogether
 from tutorsim.kernel.scene_asks_and_votes import ask, indented
-from tutorsim.kernel.study_file_models_and_overrides import EpisodeSpec, nearest
+from tutorsim.kernel.study_file_models import EpisodeSpec, nearest
 from tutorsim.kernel.system import CUT_OFF_REMINDER, LoadedStudy
 from tutorsim.model import Answer, Call, Question
 from tutorsim.records import EpisodeLine, Failure

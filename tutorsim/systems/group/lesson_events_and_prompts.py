@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from typing import Final, Literal, NamedTuple, TypeVar, get_args
 
 from tutorsim.kernel.scene_asks_and_votes import Scene, indented, nothing
-from tutorsim.kernel.study_file_models_and_overrides import EpisodeSpec
+from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Question
 from tutorsim.records.group import EventKind

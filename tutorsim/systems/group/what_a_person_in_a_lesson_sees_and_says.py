@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from tutorsim.errors import TutorsimError
 from tutorsim.kernel.flow_and_drivers import Listen, PersonInput
-from tutorsim.kernel.study_file_models_and_overrides import EpisodeSpec
+from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.kernel.system import Chat, LoadedStudy
 from tutorsim.model import Call
 from tutorsim.records.group import CycleRecord, LessonRecord

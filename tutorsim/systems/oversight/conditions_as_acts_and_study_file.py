@@ -7,12 +7,7 @@ from typing import Final, Literal, get_args
 
 from pydantic import Field, model_validator
 
-from tutorsim.kernel.study_file_models_and_overrides import (
-    BaseModels,
-    BaseStudy,
-    BenchmarkSettings,
-    Settings,
-)
+from tutorsim.kernel.study_file_models import BaseModels, BaseStudy, BenchmarkSettings, Settings
 from tutorsim.records import Inputs
 from tutorsim.records.oversight import GuidanceMap, MistakeMap
 

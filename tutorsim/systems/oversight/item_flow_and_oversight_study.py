@@ -19,7 +19,7 @@ from tutorsim.errors import StudyError
 from tutorsim.kernel.flow_and_drivers import CallLog, Flow, run_to_failure
 from tutorsim.kernel.retest_flow import AskedTogether
 from tutorsim.kernel.scene_asks_and_votes import ask
-from tutorsim.kernel.study_file_models_and_overrides import EpisodeSpec
+from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Answer, Call, Question
 from tutorsim.records import EpisodeLine, Failure, VotingSettings

@@ -10,7 +10,7 @@ from tutorsim.ballot_reading_and_decisions import decide, masses_of
 from tutorsim.kernel.flow_and_drivers import Flow
 from tutorsim.kernel.retest_flow import AskedTogether, Prompt
 from tutorsim.kernel.scene_asks_and_votes import Scene, ask, indented
-from tutorsim.kernel.study_file_models_and_overrides import EpisodeSpec
+from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Answer, CallKey, Question
 from tutorsim.records import BallotRecord, Failure, RetestVote, VotedTurn

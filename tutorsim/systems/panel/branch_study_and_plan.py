@@ -14,7 +14,7 @@ from typing import Final
 from tutorsim.errors import RecordingError, UsageError
 from tutorsim.kernel.cost_plan import PriceTable
 from tutorsim.kernel.flow_and_drivers import CodeResult, CodeRun
-from tutorsim.kernel.study_file_models_and_overrides import EpisodeSpec
+from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.kernel.system import CallRange
 from tutorsim.model import Call, CallKey, Reply
 from tutorsim.records import Branch, BranchedEpisode, EpisodeRecord

@@ -16,7 +16,7 @@ from tutorsim.errors import StudyError
 from tutorsim.kernel.flow_and_drivers import CallLog, CodeResult, CodeRun, Flow, run_to_failure
 from tutorsim.kernel.retest_flow import BallotReading
 from tutorsim.kernel.scene_asks_and_votes import ask, indented
-from tutorsim.kernel.study_file_models_and_overrides import EpisodeSpec, nearest
+from tutorsim.kernel.study_file_models import EpisodeSpec, nearest
 from tutorsim.kernel.system import LoadedStudy
 from tutorsim.model import Call, Question
 from tutorsim.records import (

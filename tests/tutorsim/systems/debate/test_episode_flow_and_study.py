@@ -18,7 +18,7 @@ from tutorsim.model import CallKey
 from tutorsim.records import to_line
 from tutorsim.records.debate import DebateRecord
 from tutorsim.systems.debate import DEBATE
-from tutorsim.systems.debate import published_question_sets_and_their_file_forms as questions
+from tutorsim.systems.debate import published_question_sets as questions
 from tutorsim.systems.debate.discussion_and_challenges import LABELS
 from tutorsim.systems.debate.episode_flow_and_study import debate_episode
 from tutorsim.systems.debate.settings import CONDITIONS

@@ -13,7 +13,7 @@ from tutorsim.systems.group.lesson_problems_and_duel_scenarios import (
     builtin_lessons,
     builtin_scenarios,
 )
-from tutorsim.systems.group.scripted_replies_of_agents_learner_and_raters import group_reply
+from tutorsim.systems.group.scripted_agents_learner_and_raters import group_reply
 from tutorsim.systems.group.settings import Study, load_group_catalog
 
 

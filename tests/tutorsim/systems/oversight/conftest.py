@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tutorsim.kernel.flow_and_drivers import drive, scripted
-from tutorsim.kernel.study_file_models_and_overrides import EpisodeSpec
+from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.kernel.system import Asking, Chance
 from tutorsim.model import Request
 from tutorsim.records.oversight import OversightRecord

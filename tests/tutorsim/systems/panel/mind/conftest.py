@@ -7,7 +7,7 @@ import pytest
 
 from tutorsim.kernel.flow_and_drivers import CodeResult, drive, scripted
 from tutorsim.kernel.load_and_check_study_file import load_study
-from tutorsim.kernel.study_file_models_and_overrides import EpisodeSpec
+from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.kernel.system import Chance
 from tutorsim.model import Call
 from tutorsim.records import EpisodeRecord, VerdictRecord

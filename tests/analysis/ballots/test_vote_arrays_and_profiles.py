@@ -8,9 +8,12 @@ import polars as pl
 import pytest
 
 from tests.reference.turns import read_turns
-from tutorsim.analysis.ballots import arrays_of_votes_profiles_and_distinct_panels as arrays
 from tutorsim.analysis.ballots import table_to_arrays
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import (
+from tutorsim.analysis.ballots import vote_arrays_and_profiles as arrays
+from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
+from tutorsim.analysis.ballots.recount_source import open_frame
+from tutorsim.analysis.ballots.table_to_arrays import read_votes
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import (
     RICH,
     Profile,
     Rounds,
@@ -24,9 +27,6 @@ from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels impo
     standing_order,
     summed,
 )
-from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
-from tutorsim.analysis.ballots.recount_source import open_frame
-from tutorsim.analysis.ballots.table_to_arrays import read_votes
 from tutorsim.analysis.counting import turns_winner_step_and_first_to_final_shift
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import leaders_of
 from tutorsim.analysis.recount import recount

@@ -8,7 +8,7 @@ from tutorsim.systems.group.lesson_problems_and_duel_scenarios import (
     builtin_lessons,
     builtin_scenarios,
 )
-from tutorsim.systems.group.scripted_replies_of_agents_learner_and_raters import _worth, group_reply
+from tutorsim.systems.group.scripted_agents_learner_and_raters import _worth, group_reply
 
 
 def test_prompts_of_other_systems_are_left_alone():

@@ -5,14 +5,14 @@ from random import Random
 import pytest
 
 from tests.reference import plain_rules
-from tutorsim.analysis.ballots.arrays_of_votes_profiles_and_distinct_panels import LEFT_OUT
-from tutorsim.analysis.counting.rule_names_own_rank_scores_and_approval_ranges import (
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT
+from tutorsim.analysis.counting.rules_in_arrays import OF_RANKINGS, winners
+from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import (
     CONVENTIONS,
     TARGETS,
     check_targets,
     conventions_of,
 )
-from tutorsim.analysis.counting.rules_in_arrays import OF_RANKINGS, winners
 from tutorsim.errors import UsageError
 from tutorsim.vocabularies import PROTOCOLS
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 import polars as pl
 from markupsafe import Markup, escape
 
-from tutorsim.analysis.charts.chart_forms_and_look import DARK, TOKENS, Figure, spec
+from tutorsim.analysis.charts.chart_forms_and_colours import DARK, TOKENS, Figure, spec
 from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import (
     drawn,
     here,
@@ -25,8 +25,8 @@ from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import (
     to_page_svg,
 )
 from tutorsim.analysis.charts.svg_worker import Run
+from tutorsim.analysis.claims.claim_ids_of_printed_numbers_and_page_differences import Number, Words
 from tutorsim.analysis.claims.claims_file_and_check_of_claims import citation
-from tutorsim.analysis.claims.claims_of_printed_numbers import Number, Words
 from tutorsim.analysis.pages.document import Document, cell, heading
 from tutorsim.analysis.pages.document_as_json_and_as_claims import Places, cells_of, is_version
 from tutorsim.analysis.pages.page_in_one_file import page_of, templates, text_of

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from tutorsim.analysis.claims.claims_file_and_check_of_claims import PageName
-from tutorsim.analysis.claims.claims_of_printed_numbers import (
+from tutorsim.analysis.claims.claim_ids_of_printed_numbers_and_page_differences import (
     Cells,
     Printed,
     Words,
     numbered,
     unique,
 )
+from tutorsim.analysis.claims.claims_file_and_check_of_claims import PageName
 from tutorsim.analysis.pages.cells_and_tables import Table, Written
 from tutorsim.analysis.pages.document import Answer, Document, Section, cell
 from tutorsim.analysis.statistics.intervals_and_tests import to_json
 
 if TYPE_CHECKING:
-    from tutorsim.analysis.charts.chart_forms_and_look import Figure
+    from tutorsim.analysis.charts.chart_forms_and_colours import Figure
 
 
 # --- Report json ---------------------------------------------------------------------------------

@@ -8,7 +8,10 @@ from html.parser import HTMLParser
 import polars as pl
 import pytest
 
-from tutorsim.analysis.claims.claims_of_printed_numbers import NAMES, claims_in
+from tutorsim.analysis.claims.claim_ids_of_printed_numbers_and_page_differences import (
+    NAMES,
+    claims_in,
+)
 from tutorsim.analysis.pages.cells_and_tables import (
     Table,
     bounds,

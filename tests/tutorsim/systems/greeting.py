@@ -11,7 +11,7 @@ import altair as alt
 import polars as pl
 from pydantic import Field
 
-from tutorsim.analysis.charts.chart_forms_and_look import ACCENT, Drawing, inline
+from tutorsim.analysis.charts.chart_forms_and_colours import ACCENT, Drawing, inline
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
     Row,
     figure,

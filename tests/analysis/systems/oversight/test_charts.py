@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import altair as alt
 import pytest
 
-from tutorsim.analysis.charts.chart_forms_and_look import spec
+from tutorsim.analysis.charts.chart_forms_and_colours import spec
 from tutorsim.analysis.systems.oversight import charts
 from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_other_rules import (
     DELIVERED,

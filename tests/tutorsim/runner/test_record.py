@@ -5,14 +5,17 @@ import os
 import random
 import signal
 import time
+from types import SimpleNamespace
 
 import orjson
 import pytest
 
 from tests.tutorsim.conftest import files, folders, on_disk, to_folders
-from tutorsim.kernel.flow_and_drivers import CodeResult
+from tutorsim.kernel.flow_and_drivers import CodeResult, Round, at_once
+from tutorsim.model import Call, CallKey, Request
 from tutorsim.records import VerdictRecord
 from tutorsim.replay import FolderLock
+from tutorsim.runner.record import _World
 from tutorsim.runner.write_run_folder_and_import_logs import LogWriter
 from tutorsim.sandbox import Sandbox
 
@@ -703,3 +706,18 @@ def test_a_sandbox_that_cannot_be_started_is_told_in_three_parts(
     )
     assert "Traceback" not in said.err
     assert record(study).code == 0
+
+
+def test_who_takes_part_is_told_what_is_asked_and_when_it_is_answered():
+    told = []
+
+    async def answered(tape, replies):
+        for reply in replies:
+            reply.close()
+
+    hearing = SimpleNamespace(asking=lambda calls, shown=None: told.append((len(calls), shown)))
+    job = SimpleNamespace(prior=lambda _: None, hearing=lambda _: hearing)
+    world = _World(SimpleNamespace(job=job, queue=SimpleNamespace(round=answered)), "e", None)
+    call = Call(CallKey(1, "think", "alice", 1), Request("m", "s", "u", 9))
+    at_once(world(Round((call, call), shown="a board")))
+    assert told == [(2, "a board"), (0, None)]

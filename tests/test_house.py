@@ -522,7 +522,7 @@ FORMATS_BY_NAME = {
     "tutorsim.analysis.counting.ballot_format_conversion": "one ballot for another, by convention",
     "tutorsim.systems.panel.scripted_replies": "how the stand-in casts one",
     # Rules, which count ballots of one format each.
-    "tutorsim.analysis.counting.rules_rank_scores_approval_ranges": "rules",
+    "tutorsim.analysis.counting.names_and_parameters_of_rules": "rules",
     "tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule": "rules",
     "tutorsim.analysis.identify.small_panel_winners": "rules",
     "tutorsim.analysis.identify.win_conditions": "rules",

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import RankScores
+    from tutorsim.analysis.counting.names_and_parameters_of_rules import RankScores
     from tutorsim.analysis.recount.recount_plan_and_own_rules import CastBallots
     from tutorsim.opened_run_for_python import open_path as open  # noqa: A004 - `tutorsim.open`, as `gzip.open`
     from tutorsim.replay.any_sdk_client_and_streams import keyed, recorded, recorded_http
@@ -37,7 +37,7 @@ if not (_HERE / "analysis").is_dir() and (_HERE.parent / "pyproject.toml").is_fi
 _LOADED_LATER = {
     "CastBallots": ("tutorsim.analysis.recount.recount_plan_and_own_rules", "CastBallots"),
     "RankScores": (
-        "tutorsim.analysis.counting.rules_rank_scores_approval_ranges",
+        "tutorsim.analysis.counting.names_and_parameters_of_rules",
         "RankScores",
     ),
     "keyed": ("tutorsim.replay.any_sdk_client_and_streams", "keyed"),

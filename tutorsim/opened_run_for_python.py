@@ -18,7 +18,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import Source, open_frame
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import (
+from tutorsim.analysis.counting.names_and_parameters_of_rules import (
     TARGETS,
     Approvals,
     RankScores,

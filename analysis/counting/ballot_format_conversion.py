@@ -6,7 +6,7 @@ from math import lcm
 from typing import Final, Literal
 
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT, Masses, levels_of
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import (
+from tutorsim.analysis.counting.names_and_parameters_of_rules import (
     Approvals,
     RankVector,
     Rule,

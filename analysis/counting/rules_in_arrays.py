@@ -19,7 +19,7 @@ import numpy as np
 
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT, Masses
 from tutorsim.analysis.counting.ballot_format_conversion import counted_form, projected_masses
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import Rule
+from tutorsim.analysis.counting.names_and_parameters_of_rules import Rule
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import largest_mean
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.vocabularies import PROTOCOLS, Protocol

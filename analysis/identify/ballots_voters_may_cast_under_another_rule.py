@@ -38,7 +38,7 @@ import numpy as np
 
 from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT, Levels, Masses, levels_of
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import (
+from tutorsim.analysis.counting.names_and_parameters_of_rules import (
     ANY_NUMBER,
     Approvals,
     Rule,

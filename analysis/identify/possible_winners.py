@@ -17,7 +17,7 @@ import numpy as np
 
 from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT, DistinctPanels, Profile
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import Rule, approvals_of
+from tutorsim.analysis.counting.names_and_parameters_of_rules import Rule, approvals_of
 from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
     Domain,
     domain_of,

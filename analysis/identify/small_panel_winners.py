@@ -14,13 +14,13 @@ from tutorsim.analysis.ballots.vote_arrays_and_profiles import (
     fitting,
     sorted_rows,
 )
-from tutorsim.analysis.counting.rules_in_arrays import CountedPanels
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import (
+from tutorsim.analysis.counting.names_and_parameters_of_rules import (
     Rule,
     approvals_of,
     ballot_format,
     rank_scores,
 )
+from tutorsim.analysis.counting.rules_in_arrays import CountedPanels
 from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
     Domain,
     any_set,

@@ -9,8 +9,7 @@ import numpy as np
 
 from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT
-from tutorsim.analysis.counting.rules_in_arrays import CountedPanels, whole
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import (
+from tutorsim.analysis.counting.names_and_parameters_of_rules import (
     ANY_NUMBER,
     Approvals,
     Rule,
@@ -18,6 +17,7 @@ from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import (
     ballot_format,
     rank_scores,
 )
+from tutorsim.analysis.counting.rules_in_arrays import CountedPanels, whole
 from tutorsim.analysis.identify import ballots_voters_may_cast_under_another_rule as dom
 from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import Domain, Options
 from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import (

@@ -47,7 +47,7 @@ import polars as pl
 from tutorsim.analysis.ballots.ballot_checks import notes_together
 from tutorsim.analysis.ballots.parquet_batches import ParquetBatches, Part, Runner
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import (
+from tutorsim.analysis.counting.names_and_parameters_of_rules import (
     TARGETS,
     Approvals,
     RankScores,

@@ -8,7 +8,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import BALLOT
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import TARGETS
+from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.pages.words_and_safe_text import counted, listed, share
 from tutorsim.analysis.recount.result_models import RecountResult, RuleRow

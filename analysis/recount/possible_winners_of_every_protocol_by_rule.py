@@ -19,8 +19,7 @@ from tutorsim.analysis.ballots.vote_arrays_and_profiles import (
     fold,
     set_columns,
 )
-from tutorsim.analysis.counting.rules_in_arrays import projected_leaders
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import (
+from tutorsim.analysis.counting.names_and_parameters_of_rules import (
     ANY_NUMBER,
     Approvals,
     RankVector,
@@ -28,6 +27,7 @@ from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import (
     ballot_format,
     rank_scores,
 )
+from tutorsim.analysis.counting.rules_in_arrays import projected_leaders
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import only
 from tutorsim.analysis.identify.possible_winners import (
     NO_BOUNDS,

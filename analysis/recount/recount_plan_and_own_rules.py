@@ -21,7 +21,7 @@ from tutorsim.analysis.counting.ballot_format_conversion import (
     SHARED_SCORES,
     projection_name,
 )
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import (
+from tutorsim.analysis.counting.names_and_parameters_of_rules import (
     ANY_NUMBER,
     CONVENTIONS,
     TARGETS,

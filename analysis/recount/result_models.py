@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Final, NamedTuple
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PrivateAttr
 
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import Approvals
+from tutorsim.analysis.counting.names_and_parameters_of_rules import Approvals
 from tutorsim.analysis.identify.possible_winners import TieReading
 
 SCHEMA_VERSION: Final = 2

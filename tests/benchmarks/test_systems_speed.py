@@ -22,7 +22,7 @@ from tutorsim.analysis.systems.oversight.label_accuracy import Judged, evaluate
 from tutorsim.cli.audit_labels_delivered_replies import possible_in
 from tutorsim.kernel.load_and_check_study_file import load_study
 from tutorsim.runner.replay import replay
-from tutorsim.systems.oversight.audit_of_replies_of_a_run import audit_study
+from tutorsim.systems.oversight.audit_study_of_replies_of_a_run import audit_study
 from tutorsim.systems.oversight.replies_to_label import read_mrbench
 
 EPISODES: Final = int(os.environ.get("TUTORSIM_BENCH_EPISODES", "10000"))

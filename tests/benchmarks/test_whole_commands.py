@@ -7,7 +7,7 @@ import pytest
 
 from tests.benchmarks.cost import cost_of, measured, note
 from tests.guards import sources
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import TARGETS
+from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS
 from tutorsim.runner.find_and_check_recording import bundled_recording
 
 TURNS: Final = 1_000_000

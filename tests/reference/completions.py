@@ -5,7 +5,7 @@ from itertools import combinations, permutations, product
 
 from tests.reference.plain_rules import ranking_of, winners
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT, Masses
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import (
+from tutorsim.analysis.counting.names_and_parameters_of_rules import (
     ANY_NUMBER,
     Approvals,
     ballot_format,

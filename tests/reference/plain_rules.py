@@ -8,7 +8,7 @@ from functools import lru_cache
 from math import lcm
 
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import Approvals, RankVector
+from tutorsim.analysis.counting.names_and_parameters_of_rules import Approvals, RankVector
 from tutorsim.ballot_reading_and_decisions import leaders, tally
 from tutorsim.vocabularies import PROTOCOLS
 

@@ -3,7 +3,7 @@
 from tests.reference.plain_rules import ranking_of, winners
 from tests.reference.turns import under
 from tutorsim.analysis.counting.ballot_format_conversion import counted_form, projected_masses
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import ballot_format
+from tutorsim.analysis.counting.names_and_parameters_of_rules import ballot_format
 
 __all__ = ["projected_ballots", "projected_winners"]
 

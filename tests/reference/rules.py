@@ -6,7 +6,7 @@ from tests.reference.cases import decided
 from tests.reference.projection import projected_winners
 from tests.reference.turns import under
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import Profile, TurnKey
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import Target, ballot_format
+from tutorsim.analysis.counting.names_and_parameters_of_rules import Target, ballot_format
 from tutorsim.analysis.identify.possible_winners import (
     NOT_SETTLED,
     Possible,

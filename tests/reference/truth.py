@@ -14,7 +14,7 @@ import polars as pl
 from tests.reference.identifier import Identifier
 from tests.reference.projection import projected_winners
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import Profile
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import TARGETS, ballot_format
+from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS, ballot_format
 from tutorsim.analysis.identify.possible_winners import NOBODY
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS
 

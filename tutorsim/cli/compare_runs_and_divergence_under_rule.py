@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import TARGETS
+from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS
 from tutorsim.analysis.pages.document_as_json_and_as_claims import to_value
 from tutorsim.analysis.runs.write_tables import write_frames
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import compared

@@ -21,7 +21,7 @@ from tutorsim.analysis.ballots.recount_source import (
     provenance_words,
     refuse_hints,
 )
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import (
+from tutorsim.analysis.counting.names_and_parameters_of_rules import (
     TARGETS,
     Approvals,
     RankScores,

@@ -202,7 +202,7 @@ def verify(
             check_files(cassette_dir, earliest)
             return
     from tutorsim.replay import write_atomic
-    from tutorsim.runner.verify_digests_and_wordings import verify as check
+    from tutorsim.runner.verify_by_replay_against_digests import verify as check
 
     with counted("episodes") as count:
         result = check(

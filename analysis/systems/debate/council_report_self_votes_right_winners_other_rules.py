@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import Approvals
+from tutorsim.analysis.counting.names_and_parameters_of_rules import Approvals
 from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import approvals_asked
 from tutorsim.analysis.pages.cells_and_tables import Written, bounds_of, estimate, part_of, plain
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (

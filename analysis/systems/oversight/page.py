@@ -7,7 +7,7 @@ from functools import partial
 from itertools import product
 from typing import Any, Final, get_args
 
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import TARGETS, conventions_of
+from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS, conventions_of
 from tutorsim.analysis.pages.cells_and_tables import Written, bounds, estimate, p_value
 from tutorsim.analysis.pages.cells_and_tables import number as plain_number
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (

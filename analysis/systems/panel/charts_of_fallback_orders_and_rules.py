@@ -9,7 +9,7 @@ import altair as alt
 import polars as pl
 
 from tutorsim.analysis.charts import chart_forms_and_colours as look
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import TARGETS, conventions_of
+from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS, conventions_of
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, each_row, figure
 from tutorsim.analysis.pages.words_and_safe_text import (
     counted,

@@ -12,7 +12,7 @@ import polars as pl
 from tutorsim.analysis.ballots.reading_options_and_column_words import checked_order
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import first_of
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import Target, conventions_of
+from tutorsim.analysis.counting.names_and_parameters_of_rules import Target, conventions_of
 from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import (
     TurnTable,
     places_of,

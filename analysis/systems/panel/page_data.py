@@ -10,7 +10,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import Rounds
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import TARGETS
+from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS
 from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import turn_table
 from tutorsim.analysis.identify.possible_winners import TieReading
 from tutorsim.analysis.pages.cells_and_tables import Table, estimate, number

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS, BallotForm
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import DistinctPanels
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import TARGETS
+from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS
 from tutorsim.analysis.identify.possible_winners import answer_panels
 from tutorsim.vocabularies import PROTOCOLS, Protocol
 

@@ -4,7 +4,7 @@ from tests.reference.projection import projected_ballots, projected_winners
 from tests.reference.truth import apportioned
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import Profile
 from tutorsim.analysis.counting.ballot_format_conversion import AS_CAST, projection_name
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import TARGETS
+from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS
 from tutorsim.vocabularies import PROTOCOLS
 
 

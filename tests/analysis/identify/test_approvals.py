@@ -13,7 +13,7 @@ from tests.reference.completions import (
     sets_by_enumeration,
 )
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT, DistinctPanels, Profile
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import ANY_NUMBER, Approvals
+from tutorsim.analysis.counting.names_and_parameters_of_rules import ANY_NUMBER, Approvals
 from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
     approval_options,
     domain_of,

@@ -10,7 +10,7 @@ from tests.analysis.identify.conftest import completions_of, random_profile
 from tests.reference.completions import possible_by_enumeration, sets_by_enumeration
 from tests.reference.identifier import Identifier
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import Profile
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import TARGETS, Approvals
+from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS, Approvals
 from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import MANY, Domain
 from tutorsim.analysis.identify.possible_winners import (
     NEVER,

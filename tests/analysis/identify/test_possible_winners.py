@@ -17,7 +17,7 @@ from tests.analysis.identify.conftest import (
 from tests.reference.completions import possible_by_enumeration, sets_by_enumeration
 from tests.reference.identifier import Identifier
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import Profile
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import TARGETS
+from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS
 from tutorsim.analysis.identify import possible_winners, runoff_winners
 from tutorsim.analysis.identify.possible_winners import (
     NEVER,

@@ -9,7 +9,7 @@ import pytest
 from tests.analysis.identify.conftest import random_profile, random_votes, spent
 from tests.reference.identifier import Identifier
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import Profile
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import ANY_NUMBER, TARGETS
+from tutorsim.analysis.counting.names_and_parameters_of_rules import ANY_NUMBER, TARGETS
 from tutorsim.analysis.identify import win_conditions
 from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
     Domain,

@@ -15,7 +15,7 @@ from tests.guards.items import said
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.charts.chart_forms_and_colours import spec
 from tutorsim.analysis.claims.claim_ids_of_printed_numbers_and_page_differences import numbers_in
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import TARGETS
+from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS
 from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.systems.any_systems_summary_or_report_and_noise_floor import document_of

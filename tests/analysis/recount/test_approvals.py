@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import ANY_NUMBER, Approvals
+from tutorsim.analysis.counting.names_and_parameters_of_rules import ANY_NUMBER, Approvals
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.first_screen import recount_verdict, verdict_table
 from tutorsim.analysis.recount.tables import approvals_table

@@ -12,7 +12,7 @@ from tests.reference.completions import agreeing, possible_by_enumeration, tied_
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import TARGETS, ballot_format
+from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS, ballot_format
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.runs.write_tables import export
 

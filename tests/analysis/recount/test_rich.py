@@ -7,7 +7,7 @@ from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tests.reference.turns import read_turns, under
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import TARGETS, RankScores
+from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS, RankScores
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.analysis.runs.write_tables import export

@@ -10,7 +10,7 @@ from tests.reference.identifier import Identifier
 from tests.reference.rules import Recounter, gather_named
 from tests.reference.turns import read_turns
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import TARGETS
+from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS
 from tutorsim.analysis.identify.possible_winners import NEVER, NOT_SETTLED
 from tutorsim.analysis.identify.win_conditions import NOBODY
 from tutorsim.analysis.recount import recount

@@ -11,7 +11,7 @@ import pytest
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import TARGETS
+from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS
 from tutorsim.analysis.recount import possible_winners_of_every_protocol_by_rule as rule_answers
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.result_models import RecountResult

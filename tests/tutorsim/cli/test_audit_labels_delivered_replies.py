@@ -16,7 +16,7 @@ from tutorsim.cli.audit_labels_delivered_replies import possible_in
 from tutorsim.errors import UsageError
 from tutorsim.records import RunRecord, SystemSettings, read_episodes, read_run, to_line
 from tutorsim.runner.find_and_check_recording import bundled_recording
-from tutorsim.systems.oversight.audit_of_replies_of_a_run import audit_study
+from tutorsim.systems.oversight.audit_study_of_replies_of_a_run import audit_study
 from tutorsim.vocabularies import PROTOCOLS
 
 

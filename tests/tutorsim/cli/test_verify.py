@@ -64,6 +64,6 @@ def test_the_report_as_json_lists_findings(recorded, shell):
 
 def test_replay_and_verify_load_nothing_that_only_shows_or_writes():
     unasked = ("tutorsim.analysis", "rich", "tomli_w", "gzip", "xml", "vcr", "asyncio")
-    checking = "tutorsim.runner.verify_digests_and_wordings"
+    checking = "tutorsim.runner.verify_by_replay_against_digests"
     loaded = loaded_by(f"import tutorsim.cli.replay_and_verify, {checking}")
     assert [name for name in loaded if name.startswith(unasked)] == []

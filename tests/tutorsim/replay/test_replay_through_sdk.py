@@ -7,7 +7,7 @@ import pytest
 
 from tests.reference import replay_through_sdk
 from tests.tutorsim.replay.made import EPISODE, call, interaction, message, write
-from tutorsim.runner.verify_digests_and_wordings import verify
+from tutorsim.runner.verify_by_replay_against_digests import verify
 
 CASSETTES = Path(__file__).parents[3] / "cassettes"
 

@@ -45,7 +45,7 @@ OVERSIGHT: Final = System(
     standin=(recognise,),
     commands=frozenset({"compare", "retest"}),
     asked_again=("vote_final",),
-    auditing="tutorsim.systems.oversight.audit_of_replies_of_a_run:AUDITING",
+    auditing="tutorsim.systems.oversight.audit_study_of_replies_of_a_run:AUDITING",
     demo="oversight",
     example="oversight",
 )

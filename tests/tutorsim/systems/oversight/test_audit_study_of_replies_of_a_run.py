@@ -6,7 +6,7 @@ from tutorsim.ballot_reading_and_decisions import decide
 from tutorsim.errors import TaskFileError
 from tutorsim.records import Attempt, EpisodeRecord, Proposal, Turn
 from tutorsim.records.group import EventRecord, LessonRecord
-from tutorsim.systems.oversight.audit_of_replies_of_a_run import (
+from tutorsim.systems.oversight.audit_study_of_replies_of_a_run import (
     audited_items,
     drawn_turns,
     lesson_items,

@@ -6,13 +6,13 @@ import pytest
 
 from tests.reference import plain_rules
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT
-from tutorsim.analysis.counting.rules_in_arrays import OF_RANKINGS, winners
-from tutorsim.analysis.counting.rules_rank_scores_approval_ranges import (
+from tutorsim.analysis.counting.names_and_parameters_of_rules import (
     CONVENTIONS,
     TARGETS,
     check_targets,
     conventions_of,
 )
+from tutorsim.analysis.counting.rules_in_arrays import OF_RANKINGS, winners
 from tutorsim.errors import UsageError
 from tutorsim.vocabularies import PROTOCOLS
 

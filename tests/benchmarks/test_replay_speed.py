@@ -20,7 +20,7 @@ from tutorsim.model.sdk import SdkModel
 from tutorsim.replay import read_cassette
 from tutorsim.runner.find_and_check_recording import open_recording
 from tutorsim.runner.replay import replay_each
-from tutorsim.runner.write_run_folder_and_import_logs import LogWriter
+from tutorsim.runner.write_run_folder_timings_and_imported_logs import LogWriter
 
 SOME = 17
 """Every so many episodes of the 120: all conditions and both benchmarks."""

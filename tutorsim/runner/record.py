@@ -46,7 +46,7 @@ from tutorsim.runner.episode_jobs_person_taking_part_and_event_loop import (
     study_piece,
 )
 from tutorsim.runner.queue_of_calls_to_tapes import CallQueue, RecordingOptions
-from tutorsim.runner.write_run_folder_and_import_logs import (
+from tutorsim.runner.write_run_folder_timings_and_imported_logs import (
     LogWriter,
     fingerprint_text,
     machine_facts,

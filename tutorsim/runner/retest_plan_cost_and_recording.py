@@ -43,7 +43,7 @@ from tutorsim.runner.play_recorded_episodes_and_retests import (
 from tutorsim.runner.queue_of_calls_to_tapes import RecordingOptions, check_credentials
 from tutorsim.runner.record import Job, Recorder
 from tutorsim.runner.replay import replay_each
-from tutorsim.runner.write_run_folder_and_import_logs import RetestLog
+from tutorsim.runner.write_run_folder_timings_and_imported_logs import RetestLog
 
 # --- Retest session ------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ from tutorsim.records import (
 )
 from tutorsim.runner.find_and_check_recording import bundled_recording
 from tutorsim.runner.replay import replay
-from tutorsim.runner.write_run_folder_and_import_logs import import_logs, log_files
+from tutorsim.runner.write_run_folder_timings_and_imported_logs import import_logs, log_files
 from tutorsim.systems.debate import DEBATE
 
 

@@ -25,7 +25,7 @@ from tutorsim.analysis.systems.debate.council_report_self_votes_right_winners_ot
 )
 from tutorsim.analysis.systems.system_view_and_opened_run import open_run
 from tutorsim.errors import UsageError
-from tutorsim.runner.write_run_folder_and_import_logs import import_logs, log_files
+from tutorsim.runner.write_run_folder_timings_and_imported_logs import import_logs, log_files
 from tutorsim.systems.debate import DEBATE
 
 BUNDLED = Path(__file__).parents[4] / "cassettes" / "council"

@@ -10,7 +10,7 @@ import pytest
 from tutorsim.errors import LogError
 from tutorsim.kernel.system import LogReading
 from tutorsim.records import read_run
-from tutorsim.runner.write_run_folder_and_import_logs import import_logs, log_files
+from tutorsim.runner.write_run_folder_timings_and_imported_logs import import_logs, log_files
 from tutorsim.systems.debate import DEBATE
 from tutorsim.systems.debate import council_logs as logs
 

@@ -25,6 +25,7 @@ def test_junit_holds_a_case_per_episode_and_hostile_text_is_harmless(recorded, s
     said = shell("verify", recorded.cassettes, "--junit", junit)
     assert said.code == 3
     assert "\x1b" not in said.err
+    assert junit.read_bytes().count(b"\n    <testcase ") == 4  # a line each
     root = ElementTree.fromstring(junit.read_bytes())
     cases = root.findall("testsuite/testcase")
     assert len(cases) == 4

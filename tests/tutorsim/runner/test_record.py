@@ -208,7 +208,7 @@ def test_a_signal_that_ends_gives_up_replies_that_do_not_come_and_loses_no_other
     assert files(cassettes, log) == files(recorded_once.cassettes, recorded_once.log)
 
 
-@pytest.mark.slow
+@pytest.mark.costly
 def test_a_second_ctrl_c_waits_for_nothing(endpoint, write_grid, launch, tmp_path):
     endpoint.delay = 90
     child = launch("run", write_grid(), *to_folders(*folders(tmp_path)))

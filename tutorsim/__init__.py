@@ -36,10 +36,7 @@ if not (_HERE / "analysis").is_dir() and (_HERE.parent / "pyproject.toml").is_fi
 
 _LOADED_LATER = {
     "CastBallots": ("tutorsim.analysis.recount.recount_plan_and_own_rules", "CastBallots"),
-    "RankScores": (
-        "tutorsim.analysis.counting.names_and_parameters_of_rules",
-        "RankScores",
-    ),
+    "RankScores": ("tutorsim.analysis.counting.names_and_parameters_of_rules", "RankScores"),
     "keyed": ("tutorsim.replay.any_sdk_client_and_streams", "keyed"),
     "open": ("tutorsim.opened_run_for_python", "open_path"),
     "recorded": ("tutorsim.replay.any_sdk_client_and_streams", "recorded"),

@@ -18,11 +18,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import Source, open_frame
-from tutorsim.analysis.counting.names_and_parameters_of_rules import (
-    TARGETS,
-    Approvals,
-    RankScores,
-)
+from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS, Approvals, RankScores
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.pages.document_as_html_with_packed_episodes import to_html
 from tutorsim.analysis.pages.document_as_markdown import to_markdown

@@ -118,7 +118,7 @@ def turn_groups(
     of them. `own_order`: the order that decided the logged winners, if one did.
     """
     under = {} if rich is None else _as_each_protocol(rich, votes.order, order)
-    named, votes = votes, in_order(votes, order)
+    votes = in_order(votes, order)
     rules = {} if rich is None else rich_rules(rich)
     kind_of_final = _kinds(votes, rules, "vote_final")
     kind_of_first = _kinds(votes, rules, "vote_initial")
@@ -145,7 +145,7 @@ def turn_groups(
                 firsts.append(some("initial", j, own, kind, row_of[part.turn[own]]))
         decided = decide_turns(final.rounds, votes.tie)
         logged = _logged(decided, votes.order, own_order)
-        return TurnGroup(final, tuple(firsts), decided, logged, named)
+        return TurnGroup(final, tuple(firsts), decided, logged, votes)
 
     for i, final in enumerate(votes.final):
         kinds, incomplete = kind_of_final[final.turn], final.incomplete

@@ -15,14 +15,7 @@ import polars as pl
 from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import MAY_LEAVE_OUT
 from tutorsim.ballot_reading_and_decisions import RichBallot
 from tutorsim.errors import UsageError
-from tutorsim.records import (
-    BallotRecord,
-    EpisodeLine,
-    EpisodeRecord,
-    RunRecord,
-    Turn,
-    VotingTurn,
-)
+from tutorsim.records import BallotRecord, EpisodeLine, EpisodeRecord, RunRecord, Turn, VotingTurn
 
 PLACE: Final = {
     "run_id": pl.String(),  # study and recording; the same on every machine

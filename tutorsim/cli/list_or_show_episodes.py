@@ -12,14 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.console import Group as Lines
 from rich.text import Text
 
-from tutorsim.analysis.pages.shown_episodes import (
-    Episode,
-    EpisodePart,
-    Grid,
-    Group,
-    Message,
-    Run,
-)
+from tutorsim.analysis.pages.shown_episodes import Episode, EpisodePart, Grid, Group, Message, Run
 from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import (
     branch_changes,
     draw_name,
@@ -39,14 +32,7 @@ from tutorsim.cli.output_elements import (
     table,
 )
 from tutorsim.errors import UsageError
-from tutorsim.records import (
-    EpisodeLine,
-    RunRecord,
-    odd_stops,
-    read_lines,
-    read_run,
-    stop_counts,
-)
+from tutorsim.records import EpisodeLine, RunRecord, odd_stops, read_lines, read_run, stop_counts
 from tutorsim.records.stop_reasons_of_replies import WITHOUT_TEXT
 from tutorsim.system_registry import load
 
@@ -136,9 +122,8 @@ def _trace(head: RunRecord) -> Callable[[Any], Episode]:
 
 
 def _check_command(head: RunRecord, command: str) -> None:
-    from tutorsim.kernel.load_and_check_study_file import (
-        system_named,  # to tell an episode needs no system
-    )
+    # To tell an episode needs no system.
+    from tutorsim.kernel.load_and_check_study_file import system_named
 
     system_named(head.system).check_command(command)
 

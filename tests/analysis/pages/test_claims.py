@@ -12,13 +12,7 @@ from tutorsim.analysis.claims.claim_ids_of_printed_numbers_and_page_differences 
     NAMES,
     claims_in,
 )
-from tutorsim.analysis.pages.cells_and_tables import (
-    Table,
-    bounds,
-    estimate,
-    p_value,
-    part_of,
-)
+from tutorsim.analysis.pages.cells_and_tables import Table, bounds, estimate, p_value, part_of
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import table
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.document_as_html_with_packed_episodes import to_html

@@ -31,7 +31,7 @@ from tutorsim.analysis.recount.recount_plan_and_own_rules import ScoreFunction, 
 from tutorsim.analysis.recount.result_models import Interval, RecountResult, RuleRow
 from tutorsim.analysis.runs.write_tables import RATINGS, with_provenance
 from tutorsim.analysis.systems.any_systems_summary_or_report_and_noise_floor import document_of
-from tutorsim.analysis.systems.system_view_and_opened_run import (
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
     Asked,
     Ballots,
     Opened,

@@ -23,7 +23,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_over_tasks,
     statistic_over_tasks,
 )
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, view_of
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun, view_of
 from tutorsim.records.ratings import RatedBy, RatedSheet, Rubric, Subject
 
 # --- Gathered ratings ----------------------------------------------------------------------------

@@ -52,7 +52,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_over_tasks,
     share_over_tasks,
 )
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun
 from tutorsim.records import EpisodeRecord
 from tutorsim.records.ratings import RatedBy
 

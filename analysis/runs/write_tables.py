@@ -17,7 +17,7 @@ from tutorsim.analysis.ballots.raw_tables import without_formulas
 from tutorsim.analysis.ballots.recount_source import Source, provenance_words
 from tutorsim.analysis.ratings.agreement_of_raters_and_judge import ratings_table
 from tutorsim.analysis.runs.run_tables import TABLES
-from tutorsim.analysis.systems.system_view_and_opened_run import open_run, view_of
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import open_run, view_of
 from tutorsim.errors import FolderError, UsageError
 from tutorsim.records import read_lines, read_run
 from tutorsim.records.ratings import read_ratings

@@ -21,7 +21,7 @@ from tutorsim.analysis.statistics.noise_floor_of_retests import (
     ballot_agreement,
     winner_stability,
 )
-from tutorsim.analysis.systems.system_view_and_opened_run import (
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
     Ballots,
     Opened,
     SystemRun,

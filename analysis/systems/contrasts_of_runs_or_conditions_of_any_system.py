@@ -42,7 +42,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_of,
     mean_over_tasks,
 )
-from tutorsim.analysis.systems.system_view_and_opened_run import (
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
     Ballots,
     Opened,
     SystemRun,

@@ -1,7 +1,7 @@
 """What is made for tests that have no folder: reports of a panel's source, and other heads."""
 
 from tutorsim.analysis.systems.panel.page import document
-from tutorsim.analysis.systems.system_view_and_opened_run import Asked, Ballots
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import Asked, Ballots
 
 
 def answered_by(head, kind):

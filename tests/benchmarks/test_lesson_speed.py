@@ -15,7 +15,7 @@ from tests.benchmarks.making import published, record_stand_in
 from tests.benchmarks.test_replay_speed import stock
 from tutorsim.analysis.systems.group.page import recount
 from tutorsim.analysis.systems.group.speakers_under_other_settings import cycles_in
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, open_run
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun, open_run
 from tutorsim.kernel.load_and_check_study_file import load_study
 from tutorsim.runner.find_and_check_recording import open_recording
 from tutorsim.runner.replay import replay, replay_each

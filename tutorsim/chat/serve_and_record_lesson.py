@@ -46,8 +46,8 @@ from tutorsim.runner.episode_jobs_person_taking_part_and_event_loop import (
     RefusedMessage,
     run_in_loop,
 )
-from tutorsim.runner.queue_of_calls_to_tapes import RecordingOptions
 from tutorsim.runner.record import record, record_episode
+from tutorsim.runner.recording_options_and_queue_of_calls import RecordingOptions
 from tutorsim.sandbox import Sandbox
 from tutorsim.system_registry import named, system_names
 

@@ -13,7 +13,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from tutorsim.analysis.ballots.recount_source import Source, open_source
-from tutorsim.analysis.systems.system_view_and_opened_run import Ballots, Leaving, view_of
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import Ballots, Leaving, view_of
 from tutorsim.cli.console_progress_and_safe_text import Count, counted, err, safe, tell, working
 from tutorsim.cli.options import PLACE, json_option, names, order_option, recording_option
 from tutorsim.cli.options_and_progress_of_recording import (

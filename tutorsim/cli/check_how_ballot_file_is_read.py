@@ -17,7 +17,12 @@ from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.first_screen import read_words
 from tutorsim.analysis.systems.any_systems_summary_or_report_and_noise_floor import document_of
-from tutorsim.analysis.systems.system_view_and_opened_run import Ballots, Opened, SystemRun, opened
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
+    Ballots,
+    Opened,
+    SystemRun,
+    opened,
+)
 from tutorsim.cli.ballot_options import ballot_options
 from tutorsim.cli.console_progress_and_safe_text import listing
 from tutorsim.cli.open_run_or_recording_and_head_of_page import check_logs, source_shown

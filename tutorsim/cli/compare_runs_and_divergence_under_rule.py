@@ -9,9 +9,14 @@ from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS
 from tutorsim.analysis.pages.document_as_json_and_as_claims import to_value
 from tutorsim.analysis.runs.write_tables import write_frames
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import compared
-from tutorsim.analysis.systems.system_view_and_opened_run import Asked, Leaving, opened, view_for
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
+    Asked,
+    Leaving,
+    opened,
+    view_for,
+)
 from tutorsim.cli.ballot_options import panel_option
-from tutorsim.cli.claims_options_of_several_commands import publish_claimed
+from tutorsim.cli.claims_options_and_write_or_check_claims import publish_claimed
 from tutorsim.cli.console_progress_and_safe_text import counted
 from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath, check_logs
 from tutorsim.cli.options import (

@@ -105,7 +105,7 @@ def _listed(shown: Path) -> Iterator[str]:
 
 def _telling(run: Path) -> str:
     """An episode that is worth looking at: one with something special, else the first."""
-    from tutorsim.analysis.systems.system_view_and_opened_run import open_run, view_for
+    from tutorsim.analysis.systems.system_view_opened_run_and_cost import open_run, view_for
 
     opened = open_run(run)
     rows = view_for(opened).listing(opened)

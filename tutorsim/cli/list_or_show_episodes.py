@@ -37,7 +37,7 @@ from tutorsim.records.stop_reasons_of_replies import WITHOUT_TEXT
 from tutorsim.system_registry import load
 
 if TYPE_CHECKING:
-    from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
+    from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun
 
 # --- Command -------------------------------------------------------------------------------------
 
@@ -134,7 +134,7 @@ def _records(folder: Path, head: RunRecord) -> Iterator[Any]:
 
 def _list(folder: Path, head: RunRecord, *, as_json: bool, output: Path | None) -> None:
     """The episodes of a run, and what is special about each."""
-    from tutorsim.analysis.systems.system_view_and_opened_run import open_run, view_for
+    from tutorsim.analysis.systems.system_view_opened_run_and_cost import open_run, view_for
 
     run = open_run(folder, head)
     rows = view_for(run).listing(run)

@@ -20,7 +20,7 @@ from tutorsim.regular_files_and_digests import read_named
 if TYPE_CHECKING:
     from tutorsim.analysis.ratings.rubrics_and_rating_sheets import Sheet
     from tutorsim.analysis.ratings.what_a_rater_sees import Item
-    from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
+    from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun
     from tutorsim.records.ratings import RatedBy, RatedSheet, Rubric, Subject
 
 
@@ -151,7 +151,7 @@ def rate(
 
 
 def _opened(run: Path, source: Path) -> SystemRun:
-    from tutorsim.analysis.systems.system_view_and_opened_run import open_run
+    from tutorsim.analysis.systems.system_view_opened_run_and_cost import open_run
 
     if not (run / RUN_FILE).is_file():
         raise UsageError(
@@ -167,7 +167,7 @@ def _opened(run: Path, source: Path) -> SystemRun:
 def _items(run: SystemRun, subject: Subject) -> tuple[Item, ...]:
     """What of a run can be rated; refused if there is nothing."""
     from tutorsim.analysis.ratings.what_a_rater_sees import items_of
-    from tutorsim.analysis.systems.system_view_and_opened_run import view_of
+    from tutorsim.analysis.systems.system_view_opened_run_and_cost import view_of
 
     passages = view_of(run.head.system).passages
     if subject not in passages:
@@ -202,7 +202,7 @@ def _rubric(
         read_rubric,
         reply_rubric,
     )
-    from tutorsim.analysis.systems.system_view_and_opened_run import view_of
+    from tutorsim.analysis.systems.system_view_opened_run_and_cost import view_of
     from tutorsim.kernel.load_and_check_study_file import load_recorded_study
     from tutorsim.runner.find_and_check_recording import find_recording
 
@@ -289,7 +289,7 @@ def _join(
 ) -> None:
     from tutorsim.analysis.ratings.rubrics_and_rating_sheets import joined
     from tutorsim.analysis.ratings.what_a_rater_sees import items_of
-    from tutorsim.analysis.systems.system_view_and_opened_run import view_of
+    from tutorsim.analysis.systems.system_view_opened_run_and_cost import view_of
     from tutorsim.replay import write_atomic
 
     whole = replace(run, with_messages=True)  # a sheet shows them if its export was told to

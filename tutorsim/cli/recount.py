@@ -58,9 +58,9 @@ from tutorsim.analysis.recount.tables import SECTIONS, approvals_table, protocol
 from tutorsim.analysis.runs.run_tables import Table
 from tutorsim.analysis.runs.write_tables import write_frames
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, view_of
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun, view_of
 from tutorsim.cli.ballot_options import ballot_options, of_panel_asked, panel_option
-from tutorsim.cli.claims_options_of_several_commands import publish_claimed
+from tutorsim.cli.claims_options_and_write_or_check_claims import publish_claimed
 from tutorsim.cli.console_progress_and_safe_text import counted
 from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath, check_logs, source_shown
 from tutorsim.cli.options import (

@@ -177,7 +177,7 @@ def verify(
         )
     if claims is not None or ids:
         _check_fits(cassette_dir, junit, against, wordings, earliest)
-        from tutorsim.cli.claims_options_of_several_commands import wanted
+        from tutorsim.cli.claims_options_and_write_or_check_claims import wanted
 
         asked = wanted(claims, ids, page, second=beside)
         if not (cassette_dir / MANIFEST).is_file():
@@ -216,7 +216,7 @@ def verify(
         write_atomic(junit, _junit_xml(result))
     found = None
     if asked is not None and not result.exit_code:
-        from tutorsim.cli.claims_options_of_several_commands import claimed_of
+        from tutorsim.cli.claims_options_and_write_or_check_claims import claimed_of
 
         found = claimed_of(asked, cassette_dir, workers=workers)
     _give(result, found, markdown, as_json=as_json)
@@ -264,7 +264,7 @@ def _check_fits(
 
 def _without_recording(asked: Any, run: Path, markdown: Path | None, *, as_json: bool) -> None:
     """Claims of a run or of ballots that no recording is named for."""
-    from tutorsim.cli.claims_options_of_several_commands import claimed
+    from tutorsim.cli.claims_options_and_write_or_check_claims import claimed
 
     found = claimed(asked, run)
     _give(None, found, markdown, as_json=as_json)

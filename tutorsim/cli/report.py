@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from tutorsim.analysis.charts.svg_worker import Run
     from tutorsim.analysis.pages.document import Document
     from tutorsim.analysis.pages.numbers_printed_in_studies import Printed
-    from tutorsim.analysis.systems.system_view_and_opened_run import Opened, SystemRun
-    from tutorsim.cli.claims_options_of_several_commands import Options
+    from tutorsim.analysis.systems.system_view_opened_run_and_cost import Opened, SystemRun
+    from tutorsim.cli.claims_options_and_write_or_check_claims import Options
 
 
 DEFAULT_FOLDER: Final = Path("reports")
@@ -111,8 +111,8 @@ def report(
     --json gives:
       written, bytes, charts: [name], episodes: [id], claims: the file, or null
     """
-    from tutorsim.analysis.systems.system_view_and_opened_run import Asked, opened
-    from tutorsim.cli.claims_options_of_several_commands import Options
+    from tutorsim.analysis.systems.system_view_opened_run_and_cost import Asked, opened
+    from tutorsim.cli.claims_options_and_write_or_check_claims import Options
 
     _check_claims(output, claims, no_claims=no_claims, embeddings=embeddings)
     check_logs(run)
@@ -186,7 +186,7 @@ def _check_claims(
 
 def _with(what: Opened, embeddings: Path | None, *, with_messages: bool) -> Opened:
     """What was opened, with the model of sentences named; refused if it compares nothing."""
-    from tutorsim.analysis.systems.system_view_and_opened_run import Ballots, view_of
+    from tutorsim.analysis.systems.system_view_opened_run_and_cost import Ballots, view_of
 
     if isinstance(what, Ballots):
         if embeddings is None:
@@ -214,7 +214,7 @@ def _refusal(what: SystemRun, command: str) -> UsageError:
 def _claims(wanted: _Wanted, page: Path, document: Document, options: Options) -> Path | None:
     """Write the claims of a page; `None` where none are wanted."""
     from tutorsim.analysis.pages.document_as_json_and_as_claims import document_parts
-    from tutorsim.cli.claims_options_of_several_commands import ENDING, write_claims
+    from tutorsim.cli.claims_options_and_write_or_check_claims import ENDING, write_claims
 
     if wanted.no_claims:
         return None
@@ -226,8 +226,8 @@ def _claims(wanted: _Wanted, page: Path, document: Document, options: Options) -
 
 def _report_of(what: Opened, wanted: _Wanted, panel: str | None, options: Options) -> None:
     """Write the page, the text or the chart, and its claims."""
-    from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
-    from tutorsim.cli.claims_options_of_several_commands import digest_of
+    from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun
+    from tutorsim.cli.claims_options_and_write_or_check_claims import digest_of
     from tutorsim.cli.terminal_documents import document_asked
 
     name = "-".join(filter(None, (wanted.run.resolve().name, panel)))

@@ -8,7 +8,7 @@ from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.pages.document_as_json_and_as_claims import document_parts, to_value
 from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.pages.numbers_printed_in_studies import Printed
-from tutorsim.analysis.systems.system_view_and_opened_run import Asked, opened
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import Asked, opened
 from tutorsim.cli.ballot_options import ballot_options, panel_option
 from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath, check_logs, records_held
 from tutorsim.cli.options import (
@@ -117,7 +117,7 @@ def summary(
     shown = document_shown(document, sections, full=full)
     publish(shown, lambda: to_value(document), as_json=as_json, output=output)
     if claims is not None:
-        from tutorsim.cli.claims_options_of_several_commands import Options, write_claims
+        from tutorsim.cli.claims_options_and_write_or_check_claims import Options, write_claims
 
         options = Options(published, None if prices is None else table, hints, panel)
         parts = document_parts(document, "summary")

@@ -15,7 +15,12 @@ from rich.text import Text
 from tutorsim.analysis.pages.cells_and_tables import Part, Table
 from tutorsim.analysis.pages.document import Document, Section, cell, section_ids
 from tutorsim.analysis.pages.document import heading as column_heading
-from tutorsim.analysis.systems.system_view_and_opened_run import Opened, SystemRun, Use, open_run
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
+    Opened,
+    SystemRun,
+    Use,
+    open_run,
+)
 from tutorsim.cli.console_progress_and_safe_text import safe
 from tutorsim.cli.options import check_sections
 from tutorsim.cli.output_elements import Prose, caption, heading, styled, table

@@ -35,7 +35,7 @@ from tutorsim.replay.manifest import Digests, RetestManifest, relay_name, today
 from tutorsim.replay.recorded_calls_event_streams_and_mismatches import cassette_name, is_episode_id
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
 from tutorsim.runner.find_and_check_recording import check_verdicts
-from tutorsim.runner.queue_of_calls_to_tapes import RecordingOptions, check_no_keys
+from tutorsim.runner.recording_options_and_queue_of_calls import RecordingOptions, check_no_keys
 from tutorsim.runner.write_run_folder_timings_and_imported_logs import check_log_folder
 
 if TYPE_CHECKING:

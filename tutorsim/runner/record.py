@@ -45,7 +45,7 @@ from tutorsim.runner.episode_jobs_person_taking_part_and_event_loop import (
     run_in_loop,
     study_piece,
 )
-from tutorsim.runner.queue_of_calls_to_tapes import CallQueue, RecordingOptions
+from tutorsim.runner.recording_options_and_queue_of_calls import CallQueue, RecordingOptions
 from tutorsim.runner.write_run_folder_timings_and_imported_logs import (
     LogWriter,
     fingerprint_text,

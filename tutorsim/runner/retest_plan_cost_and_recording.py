@@ -40,8 +40,8 @@ from tutorsim.runner.play_recorded_episodes_and_retests import (
     recorded_prefix,
     retest_piece,
 )
-from tutorsim.runner.queue_of_calls_to_tapes import RecordingOptions, check_credentials
 from tutorsim.runner.record import Job, Recorder
+from tutorsim.runner.recording_options_and_queue_of_calls import RecordingOptions, check_credentials
 from tutorsim.runner.replay import replay_each
 from tutorsim.runner.write_run_folder_timings_and_imported_logs import RetestLog
 

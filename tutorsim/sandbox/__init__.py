@@ -7,7 +7,7 @@ anything: by a seccomp filter, namespaces, Landlock, limits and a user of their 
 the machine has them. `inner` is what runs in those processes; the rest is the near side.
 """
 
-from tutorsim.sandbox.inner.both_sides import LAYERS, Layer
+from tutorsim.sandbox.inner.frames_layers_and_longest_program import LAYERS, Layer
 from tutorsim.sandbox.protection_levels_and_limits import LEVELS, SETTINGS, Level, Limits, Setting
 from tutorsim.sandbox.sandbox import (
     RULES_VERSION,

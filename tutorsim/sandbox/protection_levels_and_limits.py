@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Final, Literal, get_args
 
 from tutorsim.errors import UsageError
-from tutorsim.sandbox.inner.both_sides import LAYERS, Layer
+from tutorsim.sandbox.inner.frames_layers_and_longest_program import LAYERS, Layer
 
 Level = Literal["strong", "no-namespaces", "filter-only", "unsafe"]
 """How much holds a program in, the strongest first."""

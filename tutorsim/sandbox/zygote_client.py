@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tutorsim.sandbox.inner.both_sides import (
+from tutorsim.sandbox.inner.frames_layers_and_longest_program import (
     TASK_CAP,
     Closed,
     Frames,

@@ -17,7 +17,7 @@ from tutorsim.analysis.systems.debate.tables_of_protocols_recounted_on_same_deba
     outcomes_under,
     recount_document,
 )
-from tutorsim.analysis.systems.system_view_and_opened_run import Use, View
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import Use, View
 from tutorsim.records import RunRecord
 from tutorsim.records.debate import DebateRecord, DebateTurn
 

@@ -46,7 +46,7 @@ from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system imp
 )
 from tutorsim.analysis.systems.debate.episode_messages import TELLING
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import Outcome
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, episodes_of, framed
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun, episodes_of, framed
 from tutorsim.records import RunRecord
 from tutorsim.records.debate import DebateRecord
 from tutorsim.vocabularies import CUMULATIVE_BUDGET

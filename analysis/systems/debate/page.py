@@ -54,7 +54,7 @@ from tutorsim.analysis.systems.debate.tables_of_protocols_recounted_on_same_deba
     protocols_section,
     slim,
 )
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, episodes_of, framed
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun, episodes_of, framed
 from tutorsim.records import uncollected
 from tutorsim.records.debate import DebateRecord
 

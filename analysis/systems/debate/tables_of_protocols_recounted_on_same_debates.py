@@ -62,7 +62,7 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     score_bounds,
     told,
 )
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, framed
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun, framed
 from tutorsim.errors import UsageError
 from tutorsim.records import RunRecord
 from tutorsim.records.debate import DebateRecord, DebateSetup

@@ -16,7 +16,7 @@ from tutorsim.analysis.runs.run_tables import (
     whole,
     yes,
 )
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun
 from tutorsim.records.group import CycleRecord, DuelRecord, GroupRecord, LessonRecord
 
 # --- Exported tables -----------------------------------------------------------------------------

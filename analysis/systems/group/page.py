@@ -64,7 +64,7 @@ from tutorsim.analysis.systems.group.speakers_under_other_settings import (
     speaking_floor,
     speaking_section,
 )
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, episodes_of, framed
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun, episodes_of, framed
 from tutorsim.records.group import CycleRecord, DuelRecord, LessonRecord
 
 

@@ -33,7 +33,7 @@ from tutorsim.analysis.systems.any_systems_summary_or_report_and_noise_floor imp
     asked_again_words,
 )
 from tutorsim.analysis.systems.group.columns import BIDS, SCORES
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun
 from tutorsim.errors import UsageError
 from tutorsim.records import RetestReply, RunRecord
 from tutorsim.records.group import GroupRecord, LessonRecord

@@ -26,7 +26,7 @@ from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_
 from tutorsim.analysis.systems.oversight.label_accuracy import by_text, pair_of
 from tutorsim.analysis.systems.oversight.page import chosen, document, recount
 from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereading import reread
-from tutorsim.analysis.systems.system_view_and_opened_run import Use, View
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import Use, View
 from tutorsim.records import RunRecord
 from tutorsim.records.oversight import LabelName, OversightRecord
 from tutorsim.vocabularies import READINGS, Reading

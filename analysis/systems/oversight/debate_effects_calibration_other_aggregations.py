@@ -11,7 +11,7 @@ import numpy as np
 
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.systems.oversight.label_accuracy import Pair, cells_of, headline, pair_of
-from tutorsim.analysis.systems.system_view_and_opened_run import Spent, spent_by
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import Spent, spent_by
 from tutorsim.records.oversight import LABELS, Labels, OversightRecord
 
 # --- Debate diagnostics --------------------------------------------------------------------------

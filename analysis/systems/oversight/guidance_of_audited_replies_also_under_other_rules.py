@@ -13,7 +13,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     share_over_tasks,
 )
 from tutorsim.analysis.systems.oversight.label_accuracy import complete
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun
 from tutorsim.records.oversight import AuditedReply, Labels, OversightRecord
 
 # --- Delivered guidance --------------------------------------------------------------------------

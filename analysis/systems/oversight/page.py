@@ -72,7 +72,7 @@ from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereadi
     Evidence,
     reread_label,
 )
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, episodes_of, framed
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun, episodes_of, framed
 from tutorsim.errors import UsageError
 from tutorsim.records import SystemSettings
 from tutorsim.records.oversight import LABELS, Labels, OversightRecord, gold_labels

@@ -33,7 +33,7 @@ from tutorsim.analysis.systems.oversight.label_accuracy import (
     evaluate,
     judged,
 )
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun
 from tutorsim.ballot_reading_and_decisions import decide
 from tutorsim.records import SystemSettings
 from tutorsim.records.oversight import (

@@ -48,7 +48,12 @@ from tutorsim.analysis.systems.panel.first_divergent_turns_and_success_bounds im
     diverge,
 )
 from tutorsim.analysis.systems.panel.student_outcomes import OUTCOME_NAMES, Outcome, outcome_of
-from tutorsim.analysis.systems.system_view_and_opened_run import Prices, SystemRun, framed, usage
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
+    Prices,
+    SystemRun,
+    framed,
+    usage,
+)
 from tutorsim.records import Branch, CallRecord, EpisodeRecord, Turn
 
 # --- Extra calls ---------------------------------------------------------------------------------

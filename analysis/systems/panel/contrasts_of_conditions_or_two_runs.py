@@ -56,7 +56,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     outcome_of,
     repeats_of,
 )
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, framed
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun, framed
 from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeRecord
 

@@ -34,7 +34,7 @@ from tutorsim.analysis.statistics.array_types import Bools
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable, mean_of, to_json
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import BASELINE
 from tutorsim.analysis.systems.panel.student_outcomes import Outcome, outcome_of
-from tutorsim.analysis.systems.system_view_and_opened_run import Leaving
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import Leaving
 from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeRecord
 

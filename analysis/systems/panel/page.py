@@ -62,7 +62,7 @@ from tutorsim.analysis.systems.panel.page_data import (
     values_of,
 )
 from tutorsim.analysis.systems.panel.panels_compared_and_ties_of_random_ballots import certain_table
-from tutorsim.analysis.systems.system_view_and_opened_run import Leaving, Left, Opened
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import Leaving, Left, Opened
 from tutorsim.vocabularies import PROTOCOLS
 
 # --- First screen answers ------------------------------------------------------------------------

@@ -54,7 +54,7 @@ from tutorsim.analysis.systems.panel.first_divergent_turns_and_success_bounds im
 )
 from tutorsim.analysis.systems.panel.panels_compared_and_ties_of_random_ballots import PanelsView
 from tutorsim.analysis.systems.panel.self_support_labels_and_power import pivotality
-from tutorsim.analysis.systems.system_view_and_opened_run import NOTHING_ASKED, Asked, usage
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import NOTHING_ASKED, Asked, usage
 from tutorsim.records import Provenance, RunRecord, stop_counts
 from tutorsim.records.run_head_and_reading_run_folders_and_retests import (
     makeup_words,

@@ -13,7 +13,7 @@ from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import sha
 from tutorsim.analysis.runs.run_tables import TABLES
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import turn_diagnostics
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, View
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun, View
 from tutorsim.records import EpisodeRecord, stop_counts
 from tutorsim.system_registry import later
 

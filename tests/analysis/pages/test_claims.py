@@ -23,7 +23,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     Interval,
     NotEstimable,
 )
-from tutorsim.analysis.systems.system_view_and_opened_run import open_run, view_of
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import open_run, view_of
 from tutorsim.runner.find_and_check_recording import bundled_recording
 from tutorsim.runner.replay import replay
 

@@ -10,7 +10,7 @@ from tutorsim.analysis.claims.claim_ids_of_printed_numbers_and_page_differences 
 from tutorsim.analysis.claims.claims_file_and_check_of_claims import to_text
 from tutorsim.analysis.pages.document_as_html_with_packed_episodes import to_html
 from tutorsim.analysis.pages.document_as_json_and_as_claims import document_parts
-from tutorsim.cli.claims_options_of_several_commands import Options, claims_of
+from tutorsim.cli.claims_options_and_write_or_check_claims import Options, claims_of
 from tutorsim.runner.find_and_check_recording import bundled_recording
 from tutorsim.runner.replay import replay
 

@@ -21,7 +21,7 @@ from tutorsim.analysis.recount import recount
 from tutorsim.analysis.systems.any_systems_summary_or_report_and_noise_floor import document_of
 from tutorsim.analysis.systems.panel.page import answers
 from tutorsim.analysis.systems.panel.page_data import Evidence
-from tutorsim.analysis.systems.system_view_and_opened_run import opened
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import opened
 from tutorsim.runner.find_and_check_recording import bundled_recordings
 from tutorsim.runner.replay import replay_into
 

@@ -12,7 +12,7 @@ from tutorsim.analysis.systems.any_systems_summary_or_report_and_noise_floor imp
 from tutorsim.analysis.systems.any_systems_summary_or_report_and_noise_floor import (
     with_reply_endings,
 )
-from tutorsim.analysis.systems.system_view_and_opened_run import (
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
     SystemRun,
     framed,
     open_run,

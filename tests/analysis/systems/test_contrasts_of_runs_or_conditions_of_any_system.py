@@ -10,7 +10,7 @@ from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system imp
     contrasts_between,
     named_differences,
 )
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, View
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun, View
 from tutorsim.errors import UsageError
 from tutorsim.records import Provenance, RunRecord
 

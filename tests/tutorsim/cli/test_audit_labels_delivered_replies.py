@@ -11,7 +11,7 @@ from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_
     audited_turns,
     predicted,
 )
-from tutorsim.analysis.systems.system_view_and_opened_run import open_run
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import open_run
 from tutorsim.cli.audit_labels_delivered_replies import possible_in
 from tutorsim.errors import UsageError
 from tutorsim.records import RunRecord, SystemSettings, read_episodes, read_run, to_line

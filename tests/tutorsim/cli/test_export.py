@@ -7,7 +7,7 @@ import pytest
 
 from tutorsim.analysis.ballots.outside_files import by_name
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.systems.system_view_and_opened_run import view_of
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import view_of
 from tutorsim.cli.export import export
 
 TABLES = {"episodes", "turns", "ballots", "diagnostic_ballots", "proposals", "calls"}

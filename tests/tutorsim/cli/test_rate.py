@@ -17,7 +17,7 @@ from tutorsim.analysis.ratings.ratings_section_and_success_by_people import rati
 from tutorsim.analysis.ratings.what_a_rater_sees import digest_of
 from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import shared_turns
 from tutorsim.analysis.statistics.intervals_and_tests import to_json
-from tutorsim.analysis.systems.system_view_and_opened_run import open_run, view_of
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import open_run, view_of
 from tutorsim.records.ratings import RATINGS_FILE
 
 RUBRIC = """

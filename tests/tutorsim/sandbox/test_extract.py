@@ -2,8 +2,8 @@
 
 import pytest
 
-from tutorsim.sandbox.inner.both_sides import CODE_CAP
 from tutorsim.sandbox.inner.extract import Extraction, extract
+from tutorsim.sandbox.inner.frames_layers_and_longest_program import CODE_CAP
 
 GOOD = "def solve(n):\n    return n"
 OTHER = "def solve(n):\n    return -n"

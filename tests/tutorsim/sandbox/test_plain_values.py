@@ -26,7 +26,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutorsim.sandbox.inner import plain_values
-from tutorsim.sandbox.inner.both_sides import Malformed
+from tutorsim.sandbox.inner.frames_layers_and_longest_program import Malformed
 
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(), st.binary(),

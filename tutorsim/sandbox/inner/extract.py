@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .both_sides import CODE_CAP
+from .frames_layers_and_longest_program import CODE_CAP
 
 FENCE_CAP = 500
 """Fence lines in a message: nobody writes so many."""

@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 
 from . import system_calls
-from .both_sides import LAYERS, Layer
+from .frames_layers_and_longest_program import LAYERS, Layer
 from .probes import PROBES, Targets, Trial, tried
 
 # --- Filter of system calls ----------------------------------------------------------------------

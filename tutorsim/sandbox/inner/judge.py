@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from .both_sides import (
+from .extract import compile_head
+from .frames_layers_and_longest_program import (
     TASK_CAP,
     Closed,
     Frames,
@@ -23,7 +24,6 @@ from .both_sides import (
     read_frame,
     write_frame,
 )
-from .extract import compile_head
 from .jail import Jail
 from .plain_values import MUTABLE, NAME_CAP, Decoded, Encoder, decode, item_of, refill
 

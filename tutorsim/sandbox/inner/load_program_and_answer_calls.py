@@ -15,8 +15,15 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
-from .both_sides import TASK_CAP, Closed, Malformed, frame_bytes, read_frame, write_frame
 from .extract import Extraction, compile_head, extract, without_mark
+from .frames_layers_and_longest_program import (
+    TASK_CAP,
+    Closed,
+    Malformed,
+    frame_bytes,
+    read_frame,
+    write_frame,
+)
 from .jail import Jail
 from .plain_values import MUTABLE, NAME_CAP, Encoder, Node, decode, item_of
 

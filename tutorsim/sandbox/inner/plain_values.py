@@ -36,7 +36,7 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from .both_sides import Malformed
+from .frames_layers_and_longest_program import Malformed
 
 # --- Nodes ---------------------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .both_sides import frame_bytes
+from .frames_layers_and_longest_program import frame_bytes
 from .jail import Jail
 from .judge import WORKER_GONE, run_judge
 from .load_program_and_answer_calls import run_worker

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.reference.debates import Draws, make_context, play
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun, open_run
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun, open_run
 from tutorsim.records import Provenance, RunRecord, SystemSettings
 from tutorsim.runner.find_and_check_recording import bundled_recording
 from tutorsim.runner.replay import replay

@@ -21,7 +21,7 @@ from tutorsim.analysis.systems.debate.council_report_self_votes_right_winners_ot
     council_document,
     council_recount,
 )
-from tutorsim.analysis.systems.system_view_and_opened_run import open_run
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import open_run
 from tutorsim.errors import UsageError
 from tutorsim.runner.write_run_folder_timings_and_imported_logs import import_logs, log_files
 from tutorsim.systems.debate import DEBATE
@@ -182,7 +182,7 @@ def test_an_answer_that_cannot_be_read_may_be_right(small):
 
 
 def test_settings_of_debates_are_refused(bundled):
-    from tutorsim.analysis.systems.system_view_and_opened_run import view_of
+    from tutorsim.analysis.systems.system_view_opened_run_and_cost import view_of
 
     with pytest.raises(UsageError, match="--set does not apply"):
         view_of("debate").recount(bundled, {"majority": ("at_least_half",)})

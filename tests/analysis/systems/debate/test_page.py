@@ -24,9 +24,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 )
 from tutorsim.analysis.statistics.text_similarity_by_words_or_embeddings import Embedding
 from tutorsim.analysis.systems.debate import VIEW
-from tutorsim.analysis.systems.debate.charts_of_protocols_first_votes_councils import (
-    rounds,
-)
+from tutorsim.analysis.systems.debate.charts_of_protocols_first_votes_councils import rounds
 from tutorsim.analysis.systems.debate.episode_messages import trace
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     RULES,
@@ -51,7 +49,7 @@ from tutorsim.analysis.systems.debate.tables_of_protocols_recounted_on_same_deba
     protocol_chance,
     recount_document,
 )
-from tutorsim.analysis.systems.system_view_and_opened_run import open_run
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import open_run
 from tutorsim.errors import UsageError
 from tutorsim.records import EPISODES_FILE
 

@@ -31,7 +31,7 @@ from tutorsim.analysis.systems.group.page_data_and_shares_of_coded_talk import (
     WINDOW,
     Evidence,
 )
-from tutorsim.analysis.systems.system_view_and_opened_run import open_run
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import open_run
 from tutorsim.records.group import (
     CodeRecord,
     CycleRecord,

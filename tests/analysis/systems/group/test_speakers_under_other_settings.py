@@ -15,7 +15,7 @@ from tests.reference.speaking import speaker
 from tests.tutorsim.systems.group.conftest import play, standin
 from tutorsim.analysis.systems.group import VIEW
 from tutorsim.analysis.systems.group import speakers_under_other_settings as speakers
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun
 from tutorsim.errors import UsageError
 from tutorsim.records import (
     Provenance,

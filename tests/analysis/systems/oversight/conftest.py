@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun
 from tutorsim.kernel.flow_and_drivers import drive, scripted
 from tutorsim.kernel.system import Asking, Chance
 from tutorsim.records import Provenance, RunRecord, oversight

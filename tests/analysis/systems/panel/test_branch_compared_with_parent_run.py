@@ -28,7 +28,7 @@ from tutorsim.analysis.systems.panel.branch_compared_with_parent_run import (
     compared,
     paid_calls,
 )
-from tutorsim.analysis.systems.system_view_and_opened_run import SystemRun
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun
 from tutorsim.records import Branch, BranchedEpisode, BranchPoint, CallRecord, EpisodeRecord
 
 ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")

@@ -21,7 +21,7 @@ from tutorsim.analysis.systems.panel.first_divergent_turns_and_success_bounds im
 )
 from tutorsim.analysis.systems.panel.page import divergence_document
 from tutorsim.analysis.systems.panel.student_outcomes import successes
-from tutorsim.analysis.systems.system_view_and_opened_run import Asked, Leaving
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import Asked, Leaving
 from tutorsim.errors import UsageError
 from tutorsim.vocabularies import DEFAULT_ROLES
 

@@ -8,7 +8,7 @@ from tests.tutorsim.conftest import files
 from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_other_rules import (
     audited_turns,
 )
-from tutorsim.analysis.systems.system_view_and_opened_run import open_run
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import open_run
 from tutorsim.kernel.load_and_check_study_file import load_recorded_study
 from tutorsim.records.oversight import OversightRecord
 from tutorsim.replay import Reader

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from tutorsim.analysis.runs.write_tables import export_run
-from tutorsim.analysis.systems.system_view_and_opened_run import open_run
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import open_run
 from tutorsim.errors import TaskFileError
 from tutorsim.runner.find_and_check_recording import bundled_recording
 from tutorsim.runner.replay import replay

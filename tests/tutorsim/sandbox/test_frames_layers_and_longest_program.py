@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.sandbox.inner import both_sides
+from tutorsim.sandbox.inner.frames_layers_and_longest_program import (
+    FRAME_CAP,
+    Closed,
+    Frames,
+    Malformed,
+    frame_bytes,
+    read_frame,
+    write_frame,
+)
 
 
 def _piped(sent):
@@ -21,8 +29,8 @@ def _piped(sent):
 @pytest.mark.costly
 @given(st.lists(st.dictionaries(st.text(), st.integers()), max_size=4), st.integers(1, 7))
 def test_frames_are_put_together_however_they_were_cut(values, size):
-    sent = b"".join(map(both_sides.frame_bytes, values))
-    frames = both_sides.Frames()
+    sent = b"".join(map(frame_bytes, values))
+    frames = Frames()
     for start in range(0, len(sent), size):
         frames.feed(sent[start : start + size])
     assert frames.ready == values
@@ -31,41 +39,44 @@ def test_frames_are_put_together_however_they_were_cut(values, size):
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_frame_or_refused(sent):
     reader = _piped(sent)
-    with suppress(both_sides.Malformed, both_sides.Closed):
-        json.dumps(both_sides.read_frame(reader))
+    with suppress(Malformed, Closed):
+        json.dumps(read_frame(reader))
     os.close(reader)
 
 
 def test_one_frame_is_read_and_the_next_one_left():
-    reader = _piped(both_sides.frame_bytes(1) + both_sides.frame_bytes(2))
-    assert [both_sides.read_frame(reader), both_sides.read_frame(reader)] == [1, 2]
-    with pytest.raises(both_sides.Closed):
-        both_sides.read_frame(reader)
+    reader = _piped(frame_bytes(1) + frame_bytes(2))
+    assert [
+        read_frame(reader),
+        read_frame(reader),
+    ] == [1, 2]
+    with pytest.raises(Closed):
+        read_frame(reader)
     os.close(reader)
 
 
 @pytest.mark.parametrize("body", [b"", b"x", b"[" * 100_000])
 def test_a_frame_that_is_no_data_is_malformed(body):
     reader = _piped(len(body).to_bytes(4, "big") + body[:60_000])
-    with pytest.raises((both_sides.Malformed, both_sides.Closed)):
-        both_sides.read_frame(reader)
+    with pytest.raises((Malformed, Closed)):
+        read_frame(reader)
     os.close(reader)
 
 
 def test_a_frame_above_the_cap_is_neither_sent_nor_read():
-    longest = "x" * (both_sides.FRAME_CAP - 2)  # two quotes belong to it
-    frames = both_sides.Frames()
-    frames.feed(both_sides.frame_bytes(longest))
+    longest = "x" * (FRAME_CAP - 2)  # two quotes belong to it
+    frames = Frames()
+    frames.feed(frame_bytes(longest))
     assert frames.ready == [longest]
-    with pytest.raises(both_sides.Malformed):
-        both_sides.frame_bytes(f"{longest}x")
-    with pytest.raises(both_sides.Malformed):
-        frames.feed(both_sides.frame_bytes(f"{longest}x", cap=2 * both_sides.FRAME_CAP))
+    with pytest.raises(Malformed):
+        frame_bytes(f"{longest}x")
+    with pytest.raises(Malformed):
+        frames.feed(frame_bytes(f"{longest}x", cap=2 * FRAME_CAP))
 
 
 def test_writing_to_nobody_says_so():
     reader, writer = os.pipe()
     os.close(reader)
-    with pytest.raises(both_sides.Closed):
-        both_sides.write_frame(writer, {})
+    with pytest.raises(Closed):
+        write_frame(writer, {})
     os.close(writer)

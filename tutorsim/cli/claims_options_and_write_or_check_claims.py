@@ -49,7 +49,7 @@ from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.pages.document_as_json_and_as_claims import cells_of, document_parts
 from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.pages.numbers_printed_in_studies import Printed, printed_of
-from tutorsim.analysis.systems.system_view_and_opened_run import Asked, opened
+from tutorsim.analysis.systems.system_view_opened_run_and_cost import Asked, opened
 from tutorsim.cli.console_progress_and_safe_text import tell
 from tutorsim.cli.open_run_or_recording_and_head_of_page import check_logs
 from tutorsim.cli.options import TYPED, check_two_files, plain

@@ -183,8 +183,9 @@ def test_pure_rooms_ask_nothing_of_the_machine():
 
 
 CHANGING = {
-    "analysis.ballots.preflib._Head", "replay.manifest.AnsweredBy", "runner.batches.Submission",
-    "runner.batches._Waiting", "runner.early_stops_by_signal_cost_cap_or_outage.Attempts",
+    "analysis.ballots.preflib._Head", "replay.manifest_and_package_versions.AnsweredBy",
+    "runner.batches.Submission", "runner.batches._Waiting",
+    "runner.early_stops_by_signal_cost_cap_or_outage.Attempts",
     "runner.early_stops_by_signal_cost_cap_or_outage.Budget",
     "runner.early_stops_by_signal_cost_cap_or_outage.Outage",
     "runner.early_stops_by_signal_cost_cap_or_outage.Stop",

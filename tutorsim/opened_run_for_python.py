@@ -30,7 +30,7 @@ from tutorsim.analysis.recount.possible_winners_of_every_protocol_by_rule import
 from tutorsim.analysis.recount.recount_plan_and_own_rules import ScoreFunction, refuse_shadowed
 from tutorsim.analysis.recount.result_models import Interval, RecountResult, RuleRow
 from tutorsim.analysis.runs.write_tables import RATINGS, with_provenance
-from tutorsim.analysis.systems.any_systems_summary_or_report_and_noise_floor import document_of
+from tutorsim.analysis.systems.any_systems_report_reply_endings_noise_floor import document_of
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
     Asked,
     Ballots,

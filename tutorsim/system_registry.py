@@ -1,8 +1,8 @@
 """Which systems there are: those of this package by a line each, others by an entry point.
 
 A system of another package is an entry point of the group `tutorsim.systems`; its value is a
-`tutorsim.kernel.system.System`. What is named here is imported when it is needed, so that a
-panel's study loads nothing of a debate.
+`tutorsim.kernel.system_and_loaded_study.System`. What is named here is imported when it is needed,
+so that a panel's study loads nothing of a debate.
 """
 
 import sys
@@ -37,7 +37,7 @@ class Shipped(NamedTuple):
     view: str
     """Tables, summary and report of its runs."""
     trace: str
-    """The function that tells an episode: see `tutorsim.kernel.system.System.trace`."""
+    """The function that tells an episode: see `System.trace` in the kernel."""
 
 
 _SHIPPED: Final = {
@@ -107,7 +107,7 @@ def load(name: str, part: str) -> Any:
         raise UsageError(
             f"The entry point {name!r} of the group {GROUP!r} gives no system {name!r}.",
             why=f"{point.value} is {kind}.",
-            hint="Let it name a tutorsim.kernel.system.System of the same name.",
+            hint="Let it name a tutorsim.kernel.system_and_loaded_study.System of the same name.",
         )
     found = value if part == "system" else getattr(value, part)
     return _at(found)

@@ -204,9 +204,9 @@ def check_ballots(
     Returns rows that all belong to a ballot, and what the cumulative ballots sum to; the study's
     default where there are none.
 
-    `rows`: from `outside_files.typed_columns`. `budget`: what a cumulative ballot must sum to.
-    By default what most of them sum to. `namesakes`: whether several whole ballots under one name
-    come from several voters. Raises `BallotFileError` with file, row and reason.
+    `rows`: from `typed_columns`. `budget`: what a cumulative ballot must sum to, by default what
+    most of them sum to. `namesakes`: whether several whole ballots under one name come from
+    several voters. Raises `BallotFileError` with file, row and reason.
     """
     plain = plain_budget(rows.frame, budget)
     if plain is None:

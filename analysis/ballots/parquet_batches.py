@@ -139,7 +139,7 @@ class ParquetBatches:
             yield _sound_part(waiting)
 
     def _looked_at(self, rows: FileRows) -> Part:
-        from tutorsim.analysis.ballots.outside_files import typed_columns
+        from tutorsim.analysis.ballots.read_ballot_files_into_typed_columns import typed_columns
 
         rows, _ = check_ballots(typed_columns(rows), budget=self.points)
         rich = rows.frame if (rows.frame["protocol"] == "rich").any() else None
@@ -269,7 +269,9 @@ def _is_regular(file: Path) -> bool:
     """Whether the columns have the ballots table's types."""
     with scanned(file) as rows:
         schema = rows.collect_schema()
-    from tutorsim.analysis.ballots.outside_files import REQUIRED  # a run needs no reader
+    from tutorsim.analysis.ballots.read_ballot_files_into_typed_columns import (
+        REQUIRED,  # a run needs no reader
+    )
 
     return set(REQUIRED) <= set(schema) and all(
         kind.is_signed_integer()

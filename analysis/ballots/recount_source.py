@@ -326,7 +326,7 @@ def _read_ballots(
     and reason, where rows make no ballot, where a file cannot be read, and where files disagree
     about the budget; `UsageError` if a hint names a column or candidate that a file has not.
     """
-    from tutorsim.analysis.ballots.outside_files import by_name, read_file  # a run needs no reader
+    from tutorsim.analysis.ballots.read_ballot_files_into_typed_columns import by_name, read_file
 
     read = [read_file(file, hints, frame) for file in files]
     heights = [one.frame.select(pl.col("row").max()).item() or 0 for one in read]
@@ -427,7 +427,7 @@ def check_votes(name: str, run: RunRecord) -> VotingSettings:
 def _ballot_files(path: Path) -> list[Path]:
     if path.exists() and not path.is_dir():
         return [path]
-    from tutorsim.analysis.ballots.outside_files import BALLOT_SUFFIXES
+    from tutorsim.analysis.ballots.read_ballot_files_into_typed_columns import BALLOT_SUFFIXES
 
     files = sorted(p for p in path.glob("*") if p.suffix.lower() in BALLOT_SUFFIXES)
     exported = [p for p in files if p.stem == "ballots"]

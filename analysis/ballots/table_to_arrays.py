@@ -285,7 +285,7 @@ def plain_budget(frame: pl.DataFrame, budget: int | None) -> int | None:
     once in a round, in turns that have one protocol and a final vote, and a tie round among
     exactly those who were tied, if any.
 
-    `frame`: from `outside_files.typed_columns`.
+    `frame`: from `typed_columns`.
     """
     status = frame.get_column("ballot_status")
     if status.null_count() < frame.height and not status.eq_missing("valid").all():

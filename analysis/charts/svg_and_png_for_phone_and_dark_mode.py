@@ -11,7 +11,7 @@ import altair as alt
 import vl_convert
 
 from tutorsim.analysis.charts.chart_forms_and_colours import TOKENS
-from tutorsim.analysis.charts.svg_worker import Run, svg
+from tutorsim.analysis.charts.svg_worker_and_its_fonts import Run, svg
 from tutorsim.analysis.pages.words_and_safe_text import shown
 
 # --- Image formats -------------------------------------------------------------------------------

@@ -52,6 +52,8 @@ _PLACEMENTS: Final = 512
 
 MANY: Final = 5_040
 """Options of a voter up to which all are listed; of more, some, with bounds on all."""
+ALL_OPTIONS: Final = 200_000
+"""Options of points and of places to list for all different ballots and candidates together."""
 
 
 def approvals_asked(candidates: int) -> tuple[Approvals, ...]:

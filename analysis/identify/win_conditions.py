@@ -186,8 +186,6 @@ PAIRWISE_CONDITIONS: Final[dict[Rule, Callable[[int, Sequence[int], int], WinCon
 NOBODY: Final = -1
 """The outcome "no Condorcet winner", beside candidate numbers."""
 
-_ALL_OPTIONS: Final = 200_000
-"""Options of points and of places to list for all different ballots and candidates together."""
 _SOME: Final = 16
 """Options that each voter may always have, however many voters there are."""
 _LARGEST: Final = {bits: int(np.iinfo(bits).max) for bits in (np.int32, np.int64)}
@@ -305,7 +303,7 @@ def _sums(q: Query, kind: str, c: int | None, extra: Any, few: bool) -> OptionSu
     m, domains = q.m, q.domains
     kinds = _depths(m) if kind == "bucklin" else 1
     several = 1 + len({d for d in domains if d is not None and not _single(d, c)})
-    many = _SOME if few else min(dom.MANY, max(_SOME, _ALL_OPTIONS // (m * several * kinds)))
+    many = _SOME if few else min(dom.MANY, max(_SOME, dom.ALL_OPTIONS // (m * several * kinds)))
     options = partial(OPTIONS[kind], many=many)
     free = options(exempt_domain(kind, c, m, extra), c, m, extra)
     nothing = Options.of(0 * free.rows[:1])

@@ -24,7 +24,7 @@ from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import (
     readable,
     to_page_svg,
 )
-from tutorsim.analysis.charts.svg_worker import Run
+from tutorsim.analysis.charts.svg_worker_and_its_fonts import Run
 from tutorsim.analysis.claims.claim_ids_of_printed_numbers_and_page_differences import Number, Words
 from tutorsim.analysis.claims.claims_file_and_check_of_claims import citation
 from tutorsim.analysis.pages.document import Document, cell, heading

@@ -15,7 +15,7 @@ import orjson
 from tutorsim.kernel.flow_and_drivers import CodeRun, drive
 from tutorsim.kernel.load_and_check_study_file import load_study, write_study
 from tutorsim.kernel.study_file_models import shipped_studies
-from tutorsim.kernel.system import LoadedStudy
+from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.model import CALL_HEADER
 from tutorsim.records import Provenance, RunRecord, to_line
 from tutorsim.replay import (

@@ -20,7 +20,10 @@ from tutorsim.kernel.load_and_check_study_file import load_study
 from tutorsim.runner.find_and_check_recording import open_recording
 from tutorsim.runner.replay import replay, replay_each
 from tutorsim.sandbox import Sandbox
-from tutorsim.systems.group.lesson_problems_and_duel_scenarios import builtin_lessons, tasks_text
+from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import (
+    builtin_lessons,
+    tasks_text,
+)
 
 EVENTS: Final = 85
 """Of an average lesson of the study."""

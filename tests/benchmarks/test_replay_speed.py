@@ -16,7 +16,7 @@ import vcr
 from tests.benchmarks.making import Made
 from tests.reference.replay_through_sdk import SdkReader
 from tutorsim.model import CALL_HEADER, Call, CallKey, Request
-from tutorsim.model.sdk import SdkModel
+from tutorsim.model.sdk_model_and_reasons_of_failed_calls import SdkModel
 from tutorsim.replay import read_cassette
 from tutorsim.runner.find_and_check_recording import open_recording
 from tutorsim.runner.replay import replay_each

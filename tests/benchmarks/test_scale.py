@@ -13,7 +13,7 @@ import pytest
 
 from tests.benchmarks.ballots import ballots_frame
 from tests.benchmarks.cost import measured
-from tutorsim.analysis.ballots.outside_files import REQUIRED
+from tutorsim.analysis.ballots.read_ballot_files_into_typed_columns import REQUIRED
 
 TURNS: Final = int(os.environ.get("TUTORSIM_BENCH_TURNS", "100000000"))
 PART: Final = min(TURNS, 500_000)

@@ -23,7 +23,7 @@ from tutorsim.cli.audit_labels_delivered_replies import possible_in
 from tutorsim.kernel.load_and_check_study_file import load_study
 from tutorsim.runner.replay import replay
 from tutorsim.systems.oversight.audit_study_of_replies_of_a_run import audit_study
-from tutorsim.systems.oversight.replies_to_label import read_mrbench
+from tutorsim.systems.oversight.items_to_label_from_mrbench_or_audit_files import read_mrbench
 
 EPISODES: Final = int(os.environ.get("TUTORSIM_BENCH_EPISODES", "10000"))
 TUTORS: Final = 8

@@ -41,10 +41,10 @@ from tutorsim.records.run_head_and_reading_run_folders_and_retests import (
     StudySettings,
     SystemSettings,
 )
-from tutorsim.replay.manifest import Manifest, RetestManifest
+from tutorsim.replay.manifest_and_package_versions import Manifest, RetestManifest
 from tutorsim.system_registry import load
 from tutorsim.systems.debate.settings import DebateVariant
-from tutorsim.systems.group.lesson_problems_and_duel_scenarios import Lesson, Scenario
+from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import Lesson, Scenario
 from tutorsim.systems.group.settings import GroupCatalog
 from tutorsim.systems.panel.settings_and_compared_panels import PanelCatalog
 

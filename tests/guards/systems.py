@@ -10,7 +10,7 @@ from tests.tutorsim.systems.debate import test_mallm_logs as mallm
 from tutorsim.kernel.flow_and_drivers import PersonInput, drive, scripted
 from tutorsim.kernel.load_and_check_study_file import load_study
 from tutorsim.kernel.retest_flow import askings, retest_flow
-from tutorsim.kernel.system import Chance
+from tutorsim.kernel.system_and_loaded_study import Chance
 from tutorsim.records import (
     RETEST_FILE,
     RETEST_HEAD_FILE,

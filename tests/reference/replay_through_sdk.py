@@ -23,7 +23,7 @@ from vcr.stubs.httpx_stubs import vcr_handle_async_request
 
 from tutorsim.errors import CallFailed, RecordingError
 from tutorsim.model import CALL_HEADER, json_value
-from tutorsim.model.sdk import SdkModel
+from tutorsim.model.sdk_model_and_reasons_of_failed_calls import SdkModel
 from tutorsim.replay.cassette_file import (
     Playback,
     parse_cassette,

@@ -11,7 +11,7 @@ from tutorsim.system_registry import fault_of_extension, load, place_of
 
 SHIPPED = shipped_studies()["demo"]
 UNFINISHED = """
-from tutorsim.kernel.system import LoadedStudy, System
+from tutorsim.kernel.system_and_loaded_study import LoadedStudy, System
 
 class Loaded(LoadedStudy):
     episode = model_names = lambda self: ()

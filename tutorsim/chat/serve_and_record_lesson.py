@@ -36,12 +36,12 @@ from starlette.routing import Route
 from tutorsim.errors import Interrupted, TutorsimError, UsageError
 from tutorsim.kernel.load_and_check_study_file import system_named
 from tutorsim.kernel.study_file_models import EpisodeSpec
-from tutorsim.kernel.system import Chat, LoadedStudy
+from tutorsim.kernel.system_and_loaded_study import Chat, LoadedStudy
 from tutorsim.replay import write_atomic
 from tutorsim.replay.cassette_file import cassette_file
 from tutorsim.runner.begin_or_resume_recording import Session, recording
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget, Stop, stop_on_interrupt
-from tutorsim.runner.episode_jobs_person_taking_part_and_event_loop import (
+from tutorsim.runner.job_pieces_person_taking_part_event_loop import (
     Person,
     RefusedMessage,
     run_in_loop,

@@ -83,7 +83,7 @@ _MODULES = {
     "replay": "replay_and_verify",
     "retest": "branch_and_retest",
     "run": "run_and_dry_run",
-    "show": "list_or_show_episodes",
+    "show": "show_episodes_also_beside_continuations",
     "standin": "chat_and_standin",
     "tasks": "tasks_and_program_judge",
     "verify": "replay_and_verify",

@@ -14,7 +14,7 @@ from tutorsim.cli.options_and_progress_of_recording import (
 )
 from tutorsim.kernel.cost_plan import load_prices
 from tutorsim.kernel.load_and_check_study_file import system_named
-from tutorsim.kernel.system import Auditing
+from tutorsim.kernel.system_and_loaded_study import Auditing
 from tutorsim.system_registry import named, system_names
 
 _AUDITING = filter(None, (system_named(name).auditing for name in system_names()))

@@ -128,7 +128,7 @@ def _columns(given: tuple[str, ...]) -> dict[str, Any]:
 def _standing(given: tuple[str, ...]) -> dict[str, Any]:
     """Who stands: names, a column of the ballots' file, or what a file says."""
     if len(given) == 1 and Path(given[0]).is_file():
-        from tutorsim.analysis.ballots.outside_files import read_candidates
+        from tutorsim.analysis.ballots.read_ballot_files_into_typed_columns import read_candidates
 
         found = read_candidates(Path(given[0]))
         return {"candidates": found} if isinstance(found, tuple) else {"candidates_of": found}
@@ -138,7 +138,7 @@ def _standing(given: tuple[str, ...]) -> dict[str, Any]:
 def _own(given: str | None) -> dict[str, Any]:
     """Whose candidate is whose: a column of the ballots' file, or what a file says."""
     if given is not None and Path(given).is_file():
-        from tutorsim.analysis.ballots.outside_files import read_own
+        from tutorsim.analysis.ballots.read_ballot_files_into_typed_columns import read_own
 
         return {"own_of": read_own(Path(given))}
     return {"own": given}

@@ -25,12 +25,19 @@ from tutorsim.cli.options_and_progress_of_recording import (
     sending_options,
     spending,
 )
-from tutorsim.cli.output_elements import Prose, caption, heading, number, publish, table
+from tutorsim.cli.printed_prose_and_tables_and_published_files import (
+    Prose,
+    caption,
+    heading,
+    number,
+    publish,
+    table,
+)
 from tutorsim.errors import UsageError
 from tutorsim.kernel.cost_plan import PriceTable, load_prices
 from tutorsim.kernel.load_and_check_study_file import load_recorded_study
 from tutorsim.kernel.retest_flow import Design
-from tutorsim.kernel.system import CallRange, LoadedStudy
+from tutorsim.kernel.system_and_loaded_study import CallRange, LoadedStudy
 from tutorsim.records import RUN_FILE, Branch
 from tutorsim.replay import MANIFEST_FILE
 from tutorsim.runner.branch_plan_and_answers_from_parent import (
@@ -171,7 +178,7 @@ def _asked(
 def _show_end(
     found: "Survey", done: "Retested", budget: "Budget", log_dir: Path | None, *, as_json: bool
 ) -> None:
-    from tutorsim.replay.manifest import retest_folder
+    from tutorsim.replay.manifest_and_package_versions import retest_folder
 
     folder, console = found.recording.folder, err()
     failures = [failure for entry in done.manifest.episodes for failure in entry.failures]

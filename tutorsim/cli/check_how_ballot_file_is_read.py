@@ -16,7 +16,7 @@ from tutorsim.analysis.pages.cells_and_tables import Table
 from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.first_screen import read_words
-from tutorsim.analysis.systems.any_systems_summary_or_report_and_noise_floor import document_of
+from tutorsim.analysis.systems.any_systems_report_reply_endings_noise_floor import document_of
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
     Ballots,
     Opened,
@@ -27,7 +27,13 @@ from tutorsim.cli.ballot_options import ballot_options
 from tutorsim.cli.console_progress_and_safe_text import listing
 from tutorsim.cli.open_run_or_recording_and_head_of_page import check_logs, source_shown
 from tutorsim.cli.options import PLACE, order_option, report_options
-from tutorsim.cli.output_elements import Prose, caption, heading, publish, table
+from tutorsim.cli.printed_prose_and_tables_and_published_files import (
+    Prose,
+    caption,
+    heading,
+    publish,
+    table,
+)
 from tutorsim.cli.terminal_documents import parts_shown
 from tutorsim.errors import UsageError
 from tutorsim.records import RUN_FILE

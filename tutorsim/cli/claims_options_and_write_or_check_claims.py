@@ -53,7 +53,12 @@ from tutorsim.analysis.systems.system_view_opened_run_and_cost import Asked, ope
 from tutorsim.cli.console_progress_and_safe_text import tell
 from tutorsim.cli.open_run_or_recording_and_head_of_page import check_logs
 from tutorsim.cli.options import TYPED, check_two_files, plain
-from tutorsim.cli.output_elements import Prose, caption, publish, styled
+from tutorsim.cli.printed_prose_and_tables_and_published_files import (
+    Prose,
+    caption,
+    publish,
+    styled,
+)
 from tutorsim.cli.terminal_documents import TableShown, document_asked
 from tutorsim.errors import CheckFailed, ClaimsError, FolderError, UsageError
 from tutorsim.records import EPISODES_FILE, RUN_FILE, RunRecord, read_run

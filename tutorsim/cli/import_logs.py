@@ -17,7 +17,7 @@ from tutorsim.cli.console_progress_and_safe_text import (
 from tutorsim.cli.options import PLACE, folder_option, json_option
 from tutorsim.errors import UsageError
 from tutorsim.kernel.load_and_check_study_file import system_named
-from tutorsim.kernel.system import LogFormat, System
+from tutorsim.kernel.system_and_loaded_study import LogFormat, System
 from tutorsim.system_registry import system_names
 
 

@@ -8,7 +8,7 @@ import click
 
 from tutorsim.cli.console_progress_and_safe_text import emit_json, out, safe, tell
 from tutorsim.cli.options import FOLDER, PLACE, check_episode_named, folder_option, max_age_option
-from tutorsim.cli.output_elements import table
+from tutorsim.cli.printed_prose_and_tables_and_published_files import table
 from tutorsim.errors import CheckFailed, MissingCallError, TutorsimError, UsageError
 from tutorsim.replay import MANIFEST_FILE, Cassette, Manifest, read_cassette, read_manifest
 from tutorsim.replay.cassette_file import CASSETTE_FORMS, CassetteForm
@@ -26,10 +26,10 @@ from tutorsim.replay.list_and_check_recordings import (
     unasked_calls,
     verify_files,
 )
-from tutorsim.replay.manifest import read_retest_manifest, retest_folder
+from tutorsim.replay.manifest_and_package_versions import read_retest_manifest, retest_folder
 
 if TYPE_CHECKING:
-    from tutorsim.kernel.system import LoadedStudy
+    from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 
 
 @click.group()

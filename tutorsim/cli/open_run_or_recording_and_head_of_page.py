@@ -17,7 +17,7 @@ from tutorsim.errors import LogError
 
 if TYPE_CHECKING:
     from tutorsim.analysis.ballots.recount_source import Source
-    from tutorsim.cli.output_elements import Prose
+    from tutorsim.cli.printed_prose_and_tables_and_published_files import Prose
     from tutorsim.records import Branch, EpisodeRecord
 
 
@@ -104,7 +104,7 @@ def branch_head(branch: "Branch", episodes: Sequence["EpisodeRecord"]) -> "Prose
         branch_changes,
         branch_counts,
     )
-    from tutorsim.cli.output_elements import Prose, styled
+    from tutorsim.cli.printed_prose_and_tables_and_published_files import Prose, styled
 
     counts = branch_counts(branch, episodes)
     told = f" under {branch_changes(branch)}. Episodes: {counts.covered:,} as logged"
@@ -128,7 +128,13 @@ def branch_head(branch: "Branch", episodes: Sequence["EpisodeRecord"]) -> "Prose
 
 def source_shown(source: "Source", read: Sequence[str] = ()) -> Iterator["Prose"]:
     """What is looked at, what was `read` of it, and what answered its calls: the head of a view."""
-    from tutorsim.cli.output_elements import Prose, caption, elsewhere, heading, provenance
+    from tutorsim.cli.printed_prose_and_tables_and_published_files import (
+        Prose,
+        caption,
+        elsewhere,
+        heading,
+        provenance,
+    )
 
     yield heading(source.name)
     yield from map(Prose, read)

@@ -12,7 +12,7 @@ from tutorsim.cli.console_progress_and_safe_text import counted, err, safe, tell
 from tutorsim.cli.options import FILE, sandbox_option
 from tutorsim.errors import BudgetReached, Interrupted, RecordingRefused
 from tutorsim.kernel.cost_plan import PriceTable
-from tutorsim.kernel.system import LoadedStudy
+from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.model import CUT_OFF
 
 if TYPE_CHECKING:

@@ -74,7 +74,7 @@ from tutorsim.cli.options import (
     tell_rows,
     whole_numbers,
 )
-from tutorsim.cli.output_elements import Prose, caption, styled
+from tutorsim.cli.printed_prose_and_tables_and_published_files import Prose, caption, styled
 from tutorsim.cli.terminal_documents import document_shown, parts_shown, system_run
 from tutorsim.dask_cluster import Engine, connect, parse_engine, scattered
 from tutorsim.errors import UsageError

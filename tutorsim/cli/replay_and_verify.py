@@ -286,7 +286,7 @@ def _give(result: Any, found: Any, markdown: Path | None, *, as_json: bool) -> N
     if result:
         _show(result)
     if found:
-        from tutorsim.cli.output_elements import print_all
+        from tutorsim.cli.printed_prose_and_tables_and_published_files import print_all
 
         print_all(out(), found.shown())
 

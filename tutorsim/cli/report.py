@@ -26,7 +26,7 @@ from tutorsim.errors import FolderError, UsageError
 if TYPE_CHECKING:
     from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
     from tutorsim.analysis.charts.chart_forms_and_colours import Figure
-    from tutorsim.analysis.charts.svg_worker import Run
+    from tutorsim.analysis.charts.svg_worker_and_its_fonts import Run
     from tutorsim.analysis.pages.document import Document
     from tutorsim.analysis.pages.numbers_printed_in_studies import Printed
     from tutorsim.analysis.systems.system_view_opened_run_and_cost import Opened, SystemRun
@@ -266,7 +266,7 @@ def _report_of(what: Opened, wanted: _Wanted, panel: str | None, options: Option
 def _drawers(suffix: str) -> Iterator[Run | None]:
     """What draws the charts of a page, started before there is anything to draw; else none."""
     from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import VEGA_LITE
-    from tutorsim.analysis.charts.svg_worker import drawers
+    from tutorsim.analysis.charts.svg_worker_and_its_fonts import drawers
 
     if suffix != ".html":
         yield None

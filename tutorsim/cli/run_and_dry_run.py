@@ -18,7 +18,7 @@ from tutorsim.cli.options_and_progress_of_recording import (
 from tutorsim.errors import StudyError
 from tutorsim.kernel.cost_plan import ConditionPlan, Plan, PriceTable, load_prices, plan
 from tutorsim.kernel.load_and_check_study_file import load_study
-from tutorsim.kernel.system import LoadedStudy
+from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.vocabularies import BLINDINGS
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def _assumed(planned: Plan) -> str:
 
 def _by_condition(planned: Plan) -> "RenderableType":
     """Calls and cost of each condition, from the shortest path to the longest."""
-    from tutorsim.cli.output_elements import table
+    from tutorsim.cli.printed_prose_and_tables_and_published_files import table
 
     rows = [
         (

@@ -20,7 +20,7 @@ from tutorsim.cli.options import (
     published_option,
     report_options,
 )
-from tutorsim.cli.output_elements import publish
+from tutorsim.cli.printed_prose_and_tables_and_published_files import publish
 from tutorsim.cli.terminal_documents import document_asked, document_shown
 from tutorsim.errors import UsageError
 from tutorsim.kernel.cost_plan import load_prices

@@ -23,7 +23,13 @@ from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
 )
 from tutorsim.cli.console_progress_and_safe_text import safe
 from tutorsim.cli.options import check_sections
-from tutorsim.cli.output_elements import Prose, caption, heading, styled, table
+from tutorsim.cli.printed_prose_and_tables_and_published_files import (
+    Prose,
+    caption,
+    heading,
+    styled,
+    table,
+)
 from tutorsim.records import RUN_FILE, read_run
 
 # --- Terminal tables -----------------------------------------------------------------------------
@@ -177,7 +183,7 @@ def document_asked(opened: Opened, *, brief: bool, command: str) -> Document:
 
     Raises `UsageError` if the run's system has none.
     """
-    from tutorsim.analysis.systems.any_systems_summary_or_report_and_noise_floor import document_of
+    from tutorsim.analysis.systems.any_systems_report_reply_endings_noise_floor import document_of
 
     found = document_of(opened, brief=brief)
     if found is None:

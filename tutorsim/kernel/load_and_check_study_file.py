@@ -17,7 +17,7 @@ from tutorsim.kernel.study_file_models import (
     shipped_studies,
     validated_study,
 )
-from tutorsim.kernel.system import LoadedStudy, System
+from tutorsim.kernel.system_and_loaded_study import LoadedStudy, System
 from tutorsim.system_registry import DEFAULT_SYSTEM, load, refuse_shadowed, system_names
 from tutorsim.tasks import Task, dump_tasks, load_tasks
 

@@ -16,7 +16,7 @@ import orjson
 
 from tutorsim.errors import Away, UsageError
 from tutorsim.model import CALL_HEADER, Request
-from tutorsim.model.sdk import (
+from tutorsim.model.sdk_model_and_reasons_of_failed_calls import (
     MESSAGES_PATH,
     STATUS_OF_ERROR,
     away,

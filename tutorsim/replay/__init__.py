@@ -18,7 +18,7 @@ from tutorsim.replay.durable_files_and_key_leaks import (
     make_folder,
     write_atomic,
 )
-from tutorsim.replay.manifest import (
+from tutorsim.replay.manifest_and_package_versions import (
     MANIFEST_FILE,
     SESSION_FILE,
     AnsweredBy,

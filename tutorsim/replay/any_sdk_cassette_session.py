@@ -32,7 +32,7 @@ from tutorsim.model import CALL_HEADER, CallKey, json_value
 from tutorsim.replay.cassette_file import RecordedBy, cassette_file, read_cassette
 from tutorsim.replay.durable_files_and_key_leaks import LOCK_FILE, FolderLock
 from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore, Tape, recorded_uri
-from tutorsim.replay.manifest import package_versions, today
+from tutorsim.replay.manifest_and_package_versions import package_versions, today
 from tutorsim.replay.recorded_calls_event_streams_and_mismatches import (
     Interaction,
     cassette_name,

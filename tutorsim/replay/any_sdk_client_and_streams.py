@@ -24,7 +24,7 @@ import httpx2
 
 from tutorsim.errors import ChangedCallError, TutorsimError, UsageError
 from tutorsim.model import CALL_HEADER
-from tutorsim.model.sdk import (
+from tutorsim.model.sdk_model_and_reasons_of_failed_calls import (
     AsyncClient,
     Client,
     HttpTransport,

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from tutorsim.catalog import WORDINGS_FILE, read_wordings, wordings_text
 from tutorsim.errors import FolderError, TutorsimError
 from tutorsim.kernel.load_and_check_study_file import load_recorded_study, write_study
-from tutorsim.kernel.system import LoadedStudy
+from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.replay.cassette_file import (
     CassetteForm,
     cassette_file,
@@ -26,7 +26,7 @@ from tutorsim.replay.durable_files_and_key_leaks import (
     make_folder,
     write_atomic,
 )
-from tutorsim.replay.manifest import (
+from tutorsim.replay.manifest_and_package_versions import (
     MANIFEST_FILE,
     RETEST_FOLDER,
     RETEST_MANIFEST_FILE,

@@ -14,7 +14,7 @@ import orjson
 
 from tutorsim.errors import RecordingError, RecordingRefused
 from tutorsim.model import CALL_HEADER, Call, CallKey, Model, Reply, json_value
-from tutorsim.model.sdk import (
+from tutorsim.model.sdk_model_and_reasons_of_failed_calls import (
     DEFAULT_HOST,
     MESSAGES_PATH,
     SECRET_LENGTH,

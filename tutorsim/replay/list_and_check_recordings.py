@@ -23,7 +23,7 @@ from tutorsim.replay.cassette_file import (
     unreadable_reply,
 )
 from tutorsim.replay.durable_files_and_key_leaks import key_shaped
-from tutorsim.replay.manifest import (
+from tutorsim.replay.manifest_and_package_versions import (
     MANIFEST_FILE,
     RETEST_FOLDER,
     RETEST_MANIFEST_FILE,

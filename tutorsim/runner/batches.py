@@ -29,7 +29,13 @@ from tutorsim.model.batch_api import (
     new_mark,
     request_text,
 )
-from tutorsim.model.sdk import ToldOnce, another_model, call_failed, refusal, retirement
+from tutorsim.model.sdk_model_and_reasons_of_failed_calls import (
+    ToldOnce,
+    another_model,
+    call_failed,
+    refusal,
+    retirement,
+)
 from tutorsim.replay.durable_files_and_key_leaks import AppendFile
 from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Attempts, Outage, Stop

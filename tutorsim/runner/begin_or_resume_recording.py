@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from tutorsim.catalog import WORDINGS_FILE, WordingNames, Wordings, read_wordings
 from tutorsim.errors import FolderError, RecordingError
 from tutorsim.kernel.load_and_check_study_file import STUDY_FILE, write_study
-from tutorsim.kernel.system import LoadedStudy
+from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.records import RUN_FILE, TIMINGS_FILE, Provenance
 from tutorsim.replay import (
     MANIFEST_FILE,
@@ -31,7 +31,7 @@ from tutorsim.replay import (
     write_atomic,
 )
 from tutorsim.replay.cassette_file import cassette_files, check_regular
-from tutorsim.replay.manifest import Digests, RetestManifest, relay_name, today
+from tutorsim.replay.manifest_and_package_versions import Digests, RetestManifest, relay_name, today
 from tutorsim.replay.recorded_calls_event_streams_and_mismatches import cassette_name, is_episode_id
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
 from tutorsim.runner.find_and_check_recording import check_verdicts

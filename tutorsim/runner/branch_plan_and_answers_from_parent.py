@@ -18,7 +18,7 @@ from tutorsim.errors import ChangedCallError, RecordingError, RecordingRefused, 
 from tutorsim.kernel.cost_plan import between
 from tutorsim.kernel.flow_and_drivers import CodeResult, CodeRun
 from tutorsim.kernel.study_file_models import EpisodeSpec
-from tutorsim.kernel.system import CallRange, LoadedStudy, sum_of
+from tutorsim.kernel.system_and_loaded_study import CallRange, LoadedStudy, sum_of
 from tutorsim.model import CALL_HEADER, Call, CallKey
 from tutorsim.records import Branch
 from tutorsim.replay import Cassette, VerdictStore, folder_error, make_folder

@@ -28,7 +28,7 @@ from tutorsim.errors import (
 )
 from tutorsim.kernel.load_and_check_study_file import load_recorded_study
 from tutorsim.kernel.study_file_models import EpisodeSpec
-from tutorsim.kernel.system import LoadedStudy, System, sum_of
+from tutorsim.kernel.system_and_loaded_study import LoadedStudy, System, sum_of
 from tutorsim.records import (
     EPISODES_FILE,
     RETEST_HEAD_FILE,
@@ -55,7 +55,7 @@ from tutorsim.replay.cassette_file import (
     cassette_files,
     check_regular,
 )
-from tutorsim.replay.manifest import (
+from tutorsim.replay.manifest_and_package_versions import (
     RETEST_MANIFEST_FILE,
     RETEST_SESSION_FILE,
     Digests,

@@ -44,7 +44,7 @@ from tutorsim.replay import (
     VerdictStore,
     check_cassette,
 )
-from tutorsim.replay.manifest import (
+from tutorsim.replay.manifest_and_package_versions import (
     Digests,
     RetestEntry,
     RetestManifest,
@@ -53,7 +53,6 @@ from tutorsim.replay.manifest import (
     retest_folder,
 )
 from tutorsim.replay.program_verdicts_and_person_inputs import InputStore
-from tutorsim.runner.episode_jobs_person_taking_part_and_event_loop import Piece
 from tutorsim.runner.find_and_check_recording import (
     Recording,
     check_fact,
@@ -61,6 +60,7 @@ from tutorsim.runner.find_and_check_recording import (
     check_origin,
     check_provenance,
 )
+from tutorsim.runner.job_pieces_person_taking_part_event_loop import Piece
 from tutorsim.runner.write_run_folder_timings_and_imported_logs import RetestLog
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from tutorsim.errors import CallFailed, UsageError
+from tutorsim.errors import CallFailed
 from tutorsim.kernel.flow_and_drivers import (
     CodeResult,
     CodeRun,
@@ -18,9 +18,9 @@ from tutorsim.kernel.flow_and_drivers import (
     drive_async,
     failure_of,
 )
-from tutorsim.kernel.system import LoadedStudy
+from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.model import Call, CallKey, Model, Reply
-from tutorsim.model.sdk import OF_THE_MOMENT
+from tutorsim.model.sdk_model_and_reasons_of_failed_calls import OF_THE_MOMENT
 from tutorsim.records import EpisodeLine, Failure, Provenance, RunRecord, to_line
 from tutorsim.replay import (
     AnsweredBy,
@@ -32,16 +32,17 @@ from tutorsim.replay import (
 )
 from tutorsim.replay.cassette_file import RecordedBy
 from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore, Tape
-from tutorsim.replay.manifest import Digests, relay_name
+from tutorsim.replay.manifest_and_package_versions import Digests, relay_name
 from tutorsim.replay.program_verdicts_and_person_inputs import InputStore, program_digest
 from tutorsim.replay.recorded_calls_event_streams_and_mismatches import Interaction
 from tutorsim.runner.begin_or_resume_recording import BaseSession, Session, keep_study, recording
 from tutorsim.runner.branch_plan_and_answers_from_parent import Parent, ParentEpisode, check_parent
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
-from tutorsim.runner.episode_jobs_person_taking_part_and_event_loop import (
+from tutorsim.runner.job_pieces_person_taking_part_event_loop import (
     Hearing,
     Lines,
     Piece,
+    check_person,
     run_in_loop,
     study_piece,
 )
@@ -319,7 +320,7 @@ def record(
     programs that cannot be judged are refused, each by its own error.
     """
     check_parent(loaded, parent)
-    _check_person(loaded, options)
+    check_person(loaded, options.person)
     with recording(
         loaded, cassette_dir, log_dir, sandbox=sandbox, budget=budget, options=options
     ) as begun:
@@ -349,15 +350,6 @@ async def record_episode(
     with closing(job.inputs):
         [line] = await Recorder(job, session, budget, options).put_on_tape(wanted)
     return line
-
-
-def _check_person(loaded: LoadedStudy, options: RecordingOptions) -> None:
-    if options.person is None and next(loaded.with_person(), None) is not None:
-        raise UsageError(
-            f"The study {loaded.study.name!r} has a person in it, so it cannot run by itself.",
-            why="Nobody would be there to be heard.",
-            hint="Serve it with `tutorsim chat`.",
-        )
 
 
 class _StudyJob(Job[EpisodeLine, EpisodeEntry, RunRecord]):

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import httpx2
 
 from tutorsim.errors import BudgetReached, CallFailed, TutorsimError
-from tutorsim.kernel.system import LoadedStudy
+from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.model import Call, Model, Reply
 from tutorsim.model.batch_api import BatchEndpoint
-from tutorsim.model.sdk import HttpTransport, SdkModel
+from tutorsim.model.sdk_model_and_reasons_of_failed_calls import HttpTransport, SdkModel
 from tutorsim.records import Failure
 from tutorsim.replay.durable_files_and_key_leaks import refuse_keys
 from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore, Tape
@@ -26,7 +26,7 @@ from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import (
     stop_on_interrupt,
     stopping,
 )
-from tutorsim.runner.episode_jobs_person_taking_part_and_event_loop import Person, run_in_loop
+from tutorsim.runner.job_pieces_person_taking_part_event_loop import Person, run_in_loop
 
 P = TypeVar("P")
 

@@ -10,10 +10,10 @@ from typing import Any, Final, Literal
 
 from tutorsim.catalog import WordingNames, Wordings
 from tutorsim.errors import CheckFailed, FalseManifest, LogError, ReplayError, TutorsimError
-from tutorsim.kernel.system import System
+from tutorsim.kernel.system_and_loaded_study import System
 from tutorsim.records import EPISODES_FILE
 from tutorsim.replay import AnsweredBy, EpisodeEntry, Manifest, VerdictStore
-from tutorsim.replay.manifest import Digests, RetestManifest, retest_folder
+from tutorsim.replay.manifest_and_package_versions import Digests, RetestManifest, retest_folder
 from tutorsim.replay.recorded_calls_event_streams_and_mismatches import (
     around,
     first_difference,

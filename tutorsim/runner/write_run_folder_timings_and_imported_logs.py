@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, NamedTuple
 
 from tutorsim.errors import FolderError, LogError
-from tutorsim.kernel.system import Imported, LoadedStudy, LogFormat, LogReading, System
+from tutorsim.kernel.system_and_loaded_study import (
+    Imported,
+    LoadedStudy,
+    LogFormat,
+    LogReading,
+    System,
+)
 from tutorsim.records import (
     EPISODES_FILE,
     RETEST_FILE,
@@ -35,7 +41,7 @@ from tutorsim.regular_files_and_digests import open_named
 from tutorsim.replay import Manifest, folder_error, make_folder, package_versions, write_atomic
 from tutorsim.replay.cassette_file import check_regular
 from tutorsim.replay.durable_files_and_key_leaks import create_file
-from tutorsim.replay.manifest import RetestManifest
+from tutorsim.replay.manifest_and_package_versions import RetestManifest
 
 if TYPE_CHECKING:
     from tutorsim.sandbox import Sandbox

@@ -34,7 +34,7 @@ from typing import Literal, get_args
 import orjson
 
 from tutorsim.errors import UsageError
-from tutorsim.kernel.system import Chance
+from tutorsim.kernel.system_and_loaded_study import Chance
 
 # --- Responses -----------------------------------------------------------------------------------
 

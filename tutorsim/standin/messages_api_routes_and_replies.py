@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import orjson
 
-from tutorsim.kernel.system import Asking, Chance, Recogniser, System
+from tutorsim.kernel.system_and_loaded_study import Asking, Chance, Recogniser, System
 from tutorsim.model import CALL_HEADER
 from tutorsim.model.batch_api import call_digest
 from tutorsim.standin.http_responses_and_faults import (

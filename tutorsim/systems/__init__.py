@@ -1,1 +1,1 @@
-"""The systems that studies can be of, each a package of its own; see `tutorsim.kernel.system`."""
+"""The systems that studies can be of, each a package of its own; see `tutorsim.kernel`."""

@@ -391,7 +391,7 @@ _NAMED: Final = 3
 
 # --- The page -------------------------------------------------------------------------------------
 
-drawn = partial(chart, "tutorsim.analysis.systems.debate.charts_of_protocols_first_votes_councils")
+drawn = partial(chart, "tutorsim.analysis.systems.debate.charts_of_protocols_vote_start_councils")
 """A chart of debates or councils, by its name."""
 
 _RULES: Final = section(

@@ -16,7 +16,7 @@ from tutorsim.analysis.runs.run_tables import (
     whole,
     yes,
 )
-from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggregations import (
+from tutorsim.analysis.systems.oversight.diagnostics_calibration_aggregation_adaptive_curve import (
     Aggregated,
     aggregated,
 )

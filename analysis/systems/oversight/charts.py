@@ -14,7 +14,7 @@ from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system imp
     contrast_headline,
     rows_about_zero,
 )
-from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggregations import (
+from tutorsim.analysis.systems.oversight.diagnostics_calibration_aggregation_adaptive_curve import (
     AdaptiveCurve,
     AdaptivePoint,
 )

@@ -30,7 +30,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     PermutationTest,
     corrected,
 )
-from tutorsim.analysis.systems.any_systems_summary_or_report_and_noise_floor import noise_section
+from tutorsim.analysis.systems.any_systems_report_reply_endings_noise_floor import noise_section
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
     Contrast,
     beyond_chance,
@@ -39,7 +39,7 @@ from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system imp
     not_shown,
     p_words,
 )
-from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggregations import (
+from tutorsim.analysis.systems.oversight.diagnostics_calibration_aggregation_adaptive_curve import (
     RULES,
     AdaptiveCurve,
     aggregated,

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 from tutorsim.analysis.pages.numbers_printed_in_studies import printed
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import Contrast
-from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggregations import (
+from tutorsim.analysis.systems.oversight.diagnostics_calibration_aggregation_adaptive_curve import (
     AdaptiveCurve,
     Calibration,
     adaptive_curve,

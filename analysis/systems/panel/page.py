@@ -51,7 +51,7 @@ from tutorsim.analysis.systems.panel.first_divergent_turns_and_success_bounds im
     divergence_under,
     first_turns_table,
 )
-from tutorsim.analysis.systems.panel.page_data import (
+from tutorsim.analysis.systems.panel.page_data_and_facts_of_study import (
     Evidence,
     days_of,
     document_on,
@@ -320,7 +320,7 @@ def _folded(found: Table | None) -> Table | None:
 _student_chart = partial(chart, "tutorsim.analysis.systems.panel.charts_of_students")
 _rule_chart = partial(chart, "tutorsim.analysis.systems.panel.charts_of_fallback_orders_and_rules")
 _vote_chart = partial(
-    chart, "tutorsim.analysis.systems.panel.charts_of_votes_noise_and_single_voters"
+    chart, "tutorsim.analysis.systems.panel.charts_of_steps_shifts_noise_pivots_labels"
 )
 
 CONDITIONS: Final[DeclaredSection[Evidence]] = section(

@@ -8,7 +8,7 @@ import pytest
 
 import tutorsim
 from tutorsim.analysis.ballots.convert_to_long_format import lay_out
-from tutorsim.analysis.ballots.outside_files import read_candidates
+from tutorsim.analysis.ballots.read_ballot_files_into_typed_columns import read_candidates
 from tutorsim.analysis.ballots.reading_options_and_column_words import NO_HINTS, Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.errors import BallotFileError, UsageError

@@ -152,11 +152,9 @@ def test_options_left_out_never_settle_a_refusal(monkeypatch):
         ]
 
     whole = answers()
-    monkeypatch.setattr(
-        "tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule.MANY", 2
-    )
+    for room in ("MANY", "ALL_OPTIONS"):
+        monkeypatch.setattr(win_conditions.dom, room, 2)
     monkeypatch.setattr("tutorsim.analysis.identify.win_conditions._SOME", 2)
-    monkeypatch.setattr("tutorsim.analysis.identify.win_conditions._ALL_OPTIONS", 2)
     some = answers()
     monkeypatch.undo()
     assert whole == answers()
@@ -168,7 +166,7 @@ def test_options_left_out_never_settle_a_refusal(monkeypatch):
 def test_ballots_that_leave_several_orders_share_the_room_for_options(monkeypatch):
     """Room for 60 of 3 candidates, shared by whoever is exempt and one ballot that is open."""
     room = []
-    monkeypatch.setattr(win_conditions, "_ALL_OPTIONS", 60)
+    monkeypatch.setattr(win_conditions.dom, "ALL_OPTIONS", 60)
     monkeypatch.setattr(win_conditions, "_SOME", 1)
     monkeypatch.setitem(
         win_conditions.OPTIONS,

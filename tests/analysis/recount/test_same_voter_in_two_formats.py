@@ -11,14 +11,14 @@ from tests.reference.completions import agrees, every_ballot
 from tutorsim.analysis.recount import same_voter_in_two_formats as formats
 from tutorsim.analysis.recount.tables import Dial, dial_table
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, to_json
-from tutorsim.analysis.systems.panel.page_data import Evidence
+from tutorsim.analysis.systems.panel.page_data_and_facts_of_study import Evidence
 from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import (
     askings_table,
     beside_floor_table,
 )
 from tutorsim.ballot_reading_and_decisions import RichBallot
 from tutorsim.kernel.flow_and_drivers import drive, scripted
-from tutorsim.kernel.system import Chance
+from tutorsim.kernel.system_and_loaded_study import Chance
 from tutorsim.standin.messages_api_routes_and_replies import think
 from tutorsim.systems.panel.episode_flow_and_study import episode
 from tutorsim.vocabularies import DEFAULT_ROLES, PROTOCOLS

@@ -12,7 +12,7 @@ import pytest
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tests.reference.cases import decided, decided_without_each, gather
 from tests.reference.turns import read_turns
-from tutorsim.analysis.ballots.outside_files import read_own
+from tutorsim.analysis.ballots.read_ballot_files_into_typed_columns import read_own
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.recount import recount

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
-from tutorsim.analysis.ballots.outside_files import by_name
+from tutorsim.analysis.ballots.read_ballot_files_into_typed_columns import by_name
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.runs.run_tables import TABLES

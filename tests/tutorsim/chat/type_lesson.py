@@ -58,7 +58,7 @@ def type_lesson(folder):
 
 def _write_duels(path):
     """One scenario of each kind: every other one of the shipped set."""
-    from tutorsim.systems.group.lesson_problems_and_duel_scenarios import (
+    from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import (
         builtin_scenarios,
         tasks_text,
     )

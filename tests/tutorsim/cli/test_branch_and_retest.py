@@ -473,7 +473,9 @@ def test_a_parent_that_is_gone_is_named_as_missing(made, shell, new):
 
 def test_other_prompts_than_the_parent_s_are_refused(made, shell, endpoint, new, monkeypatch):
     (made.cassettes / "wordings.toml").unlink()
-    monkeypatch.setattr("tutorsim.kernel.system.LoadedStudy.prompt_digest", lambda self: "0" * 64)
+    monkeypatch.setattr(
+        "tutorsim.kernel.system_and_loaded_study.LoadedStudy.prompt_digest", lambda self: "0" * 64
+    )
     said = shell("branch", made.log, *ORDER, "-o", new)
     said.fails(INVALID, "prompts of this tutorsim are not the recorded ones")
     assert endpoint.sent == []

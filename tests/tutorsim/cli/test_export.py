@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tutorsim.analysis.ballots.outside_files import by_name
+from tutorsim.analysis.ballots.read_ballot_files_into_typed_columns import by_name
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import view_of
 from tutorsim.cli.export import export

@@ -26,7 +26,7 @@ def value_of(shell, run, *options):
 
 def test_the_summary_of_a_run_loads_no_reader_of_ballots_from_elsewhere():
     readers = (
-        "outside_files",
+        "read_ballot_files_into_typed_columns",
         "convert_to_long_format",
         "refusals_of_doubtful_rows_and_proposed_columns",
     )

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from tutorsim.cli.list_or_show_episodes import _named, beside_shown
+from tutorsim.cli.show_episodes_also_beside_continuations import _named, beside_shown
 from tutorsim.records import EpisodeRecord
 
 

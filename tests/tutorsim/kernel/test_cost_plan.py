@@ -11,7 +11,7 @@ from tutorsim.kernel.cost_plan import (
     plan,
     total_tokens,
 )
-from tutorsim.kernel.system import CallRange
+from tutorsim.kernel.system_and_loaded_study import CallRange
 from tutorsim.vocabularies import CONDITIONS
 
 BOTH = {"sciq": {"tasks": "science.jsonl"}, "humaneval": {"tasks": "programs.jsonl", "limit": 1}}

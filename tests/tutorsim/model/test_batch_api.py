@@ -10,7 +10,7 @@ import pytest
 from tests.tutorsim.conftest import Scripted
 from tutorsim.errors import RecordingRefused, UsageError
 from tutorsim.model import Request, batch_api
-from tutorsim.model.sdk import SdkModel
+from tutorsim.model.sdk_model_and_reasons_of_failed_calls import SdkModel
 
 COUNTS = {"processing": 0, "succeeded": 2, "errored": 1, "canceled": 0, "expired": 0}
 SHOWN = {"id": "b1", "processing_status": "ended", "request_counts": COUNTS}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.tutorsim.replay.made import DIGEST, EPISODE, KEY, message
-from tutorsim.model.sdk import HttpTransport, SdkModel
+from tutorsim.model.sdk_model_and_reasons_of_failed_calls import HttpTransport, SdkModel
 from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore
 
 

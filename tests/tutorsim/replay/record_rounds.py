@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from tutorsim.model import Call, CallKey, Request
-from tutorsim.model.sdk import HttpTransport, SdkModel
+from tutorsim.model.sdk_model_and_reasons_of_failed_calls import HttpTransport, SdkModel
 from tutorsim.replay import FolderLock
 from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore
 

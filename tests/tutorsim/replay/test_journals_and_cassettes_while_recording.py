@@ -22,7 +22,7 @@ from tutorsim.errors import (
 )
 from tutorsim.kernel.flow_and_drivers import at_once
 from tutorsim.model import CallKey, Reply
-from tutorsim.model.sdk import HttpTransport, SdkModel
+from tutorsim.model.sdk_model_and_reasons_of_failed_calls import HttpTransport, SdkModel
 from tutorsim.replay import Reader
 from tutorsim.replay.journals_and_cassettes_while_recording import (
     CassetteStore,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tutorsim.errors import CallFailed
 from tutorsim.model import Call, CallKey, Reply, Request, json_value
-from tutorsim.model.sdk import SdkModel
+from tutorsim.model.sdk_model_and_reasons_of_failed_calls import SdkModel
 from tutorsim.replay.recorded_calls_event_streams_and_mismatches import (
     Interaction,
     first_difference,

@@ -6,7 +6,7 @@ import anthropic
 import pytest
 
 from tests.tutorsim.standin.conftest import body
-from tutorsim.kernel.system import Chance
+from tutorsim.kernel.system_and_loaded_study import Chance
 from tutorsim.model import Reply
 from tutorsim.model.batch_api import CustomId
 from tutorsim.standin import StandIn, messages_api_routes_and_replies

@@ -34,7 +34,7 @@ from tutorsim.kernel.flow_and_drivers import CallLog, Flow, run_to_failure
 from tutorsim.kernel.retest_flow import BallotReading
 from tutorsim.kernel.scene_asks_and_votes import Scene, ask, draw_labels, vote
 from tutorsim.kernel.study_file_models import BaseModels, BaseStudy, EpisodeSpec, Settings
-from tutorsim.kernel.system import Asking, Chance, LoadedStudy, System
+from tutorsim.kernel.system_and_loaded_study import Asking, Chance, LoadedStudy, System
 from tutorsim.model import Call, Question
 from tutorsim.records import BaseRecord, VotedTurn, VotingSettings
 from tutorsim.tasks import TaskFormat

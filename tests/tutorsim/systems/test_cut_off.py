@@ -9,7 +9,7 @@ import pytest
 from tutorsim.kernel.flow_and_drivers import PersonInput, Round, drive, scripted
 from tutorsim.kernel.load_and_check_study_file import load_study, system_named
 from tutorsim.kernel.study_file_models import shipped_studies
-from tutorsim.kernel.system import CUT_OFF_REMINDER, Chance
+from tutorsim.kernel.system_and_loaded_study import CUT_OFF_REMINDER, Chance
 from tutorsim.model import CALL_HEADER
 from tutorsim.standin.messages_api_routes_and_replies import think
 from tutorsim.system_registry import system_names

@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any, Final
 
 from tutorsim.catalog import BaseCatalog, read_catalog
-from tutorsim.kernel.system import LogFormat, System
+from tutorsim.kernel.system_and_loaded_study import LogFormat, System
 from tutorsim.records import VotingSettings
 from tutorsim.records.debate import DebateRecord
 from tutorsim.systems.debate.council_logs import read_council

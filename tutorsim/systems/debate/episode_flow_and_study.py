@@ -19,7 +19,7 @@ from tutorsim.kernel.flow_and_drivers import CallLog, Flow, run_to_failure
 from tutorsim.kernel.retest_flow import BallotReading
 from tutorsim.kernel.scene_asks_and_votes import ask, indented, vote
 from tutorsim.kernel.study_file_models import BaseModels, BaseStudy, BenchmarkSettings, EpisodeSpec
-from tutorsim.kernel.system import LoadedStudy
+from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.model import Answer, Call, Question
 from tutorsim.records import BallotRecord, EpisodeLine, Failure, VotingSettings
 from tutorsim.records.debate import (

@@ -23,7 +23,7 @@ from tutorsim.ballot_reading_and_decisions import (
     tally,
 )
 from tutorsim.errors import LogError
-from tutorsim.kernel.system import Imported, LogReading
+from tutorsim.kernel.system_and_loaded_study import Imported, LogReading
 from tutorsim.records import BallotRecord
 from tutorsim.records.debate import (
     AnswerRecord,

@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Any, Final
 
 from tutorsim.ballot_reading_and_decisions import RULES
-from tutorsim.kernel.system import Asking, Chance
+from tutorsim.kernel.system_and_loaded_study import Asking, Chance
 from tutorsim.systems.debate.published_question_sets import (
     BENCHMARKS,
     BUILTIN,

@@ -2,10 +2,10 @@
 
 from typing import Any, Final
 
-from tutorsim.kernel.system import System
+from tutorsim.kernel.system_and_loaded_study import System
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord
 from tutorsim.systems.group.duels_of_speaker_selection_and_group_study import GroupStudy
-from tutorsim.systems.group.lesson_problems_and_duel_scenarios import (
+from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import (
     builtin_lessons,
     builtin_scenarios,
     read_lessons,

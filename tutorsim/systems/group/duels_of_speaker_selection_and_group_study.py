@@ -14,7 +14,7 @@ from tutorsim.kernel.flow_and_drivers import CallLog, Flow, run_to_failure
 from tutorsim.kernel.retest_flow import AskedTogether
 from tutorsim.kernel.scene_asks_and_votes import ask, indented
 from tutorsim.kernel.study_file_models import EpisodeSpec, nearest
-from tutorsim.kernel.system import CUT_OFF_REMINDER, LoadedStudy
+from tutorsim.kernel.system_and_loaded_study import CUT_OFF_REMINDER, LoadedStudy
 from tutorsim.model import Answer, Call, Question
 from tutorsim.records import EpisodeLine, Failure
 from tutorsim.records.group import (
@@ -39,7 +39,7 @@ from tutorsim.systems.group.lesson_events_and_prompts import (
     Timeline,
 )
 from tutorsim.systems.group.lesson_flow import NEXT_SPEAKER, SELF_SELECT, LessonState, run_lesson
-from tutorsim.systems.group.lesson_problems_and_duel_scenarios import N_MESSAGES, Scenario
+from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import N_MESSAGES, Scenario
 from tutorsim.systems.group.settings import DUEL, PERSON, GroupCatalog, GroupSettings, Study
 from tutorsim.systems.group.speaker_selection_and_its_reasons import CRITERIA
 from tutorsim.systems.group.speaking_cycle_and_reply_reading import (

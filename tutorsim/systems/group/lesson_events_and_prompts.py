@@ -9,10 +9,10 @@ from typing import Final, Literal, NamedTuple, TypeVar, get_args
 
 from tutorsim.kernel.scene_asks_and_votes import Scene, indented, nothing
 from tutorsim.kernel.study_file_models import EpisodeSpec
-from tutorsim.kernel.system import LoadedStudy
+from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.model import Question
 from tutorsim.records.group import EventKind
-from tutorsim.systems.group.lesson_problems_and_duel_scenarios import (
+from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import (
     Checklist,
     Lesson,
     Scenario,

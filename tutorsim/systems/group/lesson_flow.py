@@ -33,7 +33,7 @@ from tutorsim.systems.group.lesson_events_and_prompts import (
     Progress,
     Timeline,
 )
-from tutorsim.systems.group.lesson_problems_and_duel_scenarios import Lesson
+from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import Lesson
 from tutorsim.systems.group.settings import PERSON
 from tutorsim.systems.group.speaking_cycle_and_reply_reading import (
     Contribution,

@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from importlib import resources
 from typing import Any, Final, NamedTuple
 
-from tutorsim.kernel.system import Asking, Chance
+from tutorsim.kernel.system_and_loaded_study import Asking, Chance
 
 # --- Standin prompt ------------------------------------------------------------------------------
 

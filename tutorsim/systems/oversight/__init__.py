@@ -4,7 +4,7 @@ from functools import cache, partial
 from typing import Any, Final
 
 from tutorsim.catalog import BaseCatalog, read_catalog
-from tutorsim.kernel.system import System
+from tutorsim.kernel.system_and_loaded_study import System
 from tutorsim.records.oversight import OversightRecord
 from tutorsim.systems.oversight.conditions_as_acts_and_study_file import FIRST_TEXTS, Study
 from tutorsim.systems.oversight.item_flow_and_oversight_study import FORMATS, OversightStudy

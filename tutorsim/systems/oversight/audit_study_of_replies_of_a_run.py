@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from tutorsim.errors import UsageError
-from tutorsim.kernel.system import Auditing
+from tutorsim.kernel.system_and_loaded_study import Auditing
 from tutorsim.records import (
     RUN_FILE,
     EpisodeRecord,
@@ -26,7 +26,11 @@ from tutorsim.records.oversight import AuditedReply
 from tutorsim.systems.oversight import OVERSIGHT
 from tutorsim.systems.oversight.conditions_as_acts_and_study_file import CONDITIONS, Study
 from tutorsim.systems.oversight.item_flow_and_oversight_study import OversightStudy
-from tutorsim.systems.oversight.replies_to_label import Item, SpeakerTurn, audited_of
+from tutorsim.systems.oversight.items_to_label_from_mrbench_or_audit_files import (
+    Item,
+    SpeakerTurn,
+    audited_of,
+)
 
 Possible = Mapping[tuple[str, int], Mapping[str, tuple[str, ...]]]
 """Episode and turn → rule → roles that could have won."""

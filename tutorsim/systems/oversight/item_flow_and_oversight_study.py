@@ -20,7 +20,7 @@ from tutorsim.kernel.flow_and_drivers import CallLog, Flow, run_to_failure
 from tutorsim.kernel.retest_flow import AskedTogether
 from tutorsim.kernel.scene_asks_and_votes import ask
 from tutorsim.kernel.study_file_models import EpisodeSpec
-from tutorsim.kernel.system import LoadedStudy
+from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.model import Answer, Call, Question
 from tutorsim.records import EpisodeLine, Failure, VotingSettings
 from tutorsim.records.oversight import (
@@ -46,14 +46,7 @@ from tutorsim.systems.oversight.conditions_as_acts_and_study_file import (
     Act,
     Study,
 )
-from tutorsim.systems.oversight.judge_and_lead_with_or_without_debate import (
-    ItemScene,
-    Progress,
-    labels_again,
-    other_critic,
-    spoken,
-)
-from tutorsim.systems.oversight.replies_to_label import (
+from tutorsim.systems.oversight.items_to_label_from_mrbench_or_audit_files import (
     Item,
     has_reference,
     has_revealing,
@@ -62,6 +55,13 @@ from tutorsim.systems.oversight.replies_to_label import (
     read_mrbench,
     read_mrbench_text,
     written_audited,
+)
+from tutorsim.systems.oversight.judge_and_lead_with_or_without_debate import (
+    ItemScene,
+    Progress,
+    labels_again,
+    other_critic,
+    spoken,
 )
 from tutorsim.systems.oversight.reply_reading import (
     ReadThesis,

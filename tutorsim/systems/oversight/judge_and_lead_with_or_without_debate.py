@@ -11,7 +11,7 @@ from tutorsim.kernel.flow_and_drivers import Flow
 from tutorsim.kernel.retest_flow import AskedTogether, Prompt
 from tutorsim.kernel.scene_asks_and_votes import Scene, ask, indented
 from tutorsim.kernel.study_file_models import EpisodeSpec
-from tutorsim.kernel.system import LoadedStudy
+from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.model import Answer, CallKey, Question
 from tutorsim.records import BallotRecord, Failure, RetestVote, VotedTurn
 from tutorsim.records.oversight import (
@@ -39,7 +39,11 @@ from tutorsim.systems.oversight.conditions_as_acts_and_study_file import (
     Script,
     Study,
 )
-from tutorsim.systems.oversight.replies_to_label import Item, SpeakerTurn, has_reference
+from tutorsim.systems.oversight.items_to_label_from_mrbench_or_audit_files import (
+    Item,
+    SpeakerTurn,
+    has_reference,
+)
 from tutorsim.systems.oversight.reply_reading import (
     ReadJudgment,
     ReadLead,

@@ -15,7 +15,7 @@ from tutorsim.errors import RecordingError, UsageError
 from tutorsim.kernel.cost_plan import PriceTable
 from tutorsim.kernel.flow_and_drivers import CodeResult, CodeRun
 from tutorsim.kernel.study_file_models import EpisodeSpec
-from tutorsim.kernel.system import CallRange
+from tutorsim.kernel.system_and_loaded_study import CallRange
 from tutorsim.model import Call, CallKey, Reply
 from tutorsim.records import Branch, BranchedEpisode, EpisodeRecord
 from tutorsim.runner.branch_plan_and_answers_from_parent import (

@@ -17,7 +17,7 @@ from tutorsim.kernel.flow_and_drivers import CallLog, CodeResult, CodeRun, Flow,
 from tutorsim.kernel.retest_flow import BallotReading
 from tutorsim.kernel.scene_asks_and_votes import ask, indented
 from tutorsim.kernel.study_file_models import EpisodeSpec, nearest
-from tutorsim.kernel.system import LoadedStudy
+from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.model import Call, Question
 from tutorsim.records import (
     Attempt,

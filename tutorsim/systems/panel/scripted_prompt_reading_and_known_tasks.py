@@ -9,7 +9,7 @@ from importlib import resources
 from itertools import takewhile
 from typing import Any, Literal
 
-from tutorsim.kernel.system import Chance
+from tutorsim.kernel.system_and_loaded_study import Chance
 from tutorsim.tasks import CodeTask, ScienceTask, builtin
 from tutorsim.vocabularies import BallotFormat
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
-from tutorsim.kernel.system import Asking, Chance
+from tutorsim.kernel.system_and_loaded_study import Asking, Chance
 from tutorsim.systems.panel.scripted_prompt_reading_and_known_tasks import (
     Asked,
     Kind,

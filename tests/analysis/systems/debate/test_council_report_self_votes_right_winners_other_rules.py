@@ -15,7 +15,7 @@ from tests.analysis.pages.test_document_as_html_with_packed_episodes import (
 )
 from tutorsim.analysis.pages.document_as_html_with_packed_episodes import to_html
 from tutorsim.analysis.systems.debate import VIEW
-from tutorsim.analysis.systems.debate.charts_of_protocols_first_votes_councils import _kept_finding
+from tutorsim.analysis.systems.debate.charts_of_protocols_vote_start_councils import _kept_finding
 from tutorsim.analysis.systems.debate.council_report_self_votes_right_winners_other_rules import (
     Councils,
     council_document,

@@ -44,7 +44,7 @@ from tutorsim.records.group import (
 )
 from tutorsim.runner.find_and_check_recording import bundled_recording
 from tutorsim.runner.replay import replay
-from tutorsim.systems.group.lesson_problems_and_duel_scenarios import builtin_lessons
+from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import builtin_lessons
 
 HEAD = SimpleNamespace(study=SimpleNamespace(seed=1), kinds=("relay",))
 

@@ -27,7 +27,7 @@ from tutorsim.records import (
     SystemSettings,
     to_line,
 )
-from tutorsim.systems.group.lesson_problems_and_duel_scenarios import builtin_lessons
+from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import builtin_lessons
 from tutorsim.systems.group.settings import GroupSettings
 from tutorsim.systems.group.speaker_selection_and_its_reasons import (
     CRITERIA,

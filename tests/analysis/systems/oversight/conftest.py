@@ -4,7 +4,7 @@ import pytest
 
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun
 from tutorsim.kernel.flow_and_drivers import drive, scripted
-from tutorsim.kernel.system import Asking, Chance
+from tutorsim.kernel.system_and_loaded_study import Asking, Chance
 from tutorsim.records import Provenance, RunRecord, oversight
 from tutorsim.systems.oversight import OVERSIGHT
 from tutorsim.systems.oversight.conditions_as_acts_and_study_file import CONDITIONS, Study

@@ -13,7 +13,9 @@ from tutorsim.analysis.pages.document_as_json_and_as_claims import to_value
 from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.systems.oversight import VIEW
-from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggregations import RULES
+from tutorsim.analysis.systems.oversight.diagnostics_calibration_aggregation_adaptive_curve import (
+    RULES,
+)
 from tutorsim.analysis.systems.oversight.episode_messages import TELLING, trace
 from tutorsim.analysis.systems.oversight.label_accuracy import baselines, pair_of
 from tutorsim.analysis.systems.oversight.page import (
@@ -28,7 +30,7 @@ from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereadi
 from tutorsim.errors import UsageError
 from tutorsim.records import to_line
 from tutorsim.systems.oversight.conditions_as_acts_and_study_file import CONDITIONS
-from tutorsim.systems.oversight.replies_to_label import read_mrbench_text
+from tutorsim.systems.oversight.items_to_label_from_mrbench_or_audit_files import read_mrbench_text
 
 
 @pytest.fixture(scope="module")

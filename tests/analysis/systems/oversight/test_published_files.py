@@ -12,7 +12,10 @@ from tutorsim.analysis.systems.oversight import split_of
 from tutorsim.analysis.systems.oversight.label_accuracy import Judged, baselines, by_text, evaluate
 from tutorsim.records.oversight import OversightRecord, gold_labels
 from tutorsim.systems.oversight.item_flow_and_oversight_study import sampled
-from tutorsim.systems.oversight.replies_to_label import read_mrbench, read_mrbench_text
+from tutorsim.systems.oversight.items_to_label_from_mrbench_or_audit_files import (
+    read_mrbench,
+    read_mrbench_text,
+)
 
 SHARED = Path(os.environ.get("TUTORSIM_PUBLISHED_DATA", "nowhere"))
 TUTORS = ["Sonnet", "Llama318B", "Llama31405B", "GPT4", "Mistral", "Expert", "Gemini", "Phi3"]

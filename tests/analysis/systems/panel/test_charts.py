@@ -10,21 +10,21 @@ import pytest
 from tutorsim.analysis.charts.chart_forms_and_colours import spec
 from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import drawn, to_page_svg
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, Interval, NotEstimable
-from tutorsim.analysis.systems.debate.charts_of_protocols_first_votes_councils import protocols
+from tutorsim.analysis.systems.debate.charts_of_protocols_vote_start_councils import protocols
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import ProtocolRow
-from tutorsim.analysis.systems.panel import charts_of_votes_noise_and_single_voters as votes
+from tutorsim.analysis.systems.panel import charts_of_steps_shifts_noise_pivots_labels as votes
 from tutorsim.analysis.systems.panel.charts_of_fallback_orders_and_rules import (
     agreement_figure,
     identification_figure,
     orders_figure,
     wins_figure,
 )
-from tutorsim.analysis.systems.panel.charts_of_students import personas_figure, scores_figure
-from tutorsim.analysis.systems.panel.charts_of_votes_noise_and_single_voters import (
+from tutorsim.analysis.systems.panel.charts_of_steps_shifts_noise_pivots_labels import (
     decided_figure,
     movement_figure,
     noise_figure,
 )
+from tutorsim.analysis.systems.panel.charts_of_students import personas_figure, scores_figure
 
 
 def frame(columns, *rows):

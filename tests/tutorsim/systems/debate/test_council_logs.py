@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tutorsim.errors import LogError
-from tutorsim.kernel.system import LogReading
+from tutorsim.kernel.system_and_loaded_study import LogReading
 from tutorsim.records import read_run
 from tutorsim.runner.write_run_folder_timings_and_imported_logs import import_logs, log_files
 from tutorsim.systems.debate import DEBATE

@@ -8,7 +8,7 @@ import pytest
 
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import Changes, Debate
 from tutorsim.errors import FolderError, LogError
-from tutorsim.kernel.system import LogReading
+from tutorsim.kernel.system_and_loaded_study import LogReading
 from tutorsim.records import RUN_FILE, read_run
 from tutorsim.runner.write_run_folder_timings_and_imported_logs import import_logs, log_files
 from tutorsim.systems.debate import DEBATE

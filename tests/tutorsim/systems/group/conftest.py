@@ -6,10 +6,10 @@ from collections import Counter
 import pytest
 
 from tutorsim.kernel.flow_and_drivers import drive, scripted
-from tutorsim.kernel.system import Asking, Chance
+from tutorsim.kernel.system_and_loaded_study import Asking, Chance
 from tutorsim.systems.group import GROUP
 from tutorsim.systems.group.duels_of_speaker_selection_and_group_study import GroupStudy
-from tutorsim.systems.group.lesson_problems_and_duel_scenarios import (
+from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import (
     builtin_lessons,
     builtin_scenarios,
 )

@@ -18,11 +18,11 @@ from tutorsim.kernel.cost_plan import estimate_tokens, total_tokens
 from tutorsim.kernel.flow_and_drivers import PersonInput, drive, scripted
 from tutorsim.kernel.load_and_check_study_file import load_recorded_study, load_study
 from tutorsim.kernel.retest_flow import askings, retest_flow
-from tutorsim.kernel.system import Chance
+from tutorsim.kernel.system_and_loaded_study import Chance
 from tutorsim.records.group import JudgmentRecord
 from tutorsim.runner.begin_or_resume_recording import as_begun
 from tutorsim.systems.group.duels_of_speaker_selection_and_group_study import duel_result
-from tutorsim.systems.group.lesson_problems_and_duel_scenarios import (
+from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import (
     KINDS,
     builtin_lessons,
     builtin_scenarios,

@@ -15,7 +15,7 @@ from tutorsim.systems.group.lesson_events_and_prompts import (
     Ruling,
     Timeline,
 )
-from tutorsim.systems.group.lesson_problems_and_duel_scenarios import builtin_lessons
+from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import builtin_lessons
 
 # --- Stages --------------------------------------------------------------------------------------
 

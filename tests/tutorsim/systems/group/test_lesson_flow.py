@@ -17,7 +17,7 @@ from tests.tutorsim.systems.group.conftest import (
     thought,
 )  # fmt: skip
 from tutorsim.kernel.flow_and_drivers import PersonInput, Round, drive, scripted
-from tutorsim.systems.group.lesson_problems_and_duel_scenarios import builtin_lessons
+from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import builtin_lessons
 
 
 def quiet(call):

@@ -3,8 +3,8 @@
 from collections import Counter
 
 from tests.tutorsim.systems.group.conftest import play
-from tutorsim.kernel.system import Asking, Chance
-from tutorsim.systems.group.lesson_problems_and_duel_scenarios import (
+from tutorsim.kernel.system_and_loaded_study import Asking, Chance
+from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import (
     builtin_lessons,
     builtin_scenarios,
 )

@@ -9,7 +9,7 @@ import pytest
 
 from tutorsim.kernel.flow_and_drivers import drive, scripted
 from tutorsim.kernel.study_file_models import EpisodeSpec
-from tutorsim.kernel.system import Asking, Chance
+from tutorsim.kernel.system_and_loaded_study import Asking, Chance
 from tutorsim.model import Request
 from tutorsim.records.oversight import OversightRecord
 from tutorsim.systems.oversight import OVERSIGHT

@@ -11,7 +11,10 @@ from tutorsim.systems.oversight.audit_study_of_replies_of_a_run import (
     drawn_turns,
     lesson_items,
 )
-from tutorsim.systems.oversight.replies_to_label import read_audited, written_audited
+from tutorsim.systems.oversight.items_to_label_from_mrbench_or_audit_files import (
+    read_audited,
+    written_audited,
+)
 
 ROLES = ("first", "second", "third")
 

@@ -11,7 +11,7 @@ from tutorsim.errors import CallFailed, StudyError
 from tutorsim.kernel.cost_plan import load_prices, plan
 from tutorsim.kernel.flow_and_drivers import drive, scripted
 from tutorsim.kernel.load_and_check_study_file import load_study, write_study
-from tutorsim.kernel.system import CallRange
+from tutorsim.kernel.system_and_loaded_study import CallRange
 from tutorsim.records.oversight import Labels
 from tutorsim.systems.oversight import OVERSIGHT
 from tutorsim.systems.oversight.conditions_as_acts_and_study_file import (
@@ -27,7 +27,11 @@ from tutorsim.systems.oversight.item_flow_and_oversight_study import (
     item_flow,
     sampled,
 )
-from tutorsim.systems.oversight.replies_to_label import Item, SpeakerTurn, has_reference
+from tutorsim.systems.oversight.items_to_label_from_mrbench_or_audit_files import (
+    Item,
+    SpeakerTurn,
+    has_reference,
+)
 
 # --- Item flow -----------------------------------------------------------------------------------
 

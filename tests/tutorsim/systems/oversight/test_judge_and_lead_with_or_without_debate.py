@@ -7,7 +7,7 @@ import pytest
 from tests.tutorsim.systems.oversight.conftest import study
 from tutorsim.kernel.flow_and_drivers import Round, drive, scripted
 from tutorsim.kernel.retest_flow import askings, retest_flow
-from tutorsim.kernel.system import Asking, Chance
+from tutorsim.kernel.system_and_loaded_study import Asking, Chance
 from tutorsim.model import Reply
 from tutorsim.records import Failure
 from tutorsim.records.oversight import CANDIDATES, LABELS

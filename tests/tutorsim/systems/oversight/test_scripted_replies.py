@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 
 from tests.tutorsim.systems.oversight.conftest import play
-from tutorsim.kernel.system import Asking, Chance
+from tutorsim.kernel.system_and_loaded_study import Asking, Chance
 from tutorsim.systems.oversight.conditions_as_acts_and_study_file import CONDITIONS
 from tutorsim.systems.oversight.item_flow_and_oversight_study import builtin_items
 from tutorsim.systems.oversight.scripted_replies import recognise

@@ -10,7 +10,7 @@ from tutorsim.errors import RecordingError, UsageError
 from tutorsim.kernel.cost_plan import load_prices
 from tutorsim.kernel.flow_and_drivers import Round, drive, scripted
 from tutorsim.kernel.load_and_check_study_file import load_study, write_study
-from tutorsim.kernel.system import CallRange
+from tutorsim.kernel.system_and_loaded_study import CallRange
 from tutorsim.model import CallKey
 from tutorsim.records import Branch, BranchedEpisode, EpisodeRecord, Failure, read_episodes
 from tutorsim.runner.branch_plan_and_answers_from_parent import (

@@ -8,7 +8,7 @@ import pytest
 from tutorsim.kernel.flow_and_drivers import CodeResult, drive, scripted
 from tutorsim.kernel.load_and_check_study_file import load_study
 from tutorsim.kernel.study_file_models import EpisodeSpec
-from tutorsim.kernel.system import Chance
+from tutorsim.kernel.system_and_loaded_study import Chance
 from tutorsim.model import Call
 from tutorsim.records import EpisodeRecord, VerdictRecord
 from tutorsim.standin.messages_api_routes_and_replies import read_request, think

@@ -4,7 +4,7 @@ import pytest
 
 from tests.reference.programs import verdicts
 from tests.tutorsim.systems.panel.mind.conftest import ask
-from tutorsim.kernel.system import Chance
+from tutorsim.kernel.system_and_loaded_study import Chance
 from tutorsim.systems.panel.scripted_prompt_reading_and_known_tasks import (
     Asked,
     knowledge_of,

@@ -5,7 +5,7 @@ import pytest
 
 from tests.tutorsim.systems.panel.mind.conftest import ask
 from tutorsim.ballot_reading_and_decisions import cast_as, read_ballot, repair_ballot
-from tutorsim.kernel.system import Chance
+from tutorsim.kernel.system_and_loaded_study import Chance
 from tutorsim.standin.messages_api_routes_and_replies import think
 from tutorsim.systems.panel.scene_and_reading_proposals_reviews_judge_scores import (
     read_proposal,

@@ -5,13 +5,13 @@ import sys
 
 import pytest
 
-from tutorsim.analysis.charts import svg_worker
+from tutorsim.analysis.charts import svg_worker_and_its_fonts as svg_worker
 from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import (
     VEGA_LITE,
     drawn,
     to_page_svg,
 )
-from tutorsim.analysis.charts.svg_worker import drawers
+from tutorsim.analysis.charts.svg_worker_and_its_fonts import drawers
 
 SPECS = [
     {

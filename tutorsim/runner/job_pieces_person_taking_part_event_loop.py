@@ -15,11 +15,11 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from tutorsim.errors import SandboxError, UsageError
 from tutorsim.kernel.flow_and_drivers import Flow, Listen, PersonInput
 from tutorsim.kernel.study_file_models import EpisodeSpec
-from tutorsim.kernel.system import LoadedStudy
+from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.model import Call, CallKey
 from tutorsim.records import EpisodeLine
 from tutorsim.replay import Cassette, EpisodeEntry, episode_entry
-from tutorsim.replay.manifest import Digests
+from tutorsim.replay.manifest_and_package_versions import Digests
 from tutorsim.replay.program_verdicts_and_person_inputs import InputStore
 
 # --- Job -----------------------------------------------------------------------------------------
@@ -106,6 +106,16 @@ class Person(Protocol):
         `shown` is what the person may see meanwhile; `None`: nothing new.
         """
         ...
+
+
+def check_person(loaded: LoadedStudy, person: Person | None) -> None:
+    """Refuse a study with a person in it where nobody is there to be heard."""
+    if person is None and next(loaded.with_person(), None) is not None:
+        raise UsageError(
+            f"The study {loaded.study.name!r} has a person in it, so it cannot run by itself.",
+            why="Nobody would be there to be heard.",
+            hint="Serve it with `tutorsim chat`.",
+        )
 
 
 class RefusedMessage(ValueError):

@@ -11,7 +11,8 @@ import pytest
 from tests.tutorsim.conftest import Scripted
 from tests.tutorsim.replay.made import message
 from tutorsim.errors import CallFailed, RecordingError, UsageError
-from tutorsim.model import Call, CallKey, Reply, Request, sdk
+from tutorsim.model import Call, CallKey, Reply, Request
+from tutorsim.model import sdk_model_and_reasons_of_failed_calls as sdk
 
 KEY = "sk-ant-test-0123456789-credential"
 CALL = Call(
@@ -263,7 +264,7 @@ def test_no_more_calls_are_in_flight_than_allowed():
 
 
 def test_a_proxy_of_the_environment_is_used_but_not_for_this_machine(monkeypatch):
-    from tutorsim.model.sdk import proxy_for
+    from tutorsim.model.sdk_model_and_reasons_of_failed_calls import proxy_for
 
     monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
     monkeypatch.setenv("http_proxy", "http://proxy.example:3128")

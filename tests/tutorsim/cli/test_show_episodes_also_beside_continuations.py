@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tutorsim.analysis.pages.shown_episodes import Episode
-from tutorsim.cli.list_or_show_episodes import _alone
+from tutorsim.cli.show_episodes_also_beside_continuations import _alone
 from tutorsim.records import EpisodeRecord
 
 

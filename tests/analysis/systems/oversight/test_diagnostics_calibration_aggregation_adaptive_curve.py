@@ -3,7 +3,7 @@ import math
 import pytest
 
 from tests.analysis.systems.oversight.conftest import debated, make_run
-from tutorsim.analysis.systems.oversight.debate_effects_calibration_other_aggregations import (
+from tutorsim.analysis.systems.oversight.diagnostics_calibration_aggregation_adaptive_curve import (
     RULES,
     adaptive_curve,
     aggregated,

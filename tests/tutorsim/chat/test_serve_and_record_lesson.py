@@ -9,7 +9,7 @@ import time
 import pytest
 
 from tests.tutorsim.chat.browser import PATIENCE
-from tutorsim.chat.serve_and_record_lesson import ADDRESS_FILE, _earlier_port, chat_app
+from tutorsim.chat import serve_and_record_lesson as module
 from tutorsim.errors import TutorsimError
 from tutorsim.kernel.flow_and_drivers import Listen, PersonInput
 from tutorsim.model import Call, CallKey, Request
@@ -36,7 +36,7 @@ class Page:
         self.now = 100.0
         self.session = LessonPage(self.group, ABOUT, shows_thoughts="after", clock=lambda: self.now)
         self.runner = asyncio.Runner()
-        self.app = chat_app(self.session, token=TOKEN, port=PORT)
+        self.app = module.chat_app(self.session, token=TOKEN, port=PORT)
 
     def request(self, method, path, body=b"", *, token=TOKEN, until=None, **headers):
         """Status, headers and body; of a stream what came until it held `until`."""
@@ -224,7 +224,9 @@ def test_the_stream_goes_on_after_the_last_event_that_the_page_has(page):
 
 def test_a_stream_ends_with_the_server(page):
     heard(page, "hello")
+    waited_for = page.session.next_change()
     page.session.close()
+    assert waited_for.is_set()
     _, _, whole = page.request("GET", "events")
     assert whole.count(b"event: state") == 1
 
@@ -281,7 +283,7 @@ def test_the_end_and_its_thoughts_are_shown_while_messages_are_still_coded(page)
 
 # --- Lesson --------------------------------------------------------------------------------------
 
-pytestmark = [pytest.mark.loopback, pytest.mark.costly]
+pytestmark = pytest.mark.loopback
 
 
 def own(served):
@@ -295,6 +297,7 @@ def say(served, text, *, name="message-1", **changed):
     return served.request("POST", "say", body, **{**own(served), **changed})
 
 
+@pytest.mark.costly
 def test_a_second_server_and_a_used_port_are_refused(serve):
     served = serve()
     port = served.url.split("/")[2].split(":")[1]
@@ -312,6 +315,7 @@ def test_a_second_server_and_a_used_port_are_refused(serve):
     served.process = first
 
 
+@pytest.mark.costly
 def test_the_cap_ends_the_lesson_and_the_page_stays_readable(serve):
     served = serve(start=False)
     served.start("--max-usd", "0.004", "--stay")
@@ -332,6 +336,7 @@ def test_the_cap_ends_the_lesson_and_the_page_stays_readable(serve):
     assert "cap" in said
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 @pytest.mark.parametrize("moment", ["before the start", "while agents think", "after the lesson"])
 def test_one_signal_ends_the_command(serve, name, moment):
@@ -353,6 +358,11 @@ def test_one_signal_ends_the_command(serve, name, moment):
         assert served.start() == address, "the same command goes on, at the same address"
 
 
+def test_a_wait_without_a_signal_ends_with_what_is_waited_for():
+    assert asyncio.run(module._until_interrupted(asyncio.sleep(0))) is True
+
+
+@pytest.mark.costly
 def test_a_finished_study_has_no_lesson_left(serve):
     served = serve()
     served.request("POST", "begin", "{}", **own(served))
@@ -373,6 +383,6 @@ def test_a_finished_study_has_no_lesson_left(serve):
     ],
 )  # fmt: skip
 def test_of_an_earlier_address_only_a_port_is_taken(tmp_path, said, port):
-    assert _earlier_port(tmp_path) == 0
-    (tmp_path / ADDRESS_FILE).write_text(json.dumps(said))
-    assert _earlier_port(tmp_path) == port
+    assert module._earlier_port(tmp_path) == 0
+    (tmp_path / module.ADDRESS_FILE).write_text(json.dumps(said))
+    assert module._earlier_port(tmp_path) == port

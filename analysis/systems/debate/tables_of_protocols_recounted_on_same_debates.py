@@ -244,9 +244,7 @@ def _range(row: ProtocolRow) -> Written:
     """A score, with its interval, or its least and largest value."""
     if isinstance(row.score, Estimate):
         return percent_estimate(row.score)
-    if row.low is None or row.high is None:
-        return Written("–", None)
-    return bounds(Bounds(row.low, row.high, row.debates), digits=1)
+    return bounds(Bounds(row.low or 0.0, row.high or 0.0, row.debates), digits=1)
 
 
 @table("protocols", "every protocol")

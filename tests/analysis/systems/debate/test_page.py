@@ -484,6 +484,12 @@ def test_debates_that_leave_an_outcome_open_are_neither_alike_nor_shown():
     assert "open" not in exact.caption
 
 
+def test_a_collective_debate_has_no_consensus_that_could_differ():
+    debates = [Debate(one) for one in make_run(["full"], paradigm="collective").episodes]
+    shown = differing(Variant("v", (), seed=0, debates=debates)).data
+    assert set(shown["unanimity"]) == {"–"} != set(shown["simple"])
+
+
 def test_the_chart_compares_protocols_that_apply_to_every_debate(bundled):
     """Solution counting takes eight of the ten, all right, and is no best of all."""
     [section] = [one for one in document(bundled, False).sections if one.id == "protocols"]

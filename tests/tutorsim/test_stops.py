@@ -110,6 +110,7 @@ def test_a_setting_turns_that_off(cut_off, endpoint, shell):
     assert "ask_cut_off_again" not in (log / "run.json").read_text()
     assert "cut_off_reminder" not in (cassettes / "wordings.toml").read_text()
     assert "12 of them were taken as they are" in said.err
+    assert "A larger `max_tokens` in [models] makes room" in said.err
     assert shell("verify", cassettes).code == 0
 
 

@@ -69,7 +69,9 @@ def test_check_of_a_run_lists_its_votes_and_names_no_order(shell, built):
     assert "with the same options" not in done.out
 
 
-def test_an_option_that_maps_nothing_is_refused(shell, tmp_path):
+def test_a_mapping_of_nothing_and_a_scale_without_two_ends_are_refused(shell, tmp_path):
     file = tmp_path / "b.csv"
     file.write_text("voter,choice\nv,a\nw,b\n")
     shell("check", file, "--map", "voters=Wähler").fails(2, "--map voter=NAME")
+    for text in ("ten", "1,2,3", "3,3"):
+        shell("check", file, "--scale", text).fails(2, f"--scale {text} is no scale")

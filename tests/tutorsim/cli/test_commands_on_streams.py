@@ -75,3 +75,9 @@ def test_an_output_without_room_says_so(command):
     assert "The output cannot be written" in done.stderr
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
+
+
+def test_a_short_output_without_room_says_so_when_the_command_ends(shell, monkeypatch, tmp_path):
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        shell("cassette", "list", tmp_path, "--json").fails(2, "The output cannot be written")

@@ -48,6 +48,7 @@ def test_a_manifest_that_its_cassettes_contradict_does_not_say_what_answered(rec
     [value] = shell("cassette", "list", recorded.cassettes, "--json").json()
     assert value["provenance"] is None
     assert "says that api answered" in value["problem"]
+    assert "what it was recorded from is not said." in shell("verify", recorded.cassettes).out
 
 
 def test_a_folder_without_recordings_says_so(shell, tmp_path):

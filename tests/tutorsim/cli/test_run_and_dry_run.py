@@ -45,6 +45,8 @@ def test_the_price_of_an_unknown_model_is_shown_as_unknown(write_grid, shell):
     assert "tutor-model:" in said.out
     assert "(price unknown)" in said.out
     assert "unknown: no price for judge-model, student-model, tutor-model" in said.out
+    # A lesson's shortest path has a price: where nobody speaks, the judge codes no message.
+    shell("run", "lessons", "--set", 'models.judge="mine"', "--dry-run").tells("no price for mine")
 
 
 def test_a_shipped_study_is_found_by_name(shell):

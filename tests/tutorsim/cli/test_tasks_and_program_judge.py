@@ -84,9 +84,11 @@ def test_the_message_may_come_from_stdin(shell, monkeypatch):
     assert (outcome.code, "syntax error" in outcome.out) == (1, True)
 
 
-def test_what_the_program_wrote_is_shown_without_effect(judged):
-    outcome = judged("print('\\x1b[2Jhello')\n" + WRONG, name="answer.py")
+def test_what_the_program_wrote_and_what_ended_it_are_shown_without_effect(judged):
+    failing = "def running_max(numbers):\n    raise OSError('\\x1b[2Jgone')\n"
+    outcome = judged("print('\\x1b[2Jhello')\n" + failing, name="answer.py")
     assert "\\x1b[2Jhello" in outcome.out
+    assert "Exception: \\x1b[2Jgone\n" in outcome.out
     assert "\x1b" not in outcome.out
 
 

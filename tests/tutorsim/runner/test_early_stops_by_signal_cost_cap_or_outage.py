@@ -7,6 +7,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import pairwise
+from types import SimpleNamespace
 
 import httpx2
 import pytest
@@ -16,6 +17,7 @@ from tutorsim.errors import BudgetReached, CallFailed, Interrupted, TutorsimErro
 from tutorsim.kernel.cost_plan import Price, PriceTable
 from tutorsim.model import Call, CallKey, Reply, Request
 from tutorsim.runner import early_stops_by_signal_cost_cap_or_outage as stops
+from tutorsim.runner.recording_options_and_queue_of_calls import CallQueue, RecordingOptions
 
 AWAY = CallFailed("Nothing answers.", away="nobody")
 BROKEN = CallFailed("HTTP 500.", away="broken")
@@ -334,6 +336,20 @@ def test_nothing_is_sent_once_there_is_a_reason():
     with pytest.raises(Interrupted):
         asyncio.run(gate.handle_async_request(REQUEST))
     assert inner.asked == 1
+
+
+def test_a_call_that_waits_for_the_cap_is_not_made_after_a_stop(tmp_path):
+    async def made():
+        inner, store = Slow(0.01), SimpleNamespace(folder=tmp_path)
+        tape = SimpleNamespace(episode_id="e", reply=lambda *_: inner.handle_async_request(None))
+        budget = stops.Budget(PRICES, 100)  # of which one call may take 84
+        queue = CallQueue(store, study_digest="", budget=budget, options=RecordingOptions())
+        asked = [queue.paid(tape, call(), failed=None) for _ in "12"]
+        asyncio.get_running_loop().call_later(0, queue._stop.because, Interrupted("stop"))
+        _, stopped = await asyncio.gather(*asked, return_exceptions=True)
+        return inner.asked, type(stopped)
+
+    assert asyncio.run(made()) == (1, Interrupted)
 
 
 def test_an_attempt_ends_when_its_time_is_over():

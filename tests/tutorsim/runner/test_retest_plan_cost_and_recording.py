@@ -71,6 +71,8 @@ def test_as_json_it_is_said_what_was_asked_paid_for_and_failed(endpoint, recorde
     assert (told["paid"], told["calls"]) == (2 * PROMPTS - 1, 2 * PROMPTS - 1)
     [failure] = told["failures"]
     assert f"{failure['episode_id']}/{failure['key']}" == FAILING
+    [listed] = shell("cassette", "list", recorded.cassettes, "--json").json()
+    assert (listed["retest"]["failed_calls"], listed["retest"]["calls"]) == (1, told["calls"])
 
 
 def test_a_retest_that_is_gone_is_missed(endpoint, recorded, shell):

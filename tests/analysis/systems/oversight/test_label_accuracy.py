@@ -5,7 +5,6 @@ import pytest
 
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, PermutationTest
 from tutorsim.analysis.systems.oversight.label_accuracy import (
-    DRAWS,
     METRICS,
     Judged,
     baselines,
@@ -278,7 +277,7 @@ def test_swaps_of_many_dialogues_find_a_difference_and_none():
     assert (same.p_value, same.exact) == (1.0, False)
     apart = swap_test(all_, some)
     assert apart.p_value < 0.001
-    assert apart.error == (apart.p_value * (1 - apart.p_value) / DRAWS) ** 0.5
+    assert apart.error == (apart.p_value * (1 - apart.p_value) / 10_000) ** 0.5
     assert isinstance(swap_test(some[:1], some[:1]), NotEstimable)
 
 

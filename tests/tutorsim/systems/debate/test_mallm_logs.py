@@ -168,6 +168,7 @@ def test_a_discussion_without_votes_is_under_the_rule_of_its_file_name(
 ):
     [one] = read(tmp_path, log(), name)
     assert (one.record.condition, one.record.ended_by) == (condition, ended)
+    assert one.record.answer_of == "agent_1"  # the others only agree
     silent = f"no vote was held, though the rule is {condition}"
     assert (silent in one.notes) == (ended == "vote")
 

@@ -192,6 +192,12 @@ def test_a_person_can_be_in_the_first_lessons_only(tmp_path):
     assert len(list(load_study(written(tmp_path, text)).grid())) == 3
 
 
+def test_the_learner_s_messages_and_no_others_are_asked_of_its_model(tmp_path):
+    loaded = load_study(written(tmp_path, LESSONS + '[models]\nlearner = "small"\n'))
+    models = {stage: loaded.model_of("rater_1", stage) for stage in loaded.system.stages}
+    assert [stage for stage, model in models.items() if model == "small"] == ["learner"]
+
+
 def test_lambda_is_written_as_such(tmp_path):
     loaded = load_study(written(tmp_path, LESSONS + "[group]\nlambda = 0.5\n"))
     assert loaded.study.group.weight == 0.5

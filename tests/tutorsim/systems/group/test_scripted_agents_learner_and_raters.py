@@ -4,16 +4,16 @@ from collections import Counter
 
 from tests.tutorsim.systems.group.conftest import play
 from tutorsim.kernel.system_and_loaded_study import Asking, Chance
+from tutorsim.systems.group import scripted_agents_learner_and_raters as script
 from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import (
     builtin_lessons,
     builtin_scenarios,
 )
-from tutorsim.systems.group.scripted_agents_learner_and_raters import _worth, group_reply
 
 
 def test_prompts_of_other_systems_are_left_alone():
     for system in ("You grade a student's answer", "You play a student", "You are a tutor", ""):
-        assert group_reply(Asking(system, "Question:\nWhy?"), Chance(1)) is None
+        assert script.group_reply(Asking(system, "Question:\nWhy?"), Chance(1)) is None
 
 
 def test_the_same_request_gets_the_same_reply():
@@ -34,8 +34,16 @@ def test_lessons_hold_corrections_addresses_and_silences():
     assert any(event.continues for event in events)
 
 
+def test_the_learner_makes_mistakes_after_seven_messages_and_not_before():
+    problem, known = script._words().problems[0]
+    for heard, errs in ((6, False), (7, True)):
+        chat = script.Prompt("", problem + "".join(f"\nM{n} Bob: Hm." for n in range(heard)))
+        lines = {script._learner_words(chat, Chance(n), anxious=False, sure=True) for n in range(9)}
+        assert any(wrong.says in lines for wrong in known.wrong) == errs
+
+
 def test_a_continuation_in_which_nobody_speaks_is_worth_half_a_point():
-    assert _worth(None, "A long silence.") == 0.5
+    assert script._worth(None, "A long silence.") == 0.5
 
 
 def test_some_replies_are_malformed_and_some_judges_biased():

@@ -3,6 +3,7 @@
 import json
 import sys
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import polars as pl
 import pytest
@@ -57,6 +58,16 @@ def test_a_missing_package_is_named_with_how_to_install_it(examples, tmp_path, m
     text = capsys.readouterr().err
     assert "The package torch is missing" in text
     assert "tutorsim[finetune]" in text
+
+
+def test_weights_in_four_bits_need_a_gpu_and_no_others_do(examples, tmp_path, monkeypatch, capsys):
+    for name in PACKAGES:
+        monkeypatch.setitem(sys.modules, name, MagicMock())
+    sys.modules["torch"].cuda.is_available.return_value = False
+    sys.modules["transformers"].AutoTokenizer.from_pretrained.side_effect = OSError("gone")
+    for options, said in (([], "with --no-quantize"), (["--no-quantize"], "m cannot be loaded")):
+        assert command.main([f"{examples}", "--model=m", "-o", f"{tmp_path / 'x'}", *options]) == 2
+        assert said in capsys.readouterr().err
 
 
 def test_a_folder_that_holds_anything_is_left_alone(examples, tmp_path, capsys):
@@ -198,8 +209,7 @@ def test_two_steps_on_a_tiny_model_lower_the_loss_and_leave_the_base_as_it_is(
 
 @pytest.mark.costly
 @pytest.mark.filterwarnings("ignore")
-def test_bad_models_and_machines_are_refused_with_what_to_do(tiny, exported, tmp_path, capsys):
-    import torch
+def test_bad_models_are_refused_with_what_to_do(tiny, exported, tmp_path, capsys):
     from transformers import AutoTokenizer
 
     def said(model, *options):
@@ -207,8 +217,6 @@ def test_bad_models_and_machines_are_refused_with_what_to_do(tiny, exported, tmp
         assert command.main([str(exported), "--model", str(model), "-o", out, *options]) == 2
         return capsys.readouterr().err
 
-    if not torch.cuda.is_available():
-        assert "--no-quantize" in said(tiny)
     assert "cannot be loaded" in said(tmp_path, "--no-quantize")
     short = tmp_path / "short"
     short.mkdir()

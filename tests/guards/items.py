@@ -235,10 +235,7 @@ GUARDED: Final[Mapping[str, Guarded]] = {
                 *(command.replace("{}", "{}/run") for command in _OF_IMPORTED),
             ),
         )
-        for program, make in (
-            ("council", systems.council_logs),
-            ("mallm", systems.mallm_logs),
-        )
+        for program, make in (("council", systems.council_logs), ("mallm", systems.mallm_logs))
     },
     "debates": Guarded(
         lambda folder: systems.played(folder / "run", systems.DEBATE),

@@ -260,9 +260,7 @@ def test_a_recording_of_the_first_form_is_still_read(first_form, reworded, shell
     assert WHOLE in out
 
 
-def test_own_words_in_the_study_of_the_first_form_are_not_the_recorded_ones(
-    first_form, shell, tmp_path
-):
+def test_own_words_in_a_study_of_the_first_form_are_not_those_recorded(first_form, shell, tmp_path):
     study = first_form / "study.toml"
     text = study.read_text(encoding="utf-8")
     assert text.count("[catalog.prompts]\n") == 1

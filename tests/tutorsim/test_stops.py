@@ -141,9 +141,7 @@ def test_the_end_of_a_run_warns_and_every_view_tells(cut_off, shell, tmp_path):
 SILENT = "/1/propose/motivation/"
 
 
-def test_replies_without_text_that_end_as_usual_are_asked_for_once_more_and_told(
-    endpoint, write_grid, shell, tmp_path
-):
+def test_empty_replies_that_ended_are_asked_again_and_told(endpoint, write_grid, shell, tmp_path):
     def silenced(call, data):
         value = json.loads(data)
         return json.dumps({**value, "content": []}).encode() if SILENT in call else data
@@ -173,9 +171,7 @@ def test_where_every_reply_has_an_end_nothing_is_told(recorded, shell):
     assert not odd_stops(stop_counts(read_episodes(recorded.log)))
 
 
-def test_a_recording_without_the_setting_takes_what_was_cut_off_as_it_is(
-    cut_off, shell, endpoint, tmp_path
-):
+def test_without_the_setting_what_was_cut_off_is_taken_as_it_is(cut_off, shell, endpoint, tmp_path):
     """As it was before there was a setting; the same command goes on with it, too."""
     _, log, cassettes = cut_off(ask_cut_off_again=False)
     study = cassettes / "study.toml"

@@ -267,7 +267,7 @@ def test_a_cut_json_line_is_refused_by_its_number(tmp_path):
         open_source(file)
 
 
-def test_nothing_stated_and_nothing_given_are_abstentions_but_approving_nobody_is_a_ballot(
+def test_nothing_stated_or_given_is_an_abstention_but_approving_nobody_is_a_ballot(
     tmp_path,
 ):
     none = {"a": 0, "b": 0}

@@ -82,10 +82,7 @@ def test_an_absent_file_is_refused(tmp_path):
 
 
 def test_a_citation_is_taken_apart():
-    assert cited("tutorsim:ABCDEF012345#report.a.1") == (
-        "abcdef012345",
-        "report.a.1",
-    )
+    assert cited("tutorsim:ABCDEF012345#report.a.1") == ("abcdef012345", "report.a.1")
     assert cited("report.a.1") == ("", "report.a.1")
     for text in ("tutorsim:abc#report.a.1", "tutorsim:abcdef012345", "tutorsim:abcdef012345#"):
         with pytest.raises(ClaimsError) as refused:

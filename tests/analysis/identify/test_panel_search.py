@@ -264,10 +264,7 @@ def test_sums_are_as_far_from_passing_as_what_they_lack():
 
 def test_a_linear_test_is_sharpened_by_the_sum_over_every_set_of_columns():
     rows = np.array([[1, 10, 100], [2, 0, 0]])
-    assert with_subsets(rows).tolist() == [
-        [1, 10, 100, 11, 101, 110, 111],
-        [2, 0, 0, 2, 2, 0, 2],
-    ]
+    assert with_subsets(rows).tolist() == [[1, 10, 100, 11, 101, 110, 111], [2, 0, 0, 2, 2, 0, 2]]
 
 
 def test_looking_at_a_row_costs_what_its_margins_and_paths_do():

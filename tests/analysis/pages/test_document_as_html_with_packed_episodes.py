@@ -131,9 +131,7 @@ def test_every_link_has_a_target_and_every_id_is_there_once(rich_page):
     assert labels <= set(ids)
 
 
-def test_every_chart_has_a_text_alternative_a_caption_its_data_and_its_specification(
-    rich_page, rich_document
-):
+def test_every_chart_has_alternative_text_caption_data_and_specification(rich_page, rich_document):
     drawn = [f for f in rich_document.figures() if f.chart is not None]
     assert [f.name for f in rich_document.figures()] == CHARTS
     assert len(drawn) == len(CHARTS)

@@ -281,9 +281,7 @@ def test_a_rule_of_another_package_is_a_target_by_its_name(tmp_path, monkeypatch
     assert "veto" in refused.value.hint
 
 
-def test_a_shipped_rule_is_refused_where_another_package_gives_its_name_to_its_own(
-    tmp_path, monkeypatch
-):
+def test_a_shipped_rule_is_refused_where_another_package_takes_its_name(tmp_path, monkeypatch):
     info = tmp_path / "own_rule-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: own-rule\nVersion: 1.0\n")

@@ -98,9 +98,7 @@ def whole(table, tmp_path_factory):
 
 @pytest.mark.parametrize("together", [1, 7, 100_000])
 @pytest.mark.parametrize("batch", [1, 100, 2**20])
-def test_ballots_in_batches_are_recounted_as_rows_are(
-    batch, together, table, whole, tmp_path, monkeypatch
-):
+def test_batches_are_recounted_as_rows_are(batch, together, table, whole, tmp_path, monkeypatch):
     monkeypatch.setattr(parquet_batches, "BATCH", batch)
     monkeypatch.setattr(
         parquet_batches.ParquetBatches.parts,

@@ -65,10 +65,7 @@ def test_a_rule_keeps_for_certain_what_the_ballots_settle(found):
     simple, ranked = under(found, "fallback").rows()
     assert simple == ("simple", "simple", 2, 2, "2", "0", 0)
     assert ranked[:5] == ("simple", "ranked", 2, 1, "2 [1, 2]")
-    assert under(found, "set").row(1)[3:5] == (
-        0,
-        "1 [0, 2]",
-    )
+    assert under(found, "set").row(1)[3:5] == (0, "1 [0, 2]")
     assert tables.protocols_table(told_rows(found)).data.rows() == [
         ("simple", "ranked", 2, 0, 0, 2)
     ]

@@ -139,9 +139,7 @@ def test_an_unknown_format_and_an_unwritable_folder_are_refused(source, tmp_path
 
 
 @pytest.mark.parametrize("form", EXPORT_FORMATS)
-def test_a_log_written_piece_by_piece_gives_the_same_tables_as_a_whole_one(
-    source, tmp_path, monkeypatch, form
-):
+def test_a_log_in_pieces_gives_the_same_tables_as_a_whole_one(source, tmp_path, monkeypatch, form):
     log = tmp_path / "log"
     log.mkdir()
     (log / RUN_FILE).write_text(to_line(source.run))

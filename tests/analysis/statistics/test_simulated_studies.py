@@ -42,9 +42,7 @@ def test_a_share_of_turns_is_inside_its_interval(tasks, sd, rate):
 
 
 @pytest.mark.parametrize(("tasks", "sd", "personas", "repeats"), CELLS)
-def test_the_first_sentence_is_rarely_a_false_alarm_and_its_intervals_hold(
-    tasks, sd, personas, repeats
-):
+def test_first_sentences_are_rarely_false_alarms_and_intervals_hold(tasks, sd, personas, repeats):
     found = told(tasks, sd, personas, repeats, STUDIES)
     assert found.alarms <= 0.05 + error(0.05, STUDIES)
     if tasks < fewest_tasks(8):  # four contrasts of two outcomes

@@ -121,9 +121,7 @@ def steady(stand_ins):
 @pytest.mark.costly
 @pytest.mark.loopback
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_range_of_every_rule_holds_what_a_branch_delivers(
-    steady, record, write_grid, shell, tmp_path
-):
+def test_a_rule_s_range_holds_what_a_branch_delivers(steady, record, write_grid, shell, tmp_path):
     panels = ["simple", "ranked", "cumulative", "approval", "rich"]
     assert record(write_grid(conditions=panels, max_turns=2)).code == 0
     log, audit = tmp_path / "one" / "log", tmp_path / "audit"
@@ -172,9 +170,7 @@ def audited(folder):
 @pytest.mark.costly
 @pytest.mark.loopback
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_an_audit_killed_and_given_again_ends_with_the_same_bytes(
-    steady, built, shell, launch, tmp_path
-):
+def test_a_killed_audit_given_again_has_the_same_bytes(steady, built, shell, launch, tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     command = ("audit", built.folder, "--condition", "hpo", "--sample", 3)
     assert shell(*command, "-o", whole).code == 0

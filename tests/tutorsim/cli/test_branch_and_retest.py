@@ -105,9 +105,7 @@ def calls(*keys, episodes=EPISODES, draws=1):
 
 
 @pytest.mark.costly
-def test_a_branch_pays_exactly_what_the_plan_announces_and_nothing_before_the_cursor(
-    made, shell, endpoint, new
-):
+def test_a_branch_pays_what_its_plan_says_and_nothing_before_the_cursor(made, shell, endpoint, new):
     before = files(made.cassettes, made.log)
     planned = plan_of(shell, made.log, *ORDER)
     assert planned["calls"] == {"least": 4, "most": 4, "ceiling": 8}
@@ -208,9 +206,7 @@ def test_every_continuation_is_one_draw_of_its_own(made, shell, endpoint, new):
     assert drawn[0].turns == drawn[1].turns == drawn[2].turns
 
 
-def test_a_limit_takes_up_the_first_of_the_plan_and_leaves_the_others_open(
-    made, shell, endpoint, new
-):
+def test_a_limit_takes_up_the_first_of_the_plan_and_leaves_others_open(made, shell, endpoint, new):
     best = plan_of(shell, made.log, *ORDER)["episodes"][0]["episode_id"]
     planned = plan_of(shell, made.log, *ORDER, "--limit", 1)
     assert (planned["open"], planned["calls"]["most"]) == (1, 2)
@@ -222,9 +218,7 @@ def test_a_limit_takes_up_the_first_of_the_plan_and_leaves_the_others_open(
 
 
 @pytest.mark.costly
-def test_a_branch_grows_by_continuations_and_episodes_and_pays_for_these_alone(
-    made, shell, endpoint, new
-):
+def test_a_branch_grows_by_continuations_and_episodes_at_their_cost(made, shell, endpoint, new):
     args = ("branch", made.log, *ORDER, "-o")
     assert shell(*args, new, "--limit", 1).code == 0
     [first] = [one.branch.parent_episode for one in read_episodes(new) if one.branch]
@@ -247,9 +241,7 @@ def test_a_branch_grows_by_continuations_and_episodes_and_pays_for_these_alone(
 
 
 @pytest.mark.costly
-def test_growth_that_is_stopped_leaves_the_branch_as_it_was_until_it_goes_on(
-    made, shell, endpoint, new
-):
+def test_stopped_growth_leaves_the_branch_as_it_was_until_it_goes_on(made, shell, endpoint, new):
     args = ("branch", made.log, *ORDER, "-o", new)
     prices = ("--prices", new.parent / "study" / "prices.toml", "--max-connections", 1)
     assert shell(*args).code == 0
@@ -279,9 +271,7 @@ AS_RANKED = {"vote_as_ranked": f"{C},{V},{M},{S}"}
 
 
 @pytest.mark.costly
-def test_a_rule_that_the_ballots_leave_open_is_asked_for_on_the_same_proposals(
-    parent, shell, endpoint, new
-):
+def test_a_rule_left_open_is_asked_for_on_the_same_proposals(parent, shell, endpoint, new):
     made = parent(votes=AS_RANKED)
     planned = plan_of(shell, made.log, "--rule", "ranked")
     # A ballot of each of four voters; then at most a tie round of eight calls and one future.
@@ -295,9 +285,7 @@ def test_a_rule_that_the_ballots_leave_open_is_asked_for_on_the_same_proposals(
 
 
 @pytest.mark.costly
-def test_a_parent_that_asked_in_the_rule_s_format_pays_for_the_future_alone(
-    parent, shell, endpoint, new
-):
+def test_a_parent_asked_in_the_rule_s_format_pays_the_future_alone(parent, shell, endpoint, new):
     made = parent(votes=AS_RANKED, vote_formats=["ranked", "rich"])
     planned = plan_of(shell, made.log, "--rule", "ranked")
     assert planned["calls"] == {"least": 4, "most": 4, "ceiling": 8}
@@ -327,9 +315,7 @@ def test_another_panel_model_and_blinding_go_on(parent, shell, new):
 
 
 @pytest.mark.costly
-def test_verdicts_of_the_prefix_are_taken_over_and_only_new_programs_judged(
-    parent, shell, new, monkeypatch
-):
+def test_prefix_verdicts_are_kept_and_only_new_programs_judged(parent, shell, new, monkeypatch):
     made = parent(benchmarks={"humaneval": {"limit": 1}}, max_turns=2, conditions=["simple"])
     judged: list[str] = []
     from tutorsim.sandbox import Sandbox
@@ -369,9 +355,7 @@ def test_where_nothing_can_change_the_child_is_the_parent_at_no_cost(
 # --- What stops a branch, and how it goes on --------------------------------------------------
 
 
-def test_the_cap_stops_a_branch_which_then_goes_on_and_the_prefix_does_not_count(
-    made, shell, endpoint, new
-):
+def test_the_cap_stops_a_branch_which_goes_on_and_counts_no_prefix(made, shell, endpoint, new):
     prices = ("--prices", new.parent / "study" / "prices.toml", "--max-connections", 1)
     args = ("branch", made.log, *ORDER, "-o", new, *prices)
     # A reply costs 0.0003 dollars, 66 of the parent's 0.0198; a call may cost 0.0102 and more.
@@ -421,9 +405,7 @@ def test_a_failed_episode_is_taken_up_again_on_demand(made, shell, endpoint, new
 @pytest.mark.parametrize(
     "answered", [12, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 5, 20, 33))]
 )
-def test_a_killed_branch_goes_on_and_pays_for_nothing_twice(
-    parent, shell, endpoint, new, launch, answered
-):
+def test_a_killed_branch_goes_on_and_pays_once(parent, shell, endpoint, new, launch, answered):
     made = parent(max_turns=2)
     endpoint.delay = 0.02
     child = launch("branch", made.log, *ORDER, "-o", new, "--max-connections", 2)

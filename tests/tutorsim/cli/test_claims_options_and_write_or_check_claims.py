@@ -144,9 +144,7 @@ def test_options_that_cannot_be_met_are_refused_before_anything_is_written(shell
         ("compare", "a.txt", ()),
     ],
 )
-def test_a_command_and_its_claims_are_not_written_to_one_file(
-    command, name, more, shell, built, tmp_path
-):
+def test_a_command_and_its_claims_never_go_to_one_file(command, name, more, shell, built, tmp_path):
     one = tmp_path / name
     runs = [built.folder] * (2 if command == "compare" else 1)
     said = shell(command, *runs, *more, "-o", one, "--claims", one)
@@ -206,9 +204,7 @@ def test_what_differs_is_listed_as_json(recorded_once, claims, shell):
         ("diverge", ("--rule", "approval", "--ties", "set")),
     ],
 )
-def test_claims_of_a_command_hold_and_an_altered_one_is_named(
-    shell, built, tmp_path, command, options
-):
+def test_claims_of_commands_hold_and_a_wrong_one_is_named(shell, built, tmp_path, command, options):
     """Under the options that it was asked with; of two runs, beside the second."""
     two, claims = options == ("second",), tmp_path / "c.json"
     asked = (built.folder,) if two else options

@@ -5,9 +5,7 @@ import pytest
 from tutorsim.runner.find_and_check_recording import bundled_recording
 
 
-def test_the_bundled_study_is_replayed_summarised_and_reported(
-    recorded_once, shell, monkeypatch, tmp_path
-):
+def test_the_demo_is_replayed_summarised_and_reported(recorded_once, shell, monkeypatch, tmp_path):
     monkeypatch.setattr("tutorsim.runner.find_and_check_recording.BUNDLED", "x")
     monkeypatch.setattr("tutorsim.cli.demo.bundled_recording", lambda *_: recorded_once.cassettes)
     said = shell("demo", "--log-dir", tmp_path / "log", "-o", tmp_path / "out.md")

@@ -65,9 +65,7 @@ def test_a_recording_that_a_study_uses_is_no_orphan(recorded, shell):
     alone.fails(2, "--study compares", "Add --orphans")
 
 
-def test_orphans_are_recordings_cassettes_and_episodes_that_belong_to_nothing(
-    recorded, shell, write_grid
-):
+def test_orphan_recordings_cassettes_and_episodes_belong_to_nothing(recorded, shell, write_grid):
     path = recorded.cassettes / f"{EPISODE}.json"
     path.rename(recorded.cassettes / "sciq.stray.help_avoidant.simple.json")
     said = shell("cassette", "list", recorded.cassettes, "--orphans", "--study", recorded.study)
@@ -233,9 +231,7 @@ def test_cassettes_of_a_panel_of_one_s_own_are_listed_shown_and_verified(ending,
 
 @pytest.mark.loopback
 @pytest.mark.parametrize("recorded_before", [False, True])
-def test_an_interrupted_recording_of_a_panel_of_one_s_own_is_listed(
-    recorded_before, shell, tmp_path, stand_ins
-):
+def test_an_interrupted_run_of_an_own_panel_is_listed(recorded_before, shell, tmp_path, stand_ins):
     path = tmp_path / "release.json"
 
     def ask(*questions, mode):

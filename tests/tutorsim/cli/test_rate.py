@@ -261,9 +261,7 @@ def test_nothing_but_the_ratings_file_changes_and_runs_without_have_no_such_sect
     assert all(after[path] == data for path, data in before.items())
 
 
-def test_files_join_one_by_one_as_they_would_together_and_half_filled_ones_grow(
-    folder, monkeypatch
-):
+def test_files_join_one_by_one_as_together_and_half_filled_ones_grow(folder, monkeypatch):
     monkeypatch.setenv("COLUMNS", "30")  # no line is cut
     first, second = hand_made(folder)
     folder.join(first, second)

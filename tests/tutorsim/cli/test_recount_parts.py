@@ -85,9 +85,7 @@ def test_tables_of_parts_read_like_those_of_a_file(shell, parts):
 
 @pytest.mark.parametrize("ordered", [(), ("--fallback-order", "b,a")])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_turns_of_parts_are_written_as_those_of_one_file(
-    shell, parts, whole, tmp_path, ordered, ending
-):
+def test_turns_of_parts_are_written_as_of_one_file(shell, parts, whole, tmp_path, ordered, ending):
     written = []
     for source in (parts, whole):
         path = tmp_path / f"{len(written)}.{ending}"

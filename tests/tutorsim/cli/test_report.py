@@ -24,9 +24,7 @@ def test_a_page_is_written_and_named(shell, empty_run, tmp_path):
 
 
 @pytest.mark.costly
-def test_without_a_file_the_page_goes_to_the_reports_folder(
-    shell, empty_run, tmp_path, monkeypatch
-):
+def test_without_a_file_a_page_goes_to_the_reports_folder(shell, empty_run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = shell("report", empty_run.folder)
     assert done.code == 0
@@ -76,9 +74,7 @@ def test_the_same_run_gives_the_same_chart(shell, built, tmp_path):
         (["-o", "x.html", "--episodes", "nowhere"], "no episode 'nowhere'"),
     ],
 )
-def test_what_cannot_be_done_is_refused_with_a_way_out(
-    shell, built, tmp_path, monkeypatch, options, said
-):
+def test_a_refusal_names_a_way_out(shell, built, tmp_path, monkeypatch, options, said):
     monkeypatch.chdir(tmp_path)
     shell("report", built.folder, *options).fails(2, said)
     assert not list(tmp_path.iterdir())

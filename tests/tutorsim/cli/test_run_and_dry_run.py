@@ -74,9 +74,7 @@ def test_recording_is_refused_in_ci_unless_asked_for(endpoint, write_grid, recor
     assert endpoint.sent
 
 
-def test_options_override_the_study_and_the_recording_keeps_them(
-    endpoint, write_grid, record, shell, tmp_path
-):
+def test_options_override_a_study_and_are_recorded(endpoint, write_grid, record, shell, tmp_path):
     said = record(
         write_grid(),
         *SMALL,

@@ -129,9 +129,7 @@ def test_a_missing_price_table_is_an_error(tmp_path):
 
 @pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize("tasks", BOTH)
-def test_estimated_calls_are_those_of_the_longest_and_the_shortest_path(
-    make_study, condition, tasks
-):
+def test_estimated_calls_are_those_of_the_longest_and_shortest_path(make_study, condition, tasks):
     """An estimate's tokens are bounded by the calls that it stands for."""
     loaded = make_study(
         conditions=[condition],

@@ -293,7 +293,7 @@ def test_the_prompt_digest_is_part_of_the_study_digest(make_study):
     assert own.digest() != make_study().digest()
 
 
-def test_words_around_what_was_said_are_stored_and_in_the_digest_where_a_study_changes_them(
+def test_words_around_what_was_said_are_stored_and_digested_where_a_study_changes_them(
     make_study,
 ):
     first, own = make_study(), make_study(catalog={"prompts": {"notes_on": "About $label:"}})
@@ -302,7 +302,7 @@ def test_words_around_what_was_said_are_stored_and_in_the_digest_where_a_study_c
     assert own.prompt_digest() != first.prompt_digest()
 
 
-def test_a_recording_made_before_there_were_some_words_is_of_the_study_that_does_not_change_them(
+def test_a_recording_made_before_some_words_is_of_the_study_that_does_not_change_them(
     make_study,
 ):
     first, own = make_study(), make_study(catalog={"prompts": {"notes_on": "About $label:"}})

@@ -346,7 +346,5 @@ async def connections(transport, *rounds):
     ("options", "rounds", "expected"),
     [({}, (3, 1, 2), 3), ({"max_connections": 2}, (5, 3), 2), ({"kept_open": False}, (3, 1, 2), 6)],
 )  # fmt: skip
-def test_a_connection_waits_for_the_next_request_and_no_more_are_open_than_said(
-    options, rounds, expected
-):
+def test_a_connection_waits_for_a_request_and_no_more_are_open_than_said(options, rounds, expected):
     assert asyncio.run(connections(sdk.HttpTransport(**options), *rounds)) == expected

@@ -167,9 +167,7 @@ def test_new_asks_only_what_is_not_there_and_all_asks_everything(noted, server, 
 
 
 @pytest.mark.loopback
-def test_a_cassette_says_which_of_its_calls_the_last_recording_did_not_ask_for(
-    tmp_path, path, server
-):
+def test_a_cassette_says_which_calls_the_last_recording_did_not_ask_for(tmp_path, path, server):
     with tutorsim.recorded(path, mode="once") as client:
         assert [say(client, word) for word in ("one", "two")]
     assert "unasked" not in path.read_text()
@@ -193,9 +191,7 @@ def test_new_needs_no_key_where_nothing_is_new(noted, server, offline):
 
 
 @pytest.mark.loopback
-def test_a_block_that_fails_leaves_the_cassette_alone_and_pays_for_nothing_twice(
-    tmp_path, path, server
-):
+def test_a_failed_block_leaves_the_cassette_alone_and_pays_nothing_twice(tmp_path, path, server):
     with pytest.raises(KeyError), tutorsim.recorded(path, mode="once") as client:
         raise KeyError(say(client, "one"))
     assert not path.exists()

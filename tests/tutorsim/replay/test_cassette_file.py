@@ -28,9 +28,7 @@ NASTY = "é \U0001f600 \u2028\u2029\x85\x7f\x9f\ufeff\ufffe\uffff \x00\x1b[31m\t
 
 @pytest.mark.loopback
 @pytest.mark.parametrize("serializer", ["json", "yaml"])
-def test_stock_vcrpy_and_the_stock_sdk_play_a_cassette(
-    serializer, tmp_path, record, server, monkeypatch
-):
+def test_stock_vcrpy_and_sdk_play_a_cassette(serializer, tmp_path, record, server, monkeypatch):
     calls = [call(NASTY + str(number), agent=f"a{number}") for number in range(3)]
     replies: list[Reply] = record(tmp_path, calls)
     monkeypatch.delenv("ANTHROPIC_BASE_URL")
@@ -519,9 +517,7 @@ def test_both_readers_agree_on_any_calls_and_any_replies(data, tmp_path):
     assert play_fast(tmp_path, EPISODE, asked) == play_sdk(tmp_path, EPISODE, asked)
 
 
-def test_the_fast_reader_parses_a_file_once_and_each_body_of_an_answered_call_once(
-    tmp_path, monkeypatch
-):
+def test_the_fast_reader_parses_a_file_and_each_answered_call_s_body_once(tmp_path, monkeypatch):
     """The cost of a replay grows with its calls, not with calls × entries."""
     calls = [call("x", agent=f"a{n}") for n in range(50)]
     write(tmp_path, [interaction(one, message("y")) for one in calls])

@@ -70,9 +70,7 @@ def test_a_folder_that_holds_anything_is_refused(recorded, shell):
 
 
 @pytest.mark.loopback
-def test_a_compressed_recording_is_not_recorded_into(
-    recorded, converted, endpoint, shell, tmp_path
-):
+def test_no_compressed_recording_is_recorded_into(recorded, converted, endpoint, shell, tmp_path):
     before = files(converted)
     shell(
         *("run", recorded.study, "--cassette-dir", converted, "--log-dir", tmp_path / "new")
@@ -81,7 +79,7 @@ def test_a_compressed_recording_is_not_recorded_into(
     assert endpoint.sent == []
 
 
-def test_an_interrupted_conversion_is_gone_on_with_by_the_same_command(
+def test_the_same_command_finishes_an_interrupted_conversion(
     recorded, shell, tmp_path, monkeypatch
 ):
     into = tmp_path / "new"

@@ -300,9 +300,7 @@ def test_a_study_or_an_option_with_a_key_is_refused_before_anything_is_written_o
 @pytest.mark.parametrize(
     "setting", [{"name": "@ !"}, {"@": 1}, {"personas": ["@"]}, {"benchmarks": {"@": {}}}]
 )
-def test_what_is_wrong_with_a_study_is_told_without_the_keys_in_it(
-    setting, key, write_grid, shell, monkeypatch
-):
+def test_faults_of_a_study_are_told_without_its_keys(setting, key, write_grid, shell, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "a relay's own password")
     study = write_grid()
     table = tomllib.loads(study.read_text())
@@ -380,9 +378,7 @@ def content(folder):
 
 @pytest.mark.slow
 @pytest.mark.loopback
-def test_after_a_kill_no_recorded_call_is_sent_again_and_the_bytes_are_those_of_one_run(
-    tmp_path, server
-):
+def test_after_a_kill_no_recorded_call_is_sent_again_and_the_bytes_are_of_one_run(tmp_path, server):
     def slowly(body):
         time.sleep(0.005)
         return message("re: " + body["messages"][0]["content"])

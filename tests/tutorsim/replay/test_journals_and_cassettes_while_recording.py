@@ -135,9 +135,7 @@ def test_a_short_placeholder_for_a_local_server_may_occur_in_texts(tmp_path, rec
     ],
     ids=["529", "429", "500", "dropped", "html", "error", "truncated", "short", "bad gzip"],
 )
-def test_only_a_whole_message_is_recorded_and_anything_else_is_asked_again(
-    fault, tmp_path, record, server
-):
+def test_only_whole_messages_are_recorded_and_others_asked_again(fault, tmp_path, record, server):
     server.respond = lambda _: fault(message) if len(server.seen) < 3 else message("whole")
 
     [reply] = record(tmp_path, [call("x")])
@@ -171,9 +169,7 @@ def test_a_failed_call_leaves_the_others_of_its_round_on_disk(tmp_path, record, 
 
 
 @loopback
-def test_a_recorded_call_is_never_sent_again_and_the_bytes_are_those_of_one_run(
-    tmp_path, record, server
-):
+def test_a_recorded_call_is_never_sent_again_and_the_bytes_are_of_one_run(tmp_path, record, server):
     calls = [call(f"text {n}", agent=f"a{n}") for n in range(4)]
     record(tmp_path / "whole", calls)
     for count in range(1, 5):

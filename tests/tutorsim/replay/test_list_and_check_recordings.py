@@ -119,9 +119,7 @@ def test_nothing_is_orphaned_when_study_and_recording_fit(tmp_path, recording):
     assert (found.recordings, found.cassettes, found.episodes) == ((), (), ())
 
 
-def test_orphans_are_recordings_without_a_study_and_episodes_without_a_recording(
-    tmp_path, recording
-):
+def test_orphans_are_recordings_without_study_and_episodes_without_recording(tmp_path, recording):
     (recording / "sciq.q9.p.simple.json").write_bytes((recording / f"{ONE}.json").read_bytes())
     (recording / f"{TWO}.json").unlink()
     studies = [StudyEpisodes("small", STUDY, (ONE, TWO)), StudyEpisodes("new", "9" * 64, (ONE,))]

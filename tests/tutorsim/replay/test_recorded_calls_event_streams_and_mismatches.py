@@ -92,9 +92,7 @@ def replayed(body):
 @example("a", 3, 4, b"\xef\xbb\xbf", b"", True)
 @example("a", 2**64, 4, b"", b"", True)
 @example("a", 3, 10**400, b"", b"", True)
-def test_live_and_replay_read_the_same_body_alike(
-    text, asked, answered, before, behind, ascii_only
-):
+def test_live_and_replay_read_a_body_alike(text, asked, answered, before, behind, ascii_only):
     usage = {"input_tokens": asked, "output_tokens": answered}
     value = {**MESSAGE, "content": [{"type": "text", "text": text}], "usage": usage}
     written = json.dumps(value, ensure_ascii=ascii_only)

@@ -208,9 +208,7 @@ def test_a_stream_that_is_not_whole_is_no_success(path, server, answer, words):
 @pytest.mark.loopback
 @pytest.mark.parametrize("closes", [True, False], ids=["closed", "left open"])
 @pytest.mark.parametrize("rest", [b"", b"d"], ids=["whole events", "part of one"])
-def test_of_a_stream_that_its_reader_left_the_events_read_are_kept_and_marked(
-    path, server, closes, rest
-):
+def test_of_a_stream_that_was_left_the_events_read_are_kept_and_marked(path, server, closes, rest):
     sent = [f"data: {json.dumps(chunk(str(n)))}\n\n".encode() for n in range(3)]
     server.respond = lambda body: (200, {**EVENTS, "content-length": "9999"}, b"".join(sent) + rest)
     request = ("POST", server.url + CHAT)

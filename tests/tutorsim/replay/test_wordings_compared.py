@@ -181,9 +181,7 @@ def test_a_retest_asks_again_in_the_recorded_words(recorded, shell, endpoint, re
 
 
 @pytest.mark.loopback
-def test_a_branch_goes_on_in_the_recorded_words(
-    recorded, shell, endpoint, tmp_path, reworded_today
-):
+def test_a_branch_goes_on_in_recorded_words(recorded, shell, endpoint, tmp_path, reworded_today):
     """Only what the recording does not have, the ballots of another rule, is today's."""
     new = tmp_path / "new"
     changed = ("--rule", "ranked")
@@ -203,17 +201,13 @@ def test_a_branch_goes_on_in_the_recorded_words(
 # --- A recording of the first form ---------------------------------------------------------------
 
 
-def test_a_recording_of_the_first_form_is_read_in_todays_words(
-    reader, recorded, shell, in_first_form
-):
+def test_the_first_form_is_read_in_todays_words(reader, recorded, shell, in_first_form):
     in_first_form(recorded.cassettes)
     shell("verify", recorded.cassettes).tells("4 of 4 episodes")
 
 
 @pytest.mark.loopback
-def test_a_recording_of_the_first_form_is_gone_on_with(
-    recorded, shell, in_first_form, endpoint, tmp_path
-):
+def test_a_recording_of_the_first_form_goes_on(recorded, shell, in_first_form, endpoint, tmp_path):
     in_first_form(recorded.cassettes)
     args = ("--cassette-dir", recorded.cassettes, "--log-dir", tmp_path / "new")
     assert shell("run", recorded.study, *args).code == 0
@@ -239,9 +233,7 @@ def test_converting_adds_the_wordings_and_then_no_rewording_matters(
     assert shell("verify", recorded.cassettes).code == 3
 
 
-def test_wordings_that_are_not_the_recorded_ones_are_not_added(
-    recorded, shell, tmp_path, reworded_today
-):
+def test_wordings_other_than_the_recorded_are_not_added(recorded, shell, tmp_path, reworded_today):
     (recorded.cassettes / "wordings.toml").unlink()
     into = tmp_path / "new"
     said = shell("cassette", "convert", recorded.cassettes, "--to", "text", "-o", into)

@@ -109,9 +109,7 @@ def test_waves_of_batches_give_the_bytes_of_direct_calls(serve, direct, batched,
 
 
 @pytest.mark.costly
-def test_what_expires_or_fails_for_the_moment_is_asked_again_and_no_batch_is_sent_twice(
-    serve, direct, batched, hook
-):
+def test_what_expires_or_fails_is_asked_again_and_no_batch_twice(serve, direct, batched, hook):
     study, whole = direct()
     serve("expired:0.2", "errored:0.2", "500:0.3", "garbage:0.2", "cut:0.3", "drop:0.2")
     said = batched(study, whole)
@@ -119,9 +117,7 @@ def test_what_expires_or_fails_for_the_moment_is_asked_again_and_no_batch_is_sen
 
 
 @pytest.mark.costly
-def test_a_batch_is_split_where_the_endpoint_has_its_limits(
-    serve, direct, batched, hook, monkeypatch
-):
+def test_a_batch_is_split_at_the_limits_of_the_endpoint(serve, direct, batched, hook, monkeypatch):
     study, whole = direct()
     serve()
     monkeypatch.setattr("tutorsim.runner.batches.MOST_ENTRIES", 4)
@@ -134,9 +130,7 @@ def test_a_batch_is_split_where_the_endpoint_has_its_limits(
     assert hook.sent > 20
 
 
-def test_a_batch_is_noted_on_disk_before_it_is_sent(
-    serve, write_grid, record, hook, monkeypatch, tmp_path
-):
+def test_a_batch_is_noted_before_it_is_sent(serve, write_grid, record, hook, monkeypatch, tmp_path):
     study = write_grid(conditions=["baseline"], benchmarks=SCIENCE, max_turns=1)
     serve()
     noted, sync = folders(tmp_path, "batch")[0] / BATCHES_FILE, os.fsync
@@ -170,9 +164,7 @@ ONCE_MORE = ("--max-retries", 1, "--max-outage", 0)
 
 @pytest.mark.costly
 @pytest.mark.parametrize("fault", ["500", "expired"])
-def test_a_call_that_fails_for_good_marks_its_episode_as_a_direct_one_does(
-    fault, serve, write_grid, record, tmp_path
-):
+def test_failed_calls_mark_their_episode_as_direct_ones(fault, serve, write_grid, record, tmp_path):
     study = write_grid(conditions=["baseline"], benchmarks=SCIENCE)
     serve("500:1:persist")
     assert record(study, *ONCE_MORE, name="direct").code == 1
@@ -226,9 +218,7 @@ def test_an_endpoint_without_batches_is_told(endpoint, write_grid, record, monke
     said.fails(2, "The endpoint takes no batches (HTTP 404", "Record without --batch.")
 
 
-def test_an_endpoint_that_does_not_answer_is_given_up_and_the_same_command_goes_on(
-    serve, direct, record, batched
-):
+def test_a_silent_endpoint_is_given_up_and_the_same_command_goes_on(serve, direct, record, batched):
     study, whole = direct(conditions=["baseline"])
     serve("500:1:persist")
     record(study, "--batch", *ONCE_MORE, name="batch").fails(
@@ -329,9 +319,7 @@ def test_after_kills_at_many_moments(seed, serve, direct, launch, record, hook, 
 
 
 @pytest.mark.costly
-def test_direct_calls_go_on_after_batches_and_use_what_these_brought(
-    serve, direct, launch, record, hook, tmp_path
-):
+def test_direct_calls_use_what_batches_brought(serve, direct, launch, record, hook, tmp_path):
     study, whole = direct()
     server = serve("pending:1:60")
     command = ["run", study, "--batch", *to_folders(*folders(tmp_path, "batch"))]
@@ -368,9 +356,7 @@ def test_batches_go_on_after_direct_calls(serve, direct, launch, batched, hook, 
 
 
 @pytest.mark.slow
-def test_batches_that_a_restarted_server_does_not_know_are_sent_again(
-    serve, direct, launch, batched, hook, tmp_path
-):
+def test_batches_lost_in_a_restart_are_sent_again(serve, direct, launch, batched, hook, tmp_path):
     study, whole = direct(conditions=["baseline"])
     serve("pending:1:60")
     command = ["run", study, "--batch", *to_folders(*folders(tmp_path, "batch"))]
@@ -424,9 +410,7 @@ def test_an_interrupt_leaves_the_batch_to_the_next_command(
 
 
 @pytest.mark.costly
-def test_a_cap_is_never_passed_by_a_wave_and_a_higher_one_goes_on(
-    serve, direct, record, batched, tmp_path
-):
+def test_no_wave_passes_a_cap_and_a_higher_one_goes_on(serve, direct, record, batched, tmp_path):
     study, whole = direct()
     prices = ("--prices", study.with_name("prices.toml"))
     serve()

@@ -193,9 +193,7 @@ def test_what_an_outage_failed_is_taken_up_by_the_same_command(kind, endpoint, w
 
 
 @pytest.mark.loopback
-def test_a_key_with_a_line_break_is_refused_before_anything_is_sent(
-    endpoint, write_grid, record, monkeypatch, tmp_path
-):
+def test_a_key_with_a_line_break_is_refused(endpoint, write_grid, record, monkeypatch, tmp_path):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-0123456789\n")
     said = record(write_grid())
     said.fails(2, r"It contains '\n'")

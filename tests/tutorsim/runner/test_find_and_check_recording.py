@@ -33,9 +33,7 @@ def test_the_log_of_a_run_and_of_a_replay_say_where_they_come_from(recorded_once
         assert find_recording(log, cassette_dir=None) == recorded_once.cassettes.resolve()
 
 
-def test_a_recording_that_moved_is_found_by_its_digest_below_the_usual_folder(
-    recorded, tmp_path, monkeypatch
-):
+def test_a_moved_recording_is_found_by_digest_in_the_usual_folder(recorded, tmp_path, monkeypatch):
     home = tmp_path / "home"
     shutil.copytree(recorded.cassettes, home / "cassettes" / "mine")
     (recorded.log / TIMINGS_FILE).unlink()
@@ -143,9 +141,7 @@ def test_lines_that_the_recording_does_not_give_are_refused(recorded, shell):
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=[command[0] for command in COMMANDS])
-def test_every_command_that_reads_a_log_holds_it_against_its_recording(
-    command, recorded, shell, tmp_path
-):
+def test_commands_that_read_a_log_hold_it_against_its_recording(command, recorded, shell, tmp_path):
     path = recorded.log / "run.json"
     path.write_text(path.read_text().replace('"kind": "relay"', '"kind": "api"'))
     more = [word.format(tmp=tmp_path) for word in command[1:]]
@@ -247,18 +243,14 @@ def test_a_false_manifest_is_refused(change, edit_manifest, recorded, shell):
     assert "Recorded from" not in said.out
 
 
-def test_a_replay_writes_no_log_that_names_another_who_answered(
-    reader, edit_manifest, recorded, shell, tmp_path
-):
+def test_no_replay_names_another_who_answered(reader, edit_manifest, recorded, shell, tmp_path):
     edit_manifest(FALSE["the API answered"])
     into = tmp_path / "again"
     shell("replay", recorded.cassettes, "--log-dir", into).fails(4, "provenance")
     assert not (into / "run.json").exists()
 
 
-def test_what_cassettes_from_before_do_not_say_rests_on_the_manifest_and_is_named(
-    edit_manifest, recorded, shell
-):
+def test_what_old_cassettes_omit_rests_on_the_manifest_and_is_named(edit_manifest, recorded, shell):
     assert "Only the manifest says" not in shell("verify", recorded.cassettes).out
 
     def as_before(manifest):

@@ -41,9 +41,7 @@ def test_timings_without_a_log_are_another_s(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "link"])
-def test_what_is_no_regular_file_is_refused_and_not_waited_for(
-    kind, recorded, shell, endpoint, tmp_path
-):
+def test_irregular_files_are_refused_and_not_waited_for(kind, recorded, shell, endpoint, tmp_path):
     path = recorded.cassettes / "sciq.ice.help_avoidant.simple.json"
     kept = tmp_path / "kept.json"
     path.rename(kept)
@@ -85,9 +83,7 @@ def test_a_pipe_in_a_run_folder_is_refused(name, endpoint, recorded, shell):
 
 @pytest.mark.parametrize("kind", ["pipe", "link"])
 @pytest.mark.parametrize("name", ["manifest.json", "study.toml"])
-def test_the_files_of_a_recording_are_looked_at_and_not_followed(
-    kind, name, recorded, shell, tmp_path
-):
+def test_files_of_a_recording_are_looked_at_and_not_followed(kind, name, recorded, shell, tmp_path):
     path = recorded.cassettes / name
     path.rename(tmp_path / name)
     if kind == "pipe":
@@ -100,9 +96,7 @@ def test_the_files_of_a_recording_are_looked_at_and_not_followed(
     assert shell("cassette", "list", recorded.cassettes).code == 0
 
 
-def test_a_mistyped_folder_beside_a_whole_log_is_not_paid_for_again(
-    recorded, shell, endpoint, tmp_path
-):
+def test_a_mistyped_folder_beside_a_log_is_not_paid_for_again(recorded, shell, endpoint, tmp_path):
     args = ("run", recorded.study, "--log-dir", recorded.log, "--cassette-dir", tmp_path / "typo")
     shell(*args).fails(2, "Every call would be paid for again")
     assert endpoint.sent == []
@@ -111,9 +105,7 @@ def test_a_mistyped_folder_beside_a_whole_log_is_not_paid_for_again(
 
 
 @pytest.mark.parametrize("name", ["episodes.jsonl.partial", "run.json.partial", ".study.tmp"])
-def test_what_gathers_under_another_name_is_not_written_through_a_link(
-    name, endpoint, write_grid, shell, tmp_path
-):
+def test_no_partial_file_is_written_through_a_link(name, endpoint, write_grid, shell, tmp_path):
     victim = tmp_path / "victim"
     folder = tmp_path / ("cassettes" if name == ".study.tmp" else "log")
     folder.mkdir()

@@ -41,9 +41,7 @@ ALL = ["baseline", "simple", "ranked", "cumulative", "approval"]
 
 
 @pytest.mark.costly
-def test_another_bound_on_concurrent_calls_gives_the_same_bytes_and_is_respected(
-    endpoint, write_grid, record, tmp_path
-):
+def test_any_bound_on_calls_gives_the_same_bytes_and_holds(endpoint, write_grid, record, tmp_path):
     endpoint.delay = 0.004
     study = write_grid(
         conditions=ALL, benchmarks={"sciq": {"tasks": "questions.jsonl", "limit": 1}}
@@ -66,9 +64,7 @@ def test_another_bound_on_concurrent_calls_gives_the_same_bytes_and_is_respected
 @pytest.mark.parametrize(
     ("repeats", "personas"), [(3, 1), pytest.param(75, 4, marks=pytest.mark.slow)]
 )
-def test_all_episodes_of_a_grid_record_side_by_side(
-    repeats, personas, endpoint, write_grid, record, tmp_path
-):
+def test_episodes_record_side_by_side(repeats, personas, endpoint, write_grid, record, tmp_path):
     episodes = repeats * personas
     endpoint.delay = 0.002 * episodes
     study = write_grid(
@@ -284,9 +280,7 @@ SAID = {
 
 
 @pytest.mark.costly
-def test_every_kind_of_fault_that_lasts_is_named_in_the_log(
-    endpoint, write_grid, record, shell, tmp_path
-):
+def test_every_lasting_fault_is_named_in_the_log(endpoint, write_grid, record, shell, tmp_path):
     study = write_grid(
         conditions=["baseline"],
         repeats=len(SAID),
@@ -318,9 +312,7 @@ def test_every_kind_of_fault_that_lasts_is_named_in_the_log(
     }
 
 
-def test_a_first_call_that_fails_leaves_an_empty_cassette_that_replays(
-    endpoint, write_grid, record, shell, tmp_path
-):
+def test_a_failed_first_call_still_replays(endpoint, write_grid, record, shell, tmp_path):
     endpoint.fault = lambda call, attempt: "400" if "ice" in call else None
     assert record(write_grid(), "--max-retries", 0).code == 1
     assert list(statuses(tmp_path).values()).count("failed") == 2
@@ -329,9 +321,7 @@ def test_a_first_call_that_fails_leaves_an_empty_cassette_that_replays(
 
 
 @pytest.mark.slow
-def test_a_retry_that_is_killed_goes_on(
-    endpoint, write_grid, record, launch, recorded_once, tmp_path
-):
+def test_a_killed_retry_goes_on(endpoint, write_grid, record, launch, recorded_once, tmp_path):
     endpoint.fault = lambda call, attempt: "400" if "/1/propose/m" in call else None
     study = write_grid()
     assert record(study, "--max-retries", 0).code == 1
@@ -382,9 +372,7 @@ def test_without_credentials_no_folder_is_made(endpoint, write_grid, record, mon
     assert not (tmp_path / "one").exists()
 
 
-def test_the_credential_and_the_endpoints_private_headers_are_in_no_file(
-    endpoint, write_grid, record, tmp_path
-):
+def test_credential_and_private_headers_are_in_no_file(endpoint, write_grid, record, tmp_path):
     key = os.environ["ANTHROPIC_API_KEY"]
     endpoint.credential = key
     endpoint.fault = lambda call, attempt: "400" if "moon" in call and "simple" in call else None
@@ -397,9 +385,7 @@ def test_the_credential_and_the_endpoints_private_headers_are_in_no_file(
             assert secret not in data, path
 
 
-def test_a_cap_is_never_passed_and_a_higher_one_goes_on(
-    endpoint, write_grid, record, recorded_once, tmp_path
-):
+def test_caps_hold_and_a_higher_one_goes_on(endpoint, write_grid, record, recorded_once, tmp_path):
     study = write_grid()
     prices = ("--prices", study.with_name("prices.toml"))
     each = (100 * 1.0 + 20 * 10.0) / 1e6
@@ -420,9 +406,7 @@ def test_a_cap_needs_the_price_of_every_model(endpoint, write_grid, record):
 
 
 @pytest.mark.parametrize("which", [0, 1])
-def test_a_second_run_into_a_folder_in_use_is_refused(
-    which, endpoint, write_grid, record, tmp_path
-):
+def test_a_run_into_a_folder_in_use_is_refused(which, endpoint, write_grid, record, tmp_path):
     with FolderLock(folders(tmp_path)[which]):
         said = record(write_grid())
     said.fails(2, "Another run is using", "Wait until it ends, or choose another folder.")
@@ -522,9 +506,7 @@ def test_the_folder_of_another_study_is_refused_and_kept(
     assert endpoint.sent == []
 
 
-def test_the_folder_of_another_study_is_refused_while_it_is_half_recorded(
-    endpoint, write_grid, record, tmp_path
-):
+def test_a_half_recorded_folder_of_another_study_is_refused(endpoint, write_grid, record, tmp_path):
     study = write_grid()
     prices = ("--prices", study.with_name("prices.toml"))
     assert record(study, *prices, "--max-usd", 0.014).code == 5
@@ -597,9 +579,7 @@ def test_a_cassette_that_was_removed_is_recorded_again_and_nothing_else(endpoint
     assert files(recorded.cassettes, recorded.log) == before
 
 
-def test_a_reply_that_holds_the_credential_stops_the_recording(
-    endpoint, write_grid, record, tmp_path
-):
+def test_a_reply_with_the_credential_stops_the_recording(endpoint, write_grid, record, tmp_path):
     key = os.environ["ANTHROPIC_API_KEY"]
     endpoint.votes = {"vote_final": key}
     said = record(write_grid(conditions=["simple"]))
@@ -655,9 +635,7 @@ UNSOUND = {
 
 @pytest.mark.costly
 @pytest.mark.parametrize("kind", UNSOUND)
-def test_a_task_that_proves_nothing_is_refused_by_name_before_the_first_call(
-    kind, endpoint, write_grid, record, tmp_path
-):
+def test_a_task_proving_nothing_is_refused_by_name(kind, endpoint, write_grid, record, tmp_path):
     study = write_grid(benchmarks={"humaneval": {"tasks": "programs.jsonl"}}, max_turns=0)
     programs = study.with_name("programs.jsonl")
     programs.write_text(f"{orjson.dumps(SOUND).decode()}\n{orjson.dumps(UNSOUND[kind]).decode()}\n")
@@ -672,9 +650,7 @@ def test_a_task_that_proves_nothing_is_refused_by_name_before_the_first_call(
     assert record(study).code == 0
 
 
-def test_a_finished_recording_is_taken_up_without_a_sandbox(
-    endpoint, write_grid, record, monkeypatch
-):
+def test_a_finished_recording_needs_no_sandbox(endpoint, write_grid, record, monkeypatch):
     study = write_grid(benchmarks={"humaneval": {"limit": 1}}, conditions=["baseline"], max_turns=0)
     assert record(study).code == 0
     monkeypatch.setattr(Sandbox, "_start", None)

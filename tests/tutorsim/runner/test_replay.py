@@ -72,9 +72,7 @@ def test_another_process_can_be_given_a_recording_of_any_system(system):
 
 @pytest.mark.costly
 @pytest.mark.parametrize("workers", [2, pytest.param(4, marks=pytest.mark.slow)])
-def test_worker_processes_beside_a_process_with_threads_give_the_same_bytes(
-    workers, replayed, recorded, monkeypatch
-):
+def test_workers_beside_threads_give_the_same_bytes(workers, replayed, recorded, monkeypatch):
     monkeypatch.setattr(replaying, "CHUNK", 1)
     monkeypatch.setattr(replaying, "_threads", lambda: 2)
     said, into = replayed("--workers", workers)
@@ -90,9 +88,7 @@ def test_worker_processes_beside_a_process_with_threads_give_the_same_bytes(
         pytest.param("4", "Asia/Kathmandu", "C", "77", marks=pytest.mark.slow),
     ],
 )
-def test_no_environment_changes_the_bytes_and_no_socket_is_used(
-    workers, zone, locale, seed, recorded, tmp_path
-):
+def test_no_environment_changes_bytes_or_connects(workers, zone, locale, seed, recorded, tmp_path):
     program, into = tmp_path / "audited.py", tmp_path / "again" / "log"
     program.write_text(AUDITED)
     environment = {k: v for k, v in os.environ.items() if not k.startswith("ANTHROPIC")}

@@ -111,9 +111,7 @@ def test_every_answer_is_a_ballot_beside_the_logged_one(endpoint, recorded, shel
 
 
 @pytest.mark.costly
-def test_more_repeats_later_pay_for_what_is_missing_and_give_the_same_bytes(
-    endpoint, recorded, shell, tmp_path
-):
+def test_later_repeats_pay_the_rest_and_give_the_same_bytes(endpoint, recorded, shell, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(recorded.cassettes, copy / "cassettes")
     for args in (
@@ -168,9 +166,7 @@ def test_what_cannot_be_read_is_asked_once_more_with_the_reminder(endpoint, reco
 
 
 @pytest.mark.costly
-def test_a_call_that_fails_for_good_is_marked_and_asked_again_on_request(
-    endpoint, recorded, shell, tmp_path
-):
+def test_a_failed_call_is_marked_and_asked_again_on_request(endpoint, recorded, shell, tmp_path):
     endpoint.fault = lambda call, attempt: "400" if call == FAILING else None
     said = shell("retest", recorded.log, "--repeats", 2, "--max-retries", 0)
     said.fails(1, "1/vote_final/motivation/1/r02: HTTP 400")
@@ -360,9 +356,7 @@ def test_a_survey_and_a_plan_count_the_episodes(recorded):
     assert told == [(0, 2), (1, 2)]
 
 
-def test_a_recording_without_a_vote_cannot_be_retested(
-    endpoint, write_grid, record, shell, tmp_path
-):
+def test_a_recording_without_a_vote_is_not_retested(endpoint, write_grid, record, shell, tmp_path):
     assert record(write_grid(conditions=["baseline"])).code == 0
     said = shell("retest", tmp_path / "one" / "log", "--repeats", 1, "--plan")
     said.fails(2, "nothing that could be asked again")
@@ -429,9 +423,7 @@ def test_voters_of_every_format_answer_alike_exactly_where_they_are_steady(
     assert all(one == other for one, other in again) == steady
 
 
-def test_a_retest_in_waves_gives_the_bytes_of_one_call_at_a_time(
-    stand_ins, recorded, shell, tmp_path
-):
+def test_a_retest_in_waves_gives_the_bytes_of_single_calls(stand_ins, recorded, shell, tmp_path):
     stand_ins(seed=4)
     waves = tmp_path / "waves" / "cassettes"
     shutil.copytree(recorded.cassettes, waves)

@@ -416,9 +416,7 @@ def test_nothing_is_left_of_what_a_process_runs_before_a_program(best):
         (judge, judge.run_judge, "_run_a_small_test", "read_frame", {"check", "feed"}),
     ],
 )
-def test_a_process_is_locked_and_has_its_memory_before_it_waits(
-    monkeypatch, module, run, small, first, needs
-):
+def test_a_process_waits_with_its_lock_and_memory(monkeypatch, module, run, small, first, needs):
     done: list[str] = []
 
     limits = {"cpu": 1.0, "tests_cpu": 1.0}

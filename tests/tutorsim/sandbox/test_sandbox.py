@@ -697,8 +697,6 @@ def _root(folder, groups, limits):
         *("no limit", "nothing in sight", "no limit, first version"),
     ],
 )
-def test_memory_is_the_limit_of_a_control_group_or_the_machine_s(
-    groups, limits, expected, tmp_path
-):
+def test_memory_is_the_limit_of_a_control_group_or_machine(groups, limits, expected, tmp_path):
     found = memory_ceiling(_root(tmp_path, groups, limits))
     assert found == (MACHINE if expected is None else expected * MIB)

@@ -74,9 +74,7 @@ def test_every_call_of_every_condition_is_asked_again_when_cut_off(system):
 
 @pytest.mark.parametrize("ask_cut_off_again", [True, False])
 @pytest.mark.parametrize("system", system_names())
-def test_every_call_of_every_condition_is_asked_again_when_its_reply_is_empty(
-    system, ask_cut_off_again
-):
+def test_every_call_of_any_condition_is_asked_again_after_an_empty_reply(system, ask_cut_off_again):
     """No reader takes an empty text, so that it is asked for again whatever the study says."""
     study = loaded(system, ask_cut_off_again=ask_cut_off_again)
     for spec in one_of_each_condition(study):

@@ -120,17 +120,13 @@ def test_two_runs_of_it_are_compared(recorded, shell, tmp_path):
         ("show", ("Otto", "--turn", "1")),
     ],
 )
-def test_a_command_that_does_not_apply_names_system_and_command(
-    recorded, shell, tmp_path, command, arguments
-):
+def test_an_unfit_command_names_system_and_command(recorded, shell, tmp_path, command, arguments):
     said = shell(command, tmp_path / "log", *arguments)
     said.fails(2, "'greeting'", command)
     assert len(said.err.strip().splitlines()) == 3
 
 
-def test_a_system_whose_episodes_nothing_tells_has_no_episode_to_show(
-    recorded, shell, tmp_path, monkeypatch
-):
+def test_a_system_that_tells_no_episode_has_none_to_show(recorded, shell, tmp_path, monkeypatch):
     told = shell("show", tmp_path / "log", "Otto").out
     assert told.startswith("guests.Otto.none.simple\nAnswered by: stand-in")
     module = sys.modules["greeting_system"]

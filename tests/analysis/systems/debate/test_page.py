@@ -85,7 +85,7 @@ def test_every_printed_number_of_a_report_stands_with_its_provenance(by_relay):
     text = to_markdown(document(by_relay, False))
     sections = [part for part in text.split("\n## ") if "| printed" in part]
     assert [part.partition("\n")[0] for part in sections] == [
-        *("Performance", "Turns to decision", "Similarity of answers", "Cost"),
+        *("Performance", "Turns to decision", "Similarity of answers", "Cost")
     ]
     assert all("Answered by: relay" in part for part in sections)
     assert text.count("The study prints a slope") == 1

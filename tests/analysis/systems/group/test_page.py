@@ -189,16 +189,10 @@ def test_wins_draws_and_losses_with_intervals_over_scenarios():
     ("results", "said"),
     [
         # all of 2^n sign changes: 2 of 64 are as far from zero as six wins, p 0.031
-        (
-            "wwwwww",
-            "Yes|Duels won: 6, lost: 0. Drawn: 0. Tested over 6 scenarios by flipping",
-        ),
+        ("wwwwww", "Yes|Duels won: 6, lost: 0. Drawn: 0. Tested over 6 scenarios by flipping"),
         ("llllll", "No, worse|Duels won: 0, lost: 6. Drawn: 0. "),
         ("wwwww", "Not known|5 scenarios cannot show it"),
-        (
-            "wwwwl?d",
-            "Not shown|Drawn: 1. Tested over 6 scenarios by flipping signs, p = 0.375.",
-        ),
+        ("wwwwl?d", "Not shown|Drawn: 1. Tested over 6 scenarios by flipping signs, p = 0.375."),
         ("w", "Not known|1 scenario cannot show it, 6 are"),
         ("?", "Not shown|The judge's verdict could not be read in 1 duel."),
     ],

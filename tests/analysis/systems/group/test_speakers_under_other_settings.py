@@ -148,9 +148,7 @@ def divergences_of(records, rule):
 
 
 @pytest.mark.parametrize("changed", CHANGED, ids=str)
-def test_a_lesson_played_under_the_change_agrees_before_and_differs_at_the_divergence(
-    logged, changed
-):
+def test_a_lesson_played_under_the_change_agrees_before_and_differs_at_divergence(logged, changed):
     numbers = {"threshold", "lambda", "interrupt_threshold"}
     setting = {key: float(x) if key in numbers else x for key, x in changed.items()}
     for lesson in builtin_lessons()[:2]:

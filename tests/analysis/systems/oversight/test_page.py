@@ -65,9 +65,7 @@ def test_a_report_has_every_table_and_a_summary_only_what_a_terminal_needs(playe
         *("items", "scores", "differences", "official", "ablation", "confusion"),
         *("aggregation", "adaptive", "diagnostics", "calibration", "cost"),
     }
-    assert [one.id for one in report.sections] == [
-        *("scores", "aggregation", "debates", "cost"),
-    ]
+    assert [one.id for one in report.sections] == [*("scores", "aggregation", "debates", "cost")]
     assert set(tables(document(played, True))) == {"items", "scores", "cost"}
 
 

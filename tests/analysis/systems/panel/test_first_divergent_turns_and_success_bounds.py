@@ -146,9 +146,7 @@ def test_no_episodes_have_no_coverage():
     assert (found.coverage, found.episodes.height) == ((), 0)
 
 
-def test_a_rule_of_another_package_is_asked_by_its_scores_and_refused_as_a_function(
-    source, tmp_path, monkeypatch
-):
+def test_an_outside_rule_is_asked_by_scores_and_refused_as_function(source, tmp_path, monkeypatch):
     (tmp_path / "their_rules.py").write_text(
         "from tutorsim import RankScores\n"
         "BORDA = RankScores(lambda m: range(m - 1, -1, -1))\n"
@@ -196,9 +194,7 @@ def test_several_alternatives_are_told_a_row_each(two_votes, found):
 
 
 @pytest.mark.parametrize(("turns", "more"), [(8, False), (9, True)])
-def test_a_first_screen_lists_eight_first_turns_and_says_if_there_are_more(
-    source, found, turns, more
-):
+def test_a_first_screen_lists_eight_first_turns_and_tells_of_more(source, found, turns, more):
     many = replace(found, episodes=pl.concat([found.episodes.head(1)] * turns))
     *_, shown = divergence_document(SimpleNamespace(source=source, asked=Asked()), many).brief
     assert shown.data.height == 8

@@ -133,9 +133,7 @@ def test_a_damaged_ranking_is_told_and_never_guessed(tmp_path, parsed, order, to
         ("Error: " + "the proof assumes what it shows. " * 20, False),
     ],
 )
-def test_an_answer_that_reads_like_an_error_message_is_told_and_stays_a_candidate(
-    tmp_path, text, told
-):
+def test_an_answer_like_an_error_message_is_told_and_stays_a_candidate(tmp_path, text, told):
     said = [{"model": A, "response": text}, *({"model": m, "response": "Yes."} for m in (B, C))]
     [one] = read(tmp_path, conversation([ranking(m, ABC) for m in MODELS], stage1=said))
     assert one.notes == (logs.ERROR,) * told
@@ -245,9 +243,7 @@ def test_mean_places_that_the_rankings_do_not_give_are_told(tmp_path):
     ],
     ids=["an answer is left out", "a score for nobody's answer"],
 )
-def test_scores_beside_a_ranking_are_a_diagnostic_ballot_and_what_they_lack_is_told(
-    tmp_path, scores, told, mass
-):
+def test_scores_beside_a_ranking_are_diagnostic_and_gaps_are_told(tmp_path, scores, told, mass):
     scored = {"ranking": ABC, "scores": scores}
     [one] = read(tmp_path, conversation([ranking(A, scored), *ALL_VOTE[1:]]))
     [ballot] = one.record.turns[0].ballots_as["score"]
@@ -412,9 +408,7 @@ def test_only_a_numbered_list_under_its_head_is_a_texts_ranking(tmp_path, text, 
         *("numbers", "other language", "labels of a voter"),
     ],
 )  # fmt: skip
-def test_what_is_written_in_another_way_is_read_if_it_is_clear(
-    tmp_path, rankings, more, found, told
-):
+def test_what_is_written_in_another_way_is_read_if_clear(tmp_path, rankings, more, found, told):
     [one] = read(tmp_path, conversation(rankings, **more))
     assert (orders(one), one.notes) == (found, (logs.NO_VOTE, *told))  # no case has all three vote
 
@@ -447,9 +441,7 @@ def said(*texts):
         ({"stage3": {"response": [1]}}, "An answer is no text"),
     ],
 )  # fmt: skip
-def test_a_vote_that_cannot_be_read_is_left_out_by_name_and_the_others_are_read(
-    tmp_path, change, why
-):
+def test_an_unreadable_vote_is_left_out_by_name_and_the_others_are_read(tmp_path, change, why):
     good = conversation([ranking(A, ABC)])["messages"][1]
     left, one = read(tmp_path, [good | change, good])
     assert left.what.startswith("Vote 1 of")

@@ -163,9 +163,7 @@ def test_a_missing_ballot_is_that_of_whom_the_text_does_not_name(tmp_path, names
         ("object_1.json", "consensus", "consensus"),
     ],
 )
-def test_a_discussion_without_votes_is_under_the_rule_of_its_file_name(
-    tmp_path, name, condition, ended
-):
+def test_a_discussion_without_votes_has_the_rule_of_its_file_name(tmp_path, name, condition, ended):
     [one] = read(tmp_path, log(), name)
     assert (one.record.condition, one.record.ended_by) == (condition, ended)
     assert one.record.answer_of == "agent_1"  # the others only agree

@@ -92,9 +92,7 @@ def test_a_batch_gives_the_log_of_direct_calls(recorded, study, shell, tmp_path)
 
 @pytest.mark.costly
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
-def test_after_kills_at_any_moment_the_same_command_ends_with_the_same_bytes(
-    recorded, study, model, shell, tmp_path, seed
-):
+def test_after_kills_the_bytes_are_the_same(recorded, study, model, shell, tmp_path, seed):
     """Three kills a run: while it starts, while it asks, while it writes, or after its end."""
     draw = random.Random(seed)
     folders = ["--log-dir", tmp_path / "again", "--cassette-dir", tmp_path / "killed"]

@@ -228,9 +228,7 @@ def test_a_person_who_writes_while_an_utterance_is_ready_goes_first(lesson):
 
 @pytest.mark.parametrize("condition", ["self_select", "next_speaker"])
 @pytest.mark.parametrize(("withdraw", "posted"), [("once", [False, True] * 2), ("always", [0] * 6)])
-def test_a_person_who_writes_faster_than_a_cycle_gets_an_answer(
-    lesson, condition, withdraw, posted
-):
+def test_a_person_writing_faster_than_a_cycle_gets_an_answer(lesson, condition, withdraw, posted):
     """A message is sent while a cycle runs, and lies there when the flow listens next."""
     sent = []
 

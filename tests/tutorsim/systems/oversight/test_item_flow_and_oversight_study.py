@@ -100,9 +100,7 @@ def test_the_whole_debate_asks_in_the_order_of_its_acts(good, scene):
     ]  # fmt: skip
 
 
-def test_the_advocate_is_always_asked_for_verdicts_and_a_press_is_there_exactly_if_unmet(
-    good, scene
-):
+def test_the_advocate_is_always_asked_for_verdicts_and_a_press_stands_exactly_if_unmet(good, scene):
     for verdicts, pressed in (
         ("PERMISSIVE: met\nSTRICT: met", []),
         ("PERMISSIVE: unmet\nSTRICT: met\nPRESS PERMISSIVE: Quote it!", ["permissive"]),
@@ -200,9 +198,7 @@ def test_an_unreadable_lead_leaves_the_item_unjudged_with_both_raw_replies(good,
 
 
 @pytest.mark.parametrize(("reply", "first", "second"), SHAPES)
-def test_a_lead_of_any_shape_gets_the_listed_label_or_the_item_is_unjudged(
-    scene, reply, first, second
-):
+def test_a_lead_of_any_shape_gets_the_listed_label_or_stays_unjudged(scene, reply, first, second):
     played = play(scene("single"), {"6/lead/lead/1": reply, "6/lead/lead/2": reply})
     assert len(played.requests) == (1 if first else 2)
     assert played.record.label == (first or second)

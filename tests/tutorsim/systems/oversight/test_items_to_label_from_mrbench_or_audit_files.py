@@ -23,9 +23,7 @@ PUBLISHED = [
 
 
 @pytest.mark.parametrize(("name", "items", "conversations", "mistake", "guidance"), PUBLISHED)
-def test_published_files_give_their_counts(
-    published, name, items, conversations, mistake, guidance
-):
+def test_published_files_give_the_counts(published, name, items, conversations, mistake, guidance):
     read = read_mrbench(published(name))
     assert len(read) == items
     assert len({item.conversation for item in read}) == conversations

@@ -190,9 +190,7 @@ def tiny(tmp_path_factory, exported):
 
 @pytest.mark.costly
 @pytest.mark.filterwarnings("ignore")
-def test_two_steps_on_a_tiny_model_lower_the_loss_and_leave_the_base_as_it_is(
-    tiny, exported, tmp_path
-):
+def test_two_steps_on_a_tiny_model_lower_the_loss_and_keep_the_base(tiny, exported, tmp_path):
     weights = (tiny / "model.safetensors").read_bytes()
     tuned = tune(exported, str(tiny), tmp_path / "lead", Recipe(max_steps=2, quantize=False))
     assert tuned.steps == 2

@@ -106,9 +106,7 @@ def test_the_study_file_of_a_branch_gives_the_branch_back(recording, episodes, t
         assert (read.digest(), ids(read)) == (loaded.digest(), ids(loaded))
 
 
-def test_a_branch_that_grows_keeps_its_digest_and_any_other_change_gives_another(
-    recording, episodes
-):
+def test_a_branch_that_grows_keeps_its_digest_and_other_changes_give_another(recording, episodes):
     one = branch_study(recording, episodes, ORDER, {MOON: 1, ICE: 1}, only={MOON})
     more = branch_study(recording, episodes, ORDER, {MOON: 1, ICE: 1}, continuations=5)
     assert one.digest() == more.digest() != recording.loaded.digest()
@@ -189,9 +187,7 @@ def record_parent(serve, record, write_grid, **settings):
 @pytest.mark.costly
 @pytest.mark.loopback
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_what_is_paid_is_in_the_range_announced_and_the_same_in_batches(
-    serve, record, write_grid, shell, tmp_path
-):
+def test_the_cost_is_in_the_range_and_equal_in_batches(serve, record, write_grid, shell, tmp_path):
     limit = {"sciq": {"tasks": "questions.jsonl", "limit": 1}}
     server = record_parent(serve, record, write_grid, benchmarks=limit)
     log, new, other = (tmp_path / "one" / "log", tmp_path / "new", tmp_path / "other" / "new")

@@ -380,9 +380,7 @@ def filled(monkeypatch):
 
 
 @pytest.mark.parametrize("settings", STUDIES.values(), ids=STUDIES)
-def test_the_templates_that_a_study_uses_are_those_that_its_episodes_fill(
-    settings, make_study, filled
-):
+def test_templates_that_a_study_uses_are_those_that_its_episodes_fill(settings, make_study, filled):
     loaded = make_study(**settings)
     used = loaded.used()["prompts"]
     criterion = set() if loaded.study.vote_criterion else {"vote_criterion"}

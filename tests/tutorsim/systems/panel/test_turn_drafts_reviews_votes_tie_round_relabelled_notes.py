@@ -256,9 +256,7 @@ def test_notes_that_mention_a_label_reach_the_reviser_in_its_own_labels(make_sce
 def test_the_study_s_budget_is_what_ballots_spend(first_turn):
     whole, twice = f"{V}=4,{S}=3,{M}=3,{C}=0", f"{V}=8,{S}=6,{M}=6,{C}=0"
     turn, played = first_turn(
-        {"vote_final": whole, f"vote_final/{S}": twice},
-        "cumulative",
-        cumulative_budget=10,
+        {"vote_final": whole, f"vote_final/{S}": twice}, "cumulative", cumulative_budget=10
     )
     assert [ballot.ballot_status for ballot in turn.ballots_final] == ["repaired", *["valid"] * 3]
     assert turn.decision.tallies == {S: 12, M: 12, V: 16, C: 0}
@@ -700,9 +698,7 @@ def test_the_persona_s_five_dimensions_are_in_the_student_s_part(make_scene, scr
     ("settings", "title"),
     [({}, "general-purpose tutor"), ({"baseline_role": "scaffolding"}, "scaffolding tutor")],
 )
-def test_the_single_tutor_s_role_is_a_setting_and_no_confidence_is_asked_for(
-    make_scene, script, settings, title
-):
+def test_a_single_tutor_s_role_is_set_and_no_confidence_asked(make_scene, script, settings, title):
     played = script()
     played.play(make_scene(conditions=["baseline"], **settings))
     assert "CONFIDENCE" not in played.prompt("1/propose/baseline/1")

@@ -5,7 +5,7 @@ import polars as pl
 from tutorsim.ballot_reading_and_decisions import decide
 from tutorsim.vocabularies import PROTOCOLS
 
-__all__ = ["drawn_turns"]
+__all__ = ["drawn_ballot", "drawn_turns"]
 
 NAMES = ("ann", "bob", "cyd")
 Row = tuple[object, ...]

@@ -76,21 +76,14 @@ def unused_template(copy):
 
 def defaulted_settings(copy):
     """One of the study, which the log's head has too, and one of its models."""
-    copy.replace(
-        "systems/panel/settings_and_compared_panels.py",
-        "    max_turns: int = Field(",
-        "    patience: int = 3\n    max_turns: int = Field(",
-    )
-    copy.replace(
-        "kernel/study_file_models.py",
-        "    max_tokens: int = Field(",
-        "    effort: int | None = None\n    max_tokens: int = Field(",
-    )
-    copy.replace(
-        "records/run_head_and_reading_run_folders_and_retests.py",
-        "    max_turns: int = 3\n",
-        "    patience: int = 3\n    max_turns: int = 3\n",
-    )
+    panel = "systems/panel/settings_and_compared_panels.py"
+    head = "records/run_head_and_reading_run_folders_and_retests.py"
+    for name, before, setting in (
+        (panel, "max_turns: int = Field(", "patience: int = 3"),
+        ("kernel/study_file_models.py", "max_tokens: int = Field(", "effort: int | None = None"),
+        (head, "max_turns: int = 3\n", "patience: int = 3"),
+    ):
+        copy.replace(name, f"    {before}", f"    {setting}\n    {before}")
 
 
 def reworded_prompt(copy):

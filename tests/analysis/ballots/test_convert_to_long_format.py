@@ -36,7 +36,8 @@ class Refused(NamedTuple):
 
 
 RANKED = {"v": {"ann": 2, "ben": 1, "cid": 0}, "w": {"ann": 0, "ben": 1, "cid": 2}}
-AB = {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}}
+ANN, BEN, NOBODY = {"ann": 1, "ben": 0}, {"ann": 0, "ben": 1}, {"ann": None, "ben": None}
+AB, BA = {"v": ANN, "w": BEN}, {"v": BEN, "w": ANN}
 RB = {"v": {"red": 1, "blue": 0}, "w": {"red": 0, "blue": 1}}
 PEOPLE = {"v": {"Smith, John": 1, "Doe, Jane": 1}, "w": {"Smith, John": 1, "Doe, Jane": 0}}
 
@@ -57,7 +58,7 @@ NATURAL: dict[str, Read] = {
     "crosses": Read(
         "voter,ann,ben\nv,x,\nw,x,x\n",
         "approval",
-        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 1, "ben": 1}},
+        {"v": ANN, "w": {"ann": 1, "ben": 1}},
         "every cell is 0 or 1",
     ),
     "columns of places": Read(
@@ -73,10 +74,7 @@ NATURAL: dict[str, Read] = {
         "orders in the columns rank1",
     ),
     "one choice in a cell": Read(
-        "Agent,Vote\nv,ann\nw,ben\n",
-        "simple",
-        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}},
-        "voter in “Agent”, choice in “Vote”",
+        "Agent,Vote\nv,ann\nw,ben\n", "simple", AB, "voter in “Agent”, choice in “Vote”"
     ),
     "one order in a cell": Read(
         "voter,ranking\nv,ann > ben > cid\nw,cid > ben > ann\n", "ranked", RANKED, "parted by '>'"
@@ -84,7 +82,7 @@ NATURAL: dict[str, Read] = {
     "all approved in a cell": Read(
         "voter,approved\nv,ann;ben\nw,ben\nx,\n",
         "approval",
-        {"v": {"ann": 1, "ben": 1}, "w": {"ann": 0, "ben": 1}, "x": {"ann": None, "ben": None}},
+        {"v": {"ann": 1, "ben": 1}, "w": BEN, "x": NOBODY},
         "all approved in “approved”",
     ),
     "a row for each approved": Read(
@@ -150,7 +148,7 @@ NATURAL: dict[str, Read] = {
     "plurality by name": Read(
         "voter,ann,ben,protocol\nv,1,0,plurality\nw,0,1,Plurality\n",
         "simple",
-        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}},
+        AB,
         "one column a candidate",
     ),
     "raw replies": Read(
@@ -162,48 +160,37 @@ NATURAL: dict[str, Read] = {
             ]
         ),
         "simple",
-        {"v": {"ann": 0, "ben": 1}, "w": {"ann": 1, "ben": 0}, "x": {"ann": None, "ben": None}},
+        {"v": BEN, "w": ANN, "x": NOBODY},
         "1 of them unreadable and so abstentions",
         name="b.json",
         hints=Hints(candidates=("ann", "ben"), protocol="plurality"),
     ),
     "no voter column": Read(
-        "choice\nann\nben\n",
-        "simple",
-        {"1": {"ann": 1, "ben": 0}, "2": {"ann": 0, "ben": 1}},
-        "every row a voter",
+        "choice\nann\nben\n", "simple", {"1": ANN, "2": BEN}, "every row a voter"
     ),
     "another stage": Read(
         "voter,stage,choice\nv,Stichwahl,ann\nw,Stichwahl,ben\n",
         "simple",
-        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}},
+        AB,
         "the stage 'Stichwahl' is the final vote",
     ),
     "columns beside the candidates": Read(
         "voter,age,ann,ben\nv,31,1,0\nw,44,0,1\n",
         "simple",
-        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}},
+        AB,
         "one column a candidate (ann, ben)",
         hints=Hints(candidates=("ann", "ben")),
     ),
     "weights of voters": Read(
         "voter,choice,weight\nv,ann,2\nw,ben,1\n",
         "simple",
-        {
-            "v (1 of 2)": {"ann": 1, "ben": 0},
-            "v (2 of 2)": {"ann": 1, "ben": 0},
-            "w": {"ann": 0, "ben": 1},
-        },
+        {"v (1 of 2)": ANN, "v (2 of 2)": ANN, "w": BEN},
         "2 ballots count as those of 3 voters",
     ),
     "orders with their numbers": Read(
         "ranking,count\nann>ben,1\nben>ann,2\n",
         "ranked",
-        {
-            "1": {"ann": 1, "ben": 0},
-            "2 (1 of 2)": {"ann": 0, "ben": 1},
-            "2 (2 of 2)": {"ann": 0, "ben": 1},
-        },
+        {"1": ANN, "2 (1 of 2)": BEN, "2 (2 of 2)": BEN},
         "weights in “count”",
     ),
     "weights with decimals": Read(
@@ -215,13 +202,13 @@ NATURAL: dict[str, Read] = {
     "abstain as a choice": Read(
         "voter,choice\nv,ann\nw,ben\nx,abstain\n",
         "simple",
-        AB | {"x": {"ann": None, "ben": None}},
+        AB | {"x": NOBODY},
         "abstentions by their words: 1 of “abstain”",
     ),
     "N/A and none as choices": Read(
         "voter,vote\nv,ann\nw,ben\nx,N/A\ny,None\n",
         "simple",
-        AB | {n: {"ann": None, "ben": None} for n in "xy"},
+        AB | dict.fromkeys("xy", NOBODY),
         "1 of “N/A”, 1 of “None”",
     ),
     "none that is a candidate": Read(
@@ -248,7 +235,7 @@ NATURAL: dict[str, Read] = {
     "names with a character without width": Read(
         "voter,choice\nv,ann\nw,\u200bann\nx,ben\n",
         "simple",
-        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 1, "ben": 0}, "x": {"ann": 0, "ben": 1}},
+        {"v": ANN, "w": ANN, "x": BEN},
         "one choice",
         hints=Hints(spelling="one"),
     ),
@@ -283,21 +270,18 @@ NATURAL: dict[str, Read] = {
         "question_id,judge,pick\nq,v,ann\nq,w,ben\n", "simple", AB, "episode_id in “question_id”"
     ),
     "one column a voter, several votes": Read(
-        "question,v,w\nq1,ann,ben\nq2,ben,ann\n",
-        "simple",
-        {"v": {"ann": 0, "ben": 1}, "w": {"ann": 1, "ben": 0}},
-        "one column a voter (v, w)",
+        "question,v,w\nq1,ann,ben\nq2,ben,ann\n", "simple", BA, "one column a voter (v, w)"
     ),
     "one column a voter, orders": Read(
         "poll,v,w\np,ann>ben,ben>ann\nq,ann>ben,ann>ben\n",
         "ranked",
-        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 1, "ben": 0}},
+        {"v": ANN, "w": ANN},
         "one column a voter",
     ),
     "one row a candidate": Read(
         "candidate,v,w\nann,1,2\nben,2,1\n",
         "ranked",
-        AB | {"v": {"ann": 0, "ben": 1}, "w": {"ann": 1, "ben": 0}},
+        BA,
         "one column a voter",
         hints=Hints(protocol="borda"),
     ),
@@ -321,10 +305,7 @@ NATURAL: dict[str, Read] = {
         hints=Hints(scale=(-1, 5)),
     ),
     "missing numbers by a word": Read(
-        "voter,ann,ben\nv,1,2\nw,N/A,N/A\n",
-        "ranked",
-        {"v": {"ann": 1, "ben": 0}, "w": {"ann": None, "ben": None}},
-        "1 the best",
+        "voter,ann,ben\nv,1,2\nw,N/A,N/A\n", "ranked", {"v": ANN, "w": NOBODY}, "1 the best"
     ),
     "ranks of some": Read(
         "voter,ann,ben,cid\nv,1,2,\nw,2,3,1\n",
@@ -383,7 +364,7 @@ NATURAL: dict[str, Read] = {
     "orders of voters": Read(
         '{"rankings": {"v": ["ann", "ben"], "w": ["ben", "ann"]}}',
         "ranked",
-        {"v": {"ann": 1, "ben": 0}, "w": {"ann": 0, "ben": 1}},
+        AB,
         "order in “ranking”, best first",
         name="b.json",
     ),
@@ -751,7 +732,7 @@ def test_a_frame_is_opened_as_a_file_is(library):
     frames = pytest.importorskip(library)
     rows = {"voter": ["v", "w", "x"], "ann": [1, 0, None], "ben": [0, 1, None]}
     run = tutorsim.open(frames.DataFrame(rows))
-    assert masses(run.source) == AB | {"x": {"ann": None, "ben": None}}
+    assert masses(run.source) == AB | {"x": NOBODY}
     assert masses(run.source)["x"]["ann"] is None
     with pytest.raises(UsageError, match="cannot be opened"):
         tutorsim.open([1, 2])  # type: ignore[arg-type]
@@ -778,21 +759,11 @@ STAND = {
 @pytest.mark.parametrize("shape", ["choice", "ranking", "rows"])
 def test_candidates_belong_to_a_vote_unless_somebody_says_who_stands(tmp_path, case, shape):
     hints, expected = STAND[case]
-    votes = [
-        ("p", "v", "a", "a;d;b"),
-        ("p", "w", "b", ""),
-        ("q", "v", "b", "b;c"),
-        ("q", "w", "c", ""),
-    ]
-    lines = [f"{one},{voter},{name},{standing}" for one, voter, name, standing in votes]
-    heading = "poll,voter,ranking,standing"
-    if shape == "choice":
-        heading = "poll,voter,choice,standing"
+    lines = ["p,v,a,a;d;b", "p,w,b,", "q,v,b,b;c", "q,w,c,"]
+    named = "candidate" if shape == "rows" else shape
+    heading = f"poll,voter,{named},standing"
     if shape == "rows":
-        heading, lines = (
-            f"{heading},rank".replace("ranking", "candidate"),
-            [f"{x},1" for x in lines],
-        )
+        heading, lines = f"{heading},rank", [f"{x},1" for x in lines]
     file = written(tmp_path, "b.csv", "\n".join([heading, *lines]))
     if case == "said for each vote":
         said = written(tmp_path, "c.csv", "poll,candidate\np,a\np,b\nq,b\nq,c\nq,e\n")
@@ -800,9 +771,8 @@ def test_candidates_belong_to_a_vote_unless_somebody_says_who_stands(tmp_path, c
         listed = written(tmp_path, "c.txt", "\n b \na\n\nb\n")
         assert read_candidates(listed) == ("b", "a")
     found: dict[str, set[str]] = {}
-    for episode, candidate in (
-        open_source(file, hints=hints).ballots.select("episode_id", "candidate").iter_rows()
-    ):
+    ballots = open_source(file, hints=hints).ballots
+    for episode, candidate in ballots.select("episode_id", "candidate").iter_rows():
         found.setdefault(episode, set()).add(candidate)
     assert found == expected
 

@@ -36,6 +36,12 @@ def ballot(voter, masses, protocol, stage="final"):
     ]
 
 
+def cast(protocol, stage="final", /, **masses):
+    """Rows of ballots: voter = masses of a, b, c and so on."""
+    ballots = ((voter, dict(zip("abcd", given, strict=False))) for voter, given in masses.items())
+    return [row for voter, given in ballots for row in ballot(voter, given, protocol, stage)]
+
+
 def mass_of(file):
     frame = open_source(file).ballots
     return {(v, c): m for v, c, m in frame.select("voter", "candidate", "mass").iter_rows()}
@@ -143,7 +149,7 @@ def test_numbers_that_are_not_a_number_are_missing_in_parquet(tmp_path):
 
 REFUSED = {
     "two entries": (
-        [*ballot("v", {"a": 1, "b": 0}, "simple"), "e,1,final,v,a,1,simple"],
+        [*cast("simple", v=(1, 0)), "e,1,final,v,a,1,simple"],
         3,
         "two entries for 'a'",
     ),
@@ -157,60 +163,40 @@ REFUSED = {
         2,
         "two entries for 'a'",
     ),
-    "ranking of nobody": (ballot("v", {"a": 0, "b": 0, "c": 0}, "ranked"), 1, "hole"),
-    "hole in a ranking that leaves one out": (
-        [
-            *ballot("w", {"a": 3, "b": 2, "c": 1, "d": 0}, "ranked"),
-            *ballot("v", {"a": 3, "b": 0}, "ranked"),
-        ],
-        5,
-        "hole",
-    ),
-    "unknown protocol": (ballot("v", {"a": 1}, "dice"), 1, "unknown protocol 'dice'"),
+    "ranking of nobody": (cast("ranked", v=(0, 0, 0)), 1, "hole"),
+    "hole in a ranking that leaves one out": (cast("ranked", w=(3, 2, 1, 0), v=(3, 0)), 5, "hole"),
+    "unknown protocol": (cast("dice", v=(1,)), 1, "unknown protocol 'dice'"),
     "unknown stage": (
-        [*ballot("v", {"a": 1}, "simple"), *ballot("v", {"a": 1}, "simple", "noon")],
+        [*cast("simple", v=(1,)), *cast("simple", "noon", v=(1,))],
         2,
         "unknown stage 'noon'",
     ),
     "points over the others' sum": (
-        [
-            *ballot("u", {"a": 20, "b": 5}, "cumulative"),
-            *ballot("v", {"a": 25, "b": 0}, "cumulative"),
-            *ballot("w", {"a": 25, "b": 1}, "cumulative"),
-        ],
+        cast("cumulative", u=(20, 5), v=(25, 0), w=(25, 1)),
         5,
         "sum to 26, not to 25",
     ),
-    "half a point": (ballot("v", {"a": 1, "b": 0.5}, "approval"), 2, "'0.5' is not a whole number"),
+    "half a point": (cast("approval", v=(1, 0.5)), 2, "'0.5' is not a whole number"),
     "too much": (ballot("v", {"a": 10**9 + 1}, "simple"), 1, "is not a whole number up to 10^9"),
     "the most": (ballot("v", {"a": 10**9}, "simple"), 1, "sums to 1000000000"),
-    "infinite": (ballot("v", {"a": "inf", "b": 0}, "simple"), 1, "not a whole number"),
-    "half an abstention": (ballot("v", {"a": 1, "b": None}, "simple"), 2, "none for others"),
+    "infinite": (cast("simple", v=("inf", 0)), 1, "not a whole number"),
+    "half an abstention": (cast("simple", v=(1, None)), 2, "none for others"),
     "no voter": (["e,1,final,,a,1,simple"], 1, "no voter"),
     "turn in words": (["e,first,final,v,a,1,simple"], 1, "turn 'first'"),
     # a 1, b 1, c 0: the tie is between a and b
     "a loser in the tie round": (
-        [
-            *ballot("v", {"a": 1, "b": 0, "c": 0}, "simple"),
-            *ballot("w", {"a": 0, "b": 1, "c": 0}, "simple"),
-            *ballot("v", {"a": 0, "b": 0, "c": 1}, "simple", "tie"),
-        ],
+        [*cast("simple", v=(1, 0, 0), w=(0, 1, 0)), *cast("simple", "tie", v=(0, 0, 1))],
         9,
         "'c', which was not tied",
     ),
     # a 1, b 1, c 1: three are tied, the round is between two
     "a tie round that leaves one out": (
-        [
-            *ballot("u", {"a": 1, "b": 0, "c": 0}, "simple"),
-            *ballot("v", {"a": 0, "b": 1, "c": 0}, "simple"),
-            *ballot("w", {"a": 0, "b": 0, "c": 1}, "simple"),
-            *ballot("v", {"a": 0, "b": 1}, "simple", "tie"),
-        ],
+        [*cast("simple", u=(1, 0, 0), v=(0, 1, 0), w=(0, 0, 1)), *cast("simple", "tie", v=(0, 1))],
         10,
         "leaves out 'c'",
     ),
     "a stranger in the tie round": (
-        [*ballot("v", {"a": 1}, "simple"), *ballot("v", {"b": 1}, "simple", "tie")],
+        [*cast("simple", v=(1,)), *ballot("v", {"b": 1}, "simple", "tie")],
         2,
         "which the final vote has not",
     ),
@@ -267,9 +253,7 @@ def test_a_cut_json_line_is_refused_by_its_number(tmp_path):
         open_source(file)
 
 
-def test_nothing_stated_or_given_is_an_abstention_but_approving_nobody_is_a_ballot(
-    tmp_path,
-):
+def test_nothing_stated_or_given_is_an_abstention_but_approving_nobody_is_a_ballot(tmp_path):
     none = {"a": 0, "b": 0}
     rows = [
         *ballot("v", dict.fromkeys("ab"), "approval"),
@@ -288,7 +272,7 @@ def test_nothing_stated_or_given_is_an_abstention_but_approving_nobody_is_a_ball
 
 
 def test_candidates_left_out_have_no_mass_and_the_reader_says_so(tmp_path):
-    file = csv_file(tmp_path, *ballot("v", {"a": 1}, "simple"), *ballot("w", {"b": 1}, "simple"))
+    file = csv_file(tmp_path, *cast("simple", v=(1,)), *ballot("w", {"b": 1}, "simple"))
     assert mass_of(file) == {("v", "a"): 1, ("v", "b"): 0, ("w", "b"): 1, ("w", "a"): 0}
     assert open_source(file).notes == (
         "mine.csv: 2 of the ballots left candidates out; they have no mass there.",
@@ -296,7 +280,7 @@ def test_candidates_left_out_have_no_mass_and_the_reader_says_so(tmp_path):
 
 
 def test_turns_without_a_final_vote_are_named(tmp_path):
-    file = csv_file(tmp_path, *ballot("v", {"a": 1, "b": 0}, "simple", "initial"))
+    file = csv_file(tmp_path, *cast("simple", "initial", v=(1, 0)))
     assert open_source(file).notes == ("1 of the turns had no final vote and were not recounted.",)
 
 
@@ -308,7 +292,7 @@ def test_a_column_that_stands_twice_is_refused(tmp_path):
 
 
 def test_namesakes_are_different_voters_where_the_user_says_so(tmp_path):
-    rows = [*ballot("v", {"a": 1, "b": 0}, "simple"), *ballot("v", {"a": 0, "b": 1}, "simple")]
+    rows = [*cast("simple", v=(1, 0)), *cast("simple", v=(0, 1))]
     file = csv_file(tmp_path, *rows)
     source = open_source(file, hints=Hints(namesakes=True))
     cells = source.ballots.select("voter", "candidate", "mass").iter_rows()
@@ -322,10 +306,10 @@ def test_namesakes_are_different_voters_where_the_user_says_so(tmp_path):
 
 
 def test_the_budget_is_what_the_ballots_sum_to_unless_it_is_stated(tmp_path):
-    file = csv_file(tmp_path, *ballot("v", {"a": 7, "b": 3}, "cumulative"))
+    file = csv_file(tmp_path, *cast("cumulative", v=(7, 3)))
     assert open_source(file).budget == 10
-    assert open_source(csv_file(tmp_path, *ballot("v", {"a": 1}, "simple"))).budget == 25
-    file = csv_file(tmp_path, *ballot("v", {"a": 7, "b": 3}, "cumulative"))
+    assert open_source(csv_file(tmp_path, *cast("simple", v=(1,)))).budget == 25
+    file = csv_file(tmp_path, *cast("cumulative", v=(7, 3)))
     with pytest.raises(BallotFileError, match="sum to 10, not to 25"):
         open_source(file, hints=Hints(budget=25))
 
@@ -444,11 +428,7 @@ def test_nothing_decides_a_tie_unless_the_user_gives_an_order(tmp_path):
 
 
 def test_zeros_in_an_approval_are_noted(tmp_path):
-    file = csv_file(
-        tmp_path,
-        *ballot("v", {"a": 0, "b": 0}, "approval"),
-        *ballot("w", {"a": 1, "b": 0}, "approval"),
-    )
+    file = csv_file(tmp_path, *cast("approval", v=(0, 0)), *cast("approval", w=(1, 0)))
     assert open_source(file).notes == (
         "1 of the approval ballots had only zeros: such a voter approves of nobody, while "
         "an abstention has empty masses.",

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.reference.drawn import drawn_ballot
 from tutorsim.analysis.ballots import ballot_checks
 from tutorsim.analysis.ballots.table_to_arrays import plain_budget
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
@@ -21,12 +22,7 @@ FILE = Path("made.parquet")
 
 
 def masses(random, protocol, among):
-    if protocol == "ranked":
-        return dict(zip(random.sample(among, len(among)), range(len(among)), strict=True))
-    if protocol == "approval":
-        return {c: random.randint(0, 1) for c in among}
-    chosen = random.choice(among)
-    return {c: (5 if protocol == "cumulative" else 1) * (c == chosen) for c in among}
+    return drawn_ballot(random, protocol, among, blank=0, points=5)
 
 
 def turn_rows(random, episode):

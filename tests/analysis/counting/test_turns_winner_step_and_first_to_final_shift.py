@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.reference.cases import Case, decided
+from tests.reference.drawn import drawn_ballot
 from tests.reference.turns import DecidedTurn, decided_turns, read_turns, vote_shift
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.table_to_arrays import read_votes
@@ -29,23 +30,9 @@ from tutorsim.vocabularies import DECIDED_BY, PROTOCOLS
 NAMES = ("ann", "bob", "cid", "dee", "eve")
 
 
-def one_ballot(random, protocol, among):
-    if random.random() < 0.15:
-        return dict.fromkeys(among)
-    if protocol == "simple":
-        chosen = random.choice(among)
-        return {c: int(c == chosen) for c in among}
-    if protocol == "ranked":
-        return dict(zip(random.sample(among, len(among)), range(len(among)), strict=True))
-    if protocol == "approval":
-        return {c: random.randint(0, 1) for c in among}
-    first = random.choice(among)
-    other = random.choice(among)
-    return {c: 3 * (c == first) + 2 * (c == other) for c in among}
-
-
 def a_round(random, protocol, among, voters):
-    return {voter: one_ballot(random, protocol, among) for voter in voters}
+    cast = {v: drawn_ballot(random, protocol, among, blank=0.15, points=5) for v in voters}
+    return {voter: ballot or dict.fromkeys(among) for voter, ballot in cast.items()}
 
 
 def rows_of(random, episode, turn):

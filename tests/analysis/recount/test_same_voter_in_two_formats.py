@@ -119,10 +119,6 @@ def found_in(source):
     return found
 
 
-def of_forms(pair):
-    return pair["given"], pair["other"]
-
-
 def counts(found):
     """Hits and n of a share."""
     return (round(found.value * found.n), found.n) if isinstance(found, Estimate) else None

@@ -293,18 +293,14 @@ def test_the_prompt_digest_is_part_of_the_study_digest(make_study):
     assert own.digest() != make_study().digest()
 
 
-def test_words_around_what_was_said_are_stored_and_digested_where_a_study_changes_them(
-    make_study,
-):
+def test_words_around_what_was_said_are_stored_and_digested_where_a_study_changes_them(make_study):
     first, own = make_study(), make_study(catalog={"prompts": {"notes_on": "About $label:"}})
     assert first.wordings()["prompts"]["notes_on"] == "On $label:"
     assert own.wordings()["prompts"]["notes_on"] == "About $label:"
     assert own.prompt_digest() != first.prompt_digest()
 
 
-def test_a_recording_made_before_some_words_is_of_the_study_that_does_not_change_them(
-    make_study,
-):
+def test_a_recording_made_before_some_words_is_of_the_study_that_does_not_change_them(make_study):
     first, own = make_study(), make_study(catalog={"prompts": {"notes_on": "About $label:"}})
     wordings = first.wordings()
     prompts = {name: text for name, text in wordings["prompts"].items() if name != "notes_on"}

@@ -498,8 +498,7 @@ def test_a_branch_is_not_branched_and_its_study_not_run(shell, endpoint, child):
     shell("branch", child, *ORDER, "-o", child.parent / "next").fails(USAGE, "is a branch itself")
     folders = ("--log-dir", child.parent / "l", "--cassette-dir", child.parent / "c")
     for args in (folders, ("--dry-run",)):
-        said = shell("run", child / "study.toml", *args)
-        said.fails(USAGE, "cannot be run on its own")
+        shell("run", child / "study.toml", *args).fails(USAGE, "cannot be run on its own")
     assert endpoint.sent == []
 
 

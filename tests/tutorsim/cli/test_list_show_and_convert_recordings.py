@@ -157,8 +157,7 @@ def test_a_request_that_is_no_json_object_is_told(body, recorded, shell):
 )
 def test_what_a_call_asked_is_the_message_the_messages_or_the_request(body, asked, recorded, shell):
     edit_first(recorded, lambda one: one["request"].update(body=json.dumps(body)))
-    shown = shell("cassette", "show", recorded.cassettes, EPISODE, *CALL)
-    shown.tells(f"Asked\n{asked}\n\nReply")
+    shell("cassette", "show", recorded.cassettes, EPISODE, *CALL).tells(f"Asked\n{asked}\n\nReply")
 
 
 def test_files_are_held_against_the_manifest(recorded, shell):

@@ -86,8 +86,7 @@ def test_parts_that_only_draws_of_one_episode_have_name_them_all(beside, branche
     parts = logged.episode_id.split(".")
     done = beside(*parts, "--json")
     assert len(json.loads(done.out)["draws"]) == len(draws) == 2
-    said = beside(parts[0])
-    said.fails(2, "episodes match")
+    beside(parts[0]).fails(2, "episodes match")
     none = beside("absent")
     assert none.code == 2
 

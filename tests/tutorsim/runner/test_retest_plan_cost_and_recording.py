@@ -321,8 +321,7 @@ def test_nothing_is_sent_in_ci_without_a_key_or_into_folders_in_use(
         said.fails(2, "Another run is using")
     with monkeypatch.context() as patch:
         patch.setenv("CI", "true")
-        said = shell("retest", recorded.log, "--repeats", 1)
-        said.fails(2, "CI is set")
+        shell("retest", recorded.log, "--repeats", 1).fails(2, "CI is set")
         assert announced(shell, recorded.log, "--repeats", 1)["calls"] == 16
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     shell("retest", recorded.log, "--repeats", 1).fails(2, "No credentials")

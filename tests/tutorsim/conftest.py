@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, nullcontext
@@ -305,6 +306,24 @@ class Said(NamedTuple):
         """What the command printed as JSON, if it ended with this code."""
         assert self.code == code, self
         return json.loads(self.out)
+
+
+def ended(child):
+    """What a started command said, which ends within 90 seconds and without a traceback."""
+    out, err = child.communicate(timeout=90)
+    assert b"Traceback" not in err
+    return Said(child.returncode, out.decode(), err.decode())
+
+
+def killed_after(child, model, requests, *, seconds=0.0):
+    """Kill a command some seconds after a stand-in had so many requests; how it ended."""
+    deadline = time.monotonic() + 60
+    while model.requests < requests and child.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    time.sleep(seconds)
+    child.kill()
+    return child.wait()
 
 
 @pytest.fixture

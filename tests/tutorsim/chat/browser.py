@@ -152,6 +152,17 @@ class Tab:
             "m.querySelector('.text').textContent])"
         )
 
+    def controls(self, *kinds):
+        """The role of each control of these kinds; every one of them has a name."""
+        nodes = self.command("Accessibility.getFullAXTree")["nodes"]
+        found = [
+            (node["role"]["value"], node.get("name", {}).get("value", ""))
+            for node in nodes
+            if node.get("role", {}).get("value") in kinds and not node.get("ignored")
+        ]
+        assert all(name for _, name in found), found
+        return {role for role, _ in found}
+
     def violations(self):
         """What axe-core finds in the page as it is, with everything opened that can be."""
         self.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")

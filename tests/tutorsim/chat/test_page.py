@@ -30,26 +30,31 @@ STICKS_OUT = """
 """What goes beyond the window's right side, regions that scroll by themselves left out."""
 
 
+@pytest.fixture
+def begin(serve, browser):
+    """Serve a lesson and begin it in a tab: options of the command, and keywords of `serve`."""
+
+    def begun(*options, size=None, **changes):
+        served, tab = serve(start=False, **changes), browser.tab()
+        served.start(*options)
+        if size is not None:
+            tab.size(*size)
+        tab.begin_lesson(served.url)
+        return served, tab
+
+    return begun
+
+
 @pytest.mark.costly
-def test_a_whole_lesson_by_keyboard_on_a_small_screen(serve, browser):
-    served = serve()
-    tab = browser.tab()
-    tab.size(360, 740)
-    tab.begin_lesson(served.url)
+def test_a_whole_lesson_by_keyboard_on_a_small_screen(begin):
+    served, tab = begin(size=(360, 740))
     assert tab.run("document.activeElement.id") == "text"
     tab.type("Hello Bob, what do we know?")
     tab.enter()
     tab.until("document.querySelectorAll('.message:not(.pending)').length >= 3")
     assert tab.run("document.documentElement.scrollWidth") <= 360
-    names = tab.command("Accessibility.getFullAXTree")["nodes"]
-    controls = {"button", "link", "textbox", "DisclosureTriangle", "log", "progressbar"}
-    found = [
-        (node["role"]["value"], node.get("name", {}).get("value", ""))
-        for node in names
-        if node.get("role", {}).get("value") in controls and not node.get("ignored")
-    ]
-    assert {"button", "link", "textbox", "log"} <= {role for role, _ in found}
-    assert all(name for _, name in found), found
+    always = {"button", "link", "textbox", "log"}
+    assert always <= tab.controls(*always, "DisclosureTriangle", "progressbar")
     for _ in range(12):  # from the message field on to the button that ends the lesson
         tab.press("Tab")
         if tab.run("document.activeElement.id") == "leave":
@@ -96,11 +101,8 @@ def test_axe_finds_nothing_in_any_state_of_the_page(serve, browser, width):
 
 
 @pytest.mark.costly
-def test_thoughts_are_shown_after_the_lesson_only(serve, browser):
-    served = serve(start=False)
-    served.start("--stay")  # thoughts are asked for after the lesson
-    tab = browser.tab()
-    tab.begin_lesson(served.url)
+def test_thoughts_are_shown_after_the_lesson_only(begin):
+    served, tab = begin("--stay")  # thoughts are asked for after the lesson
     tab.say("What shall we do first?")
     tab.until("document.querySelectorAll('[data-number]').length >= 1")
     assert served.request("GET", "why/3")[0] == 403
@@ -123,11 +125,8 @@ def test_thoughts_are_shown_after_the_lesson_only(serve, browser):
 
 
 @pytest.mark.costly
-def test_every_hostile_construct_appears_as_typed(serve, browser, shell, tmp_path):
-    served = serve()
-    tab = browser.tab()
-    tab.size(360, 740)
-    tab.begin_lesson(served.url)
+def test_every_hostile_construct_appears_as_typed(begin, shell, tmp_path):
+    served, tab = begin(size=(360, 740))
     text = (HOSTILE * 20)[:1800] + "x" * 200
     body = json.dumps({"id": "hostile-1", "text": text})
     tab.run(f"post('say', {body})")
@@ -166,10 +165,8 @@ def test_every_hostile_construct_appears_as_typed(serve, browser, shell, tmp_pat
 
 
 @pytest.mark.costly
-def test_a_report_holds_a_persons_words_only_when_asked(serve, browser, shell, tmp_path):
-    served = serve()
-    tab = browser.tab()
-    tab.begin_lesson(served.url)
+def test_a_report_holds_a_persons_words_only_when_asked(begin, shell, tmp_path):
+    served, tab = begin()
     tab.say("xylophone quokka")
     tab.until("document.querySelectorAll('.message:not(.pending)').length >= 2")
     tab.end_lesson()
@@ -183,10 +180,9 @@ def test_a_report_holds_a_persons_words_only_when_asked(serve, browser, shell, t
 
 
 @pytest.mark.costly
-def test_a_second_tab_follows_and_a_reload_loses_nothing(serve, browser):
-    served = serve()
-    tab, other = browser.tab(), browser.tab()
-    tab.begin_lesson(served.url)
+def test_a_second_tab_follows_and_a_reload_loses_nothing(begin, browser):
+    served, tab = begin()
+    other = browser.tab()
     other.open(served.url)
     tab.say("One")
     other.until("[...document.querySelectorAll('.mine .text')].some(t => t.textContent === 'One')")
@@ -202,11 +198,10 @@ def test_a_second_tab_follows_and_a_reload_loses_nothing(serve, browser):
 
 
 @pytest.mark.costly
-def test_eight_tabs_follow_one_lesson(serve, browser):
+def test_eight_tabs_follow_one_lesson(begin, browser):
     """A browser opens six connections to a server, and each tab's stream would keep one."""
-    served = serve()
-    tabs = [browser.tab() for _ in range(8)]
-    tabs[0].begin_lesson(served.url)
+    served, first = begin()
+    tabs = [first, *(browser.tab() for _ in range(7))]
     for tab in tabs[1:]:
         tab.open(served.url)
         tab.until("state && state.phase === 'running'")
@@ -225,11 +220,8 @@ def test_eight_tabs_follow_one_lesson(serve, browser):
 
 
 @pytest.mark.costly
-def test_a_message_is_in_the_log_or_given_back(serve, browser):
-    served = serve(start=False, delay=0.3, max_events=6)
-    served.start("--stay")
-    tab = browser.tab()
-    tab.begin_lesson(served.url)
+def test_a_message_is_in_the_log_or_given_back(begin):
+    served, tab = begin("--stay", delay=0.3, max_events=6)
     tab.run(
         "window.sent = []; document.getElementById('form').addEventListener('submit', "
         "() => sent.push(document.getElementById('text').value), true)"
@@ -253,10 +245,8 @@ def test_a_message_is_in_the_log_or_given_back(serve, browser):
 
 
 @pytest.mark.costly
-def test_what_a_person_writes_is_neither_lost_nor_cut(serve, browser):
-    served = serve()
-    tab = browser.tab()
-    tab.begin_lesson(served.url)
+def test_what_a_person_writes_is_neither_lost_nor_cut(begin):
+    served, tab = begin()
     tab.run(
         "window.really = fetch; window.fails = 2; window.notices = new Set();"
         "window.fetch = (...all) => fails-- > 0 ? Promise.reject(new TypeError()) : really(...all);"
@@ -287,14 +277,10 @@ def round_of(call):
 
 @pytest.mark.costly
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_lesson_survives_kills_reloads_and_writing_at_any_moment(
-    serve, browser, shell, tmp_path, seed
-):
+def test_a_lesson_survives_kills_reloads_and_writing_at_any_moment(begin, shell, tmp_path, seed):
     draw = random.Random(seed)
-    served = serve(delay=0.05, max_events=400)
-    tab, other = browser.tab(), None
-    tab.begin_lesson(served.url)
-    typed = []
+    served, tab = begin(delay=0.05, max_events=400)
+    other, typed = None, []
     for number in range(1, 13):
         typed.append(f"Message {number}: {draw.choice(['why?', 'Bob, go on', 'x = 10', 'ok'])}")
         (other or tab).say(typed[-1]) if number % 5 == 0 else tab.say(typed[-1])
@@ -306,7 +292,7 @@ def test_a_lesson_survives_kills_reloads_and_writing_at_any_moment(
             address = served.url
             assert served.start() == address
         if number == 4:
-            other = browser.tab()
+            other = tab.browser.tab()
             other.open(served.url)
             other.until("state && state.phase === 'running'")
         if number in (5, 10):

@@ -1,10 +1,10 @@
 """`tutorsim audit`: what it labels, what it refuses, and whether its ranges hold the truth."""
 
 import json
-import time
 
 import pytest
 
+from tests.tutorsim.conftest import killed_after
 from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_other_rules import (
     OUTCOMES,
     AuditedTurn,
@@ -176,11 +176,7 @@ def test_a_killed_audit_given_again_has_the_same_bytes(steady, built, shell, lau
     assert shell(*command, "-o", whole).code == 0
     calls = steady.requests
     running = launch(*command, "-o", killed, "--max-connections", 1)
-    deadline = time.monotonic() + 60
-    while steady.requests < calls + 20 and running.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
-    running.kill()
-    running.wait()
+    killed_after(running, steady, calls + 20)
     assert not (killed / "episodes.jsonl").exists()
     before = steady.requests
     assert before < 2 * calls

@@ -4,6 +4,7 @@ import anthropic
 import pytest
 from click.testing import CliRunner
 
+from tests.tutorsim.conftest import ended
 from tutorsim.cli.chat_and_standin import chat, standin
 from tutorsim.errors import UsageError
 from tutorsim.standin import FAULT_KINDS
@@ -20,11 +21,10 @@ def test_the_server_prints_its_url_and_ends_tidily_on_a_signal(launch, number):
     ):
         client.models.list()
     process.send_signal(number)
-    rest, errors = process.communicate(timeout=90)
+    said = ended(process)
     assert url.startswith("http://127.0.0.1:")
-    assert (process.returncode, rest) == (0, b"")
-    assert b"Answered 1 requests." in errors
-    assert b"Traceback" not in errors
+    assert (said.code, said.out) == (0, "")
+    assert "Answered 1 requests." in said.err
 
 
 @pytest.mark.loopback
@@ -40,8 +40,7 @@ def test_the_server_warns_of_a_prompt_that_none_of_its_systems_has(launch):
             messages=[{"role": "user", "content": "Greet Otto."}],
         )
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=90)
-    said = errors.decode()
+    said = ended(process).err
     assert "knows no system with the prompt “You greet guests.”; its reply means nothing" in said
     assert "Answered 1 requests, 1 of them with prompts of no system that it knows." in said
 

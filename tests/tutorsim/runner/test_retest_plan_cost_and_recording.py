@@ -8,7 +8,7 @@ import time
 import orjson
 import pytest
 
-from tests.tutorsim.conftest import files, on_disk
+from tests.tutorsim.conftest import ended, files, on_disk
 from tutorsim.kernel.cost_plan import load_prices
 from tutorsim.kernel.retest_flow import Design
 from tutorsim.records import read_episodes, read_retest
@@ -302,9 +302,7 @@ def test_ctrl_c_keeps_replies_under_way(endpoint, recorded, launch, shell):
     child = launch("retest", recorded.log, "--repeats", 2, "--max-connections", 3)
     endpoint.wait_for(4)
     child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=60)
-    assert child.returncode == 130
-    assert b"The same command goes on from here." in err
+    ended(child).fails(130, "The same command goes on from here.")
     assert on_disk(recorded.cassettes / "retest") == set(endpoint.sent)
     endpoint.delay = 0
     before = set(endpoint.sent)

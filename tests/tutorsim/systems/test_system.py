@@ -1,15 +1,12 @@
 """A system that only this test registers goes through every command, or is told why not."""
 
-import os
-import signal
-import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.tutorsim.conftest import killed_after, to_folders
 from tutorsim.runner import replay as replaying
 from tutorsim.system_registry import system_names
 
@@ -58,19 +55,13 @@ def test_a_batch_gives_the_cassettes_of_direct_calls(recorded, greeting, shell, 
 
 
 @pytest.mark.costly
-def test_after_a_kill_the_same_command_asks_nothing_twice(greeting, model, shell, tmp_path):
-    folder, log = tmp_path / "rec", tmp_path / "log"
-    command = [sys.executable, "-m", "tutorsim", "run", greeting]
-    command += ["--log-dir", log, "--cassette-dir", folder, "--max-connections", "1"]
-    running = subprocess.Popen(list(map(str, command)), env=dict(os.environ))
-    deadline = time.monotonic() + 30
-    while model.requests < 4 and running.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
-    running.send_signal(signal.SIGKILL)
-    running.wait()
+def test_after_a_kill_the_same_command_asks_nothing_twice(greeting, model, launch, shell, tmp_path):
+    folder = tmp_path / "rec"
+    command = ("run", greeting, *to_folders(folder, tmp_path / "log"))
+    killed_after(launch(*command, "--max-connections", 1), model, 4)
     recorded = sum(len(p.read_bytes().splitlines()) for p in folder.glob("*.journal.jsonl"))
     before = model.requests
-    assert shell("run", greeting, "--log-dir", log, "--cassette-dir", folder).code == 0
+    assert shell(*command).code == 0
     assert model.requests - before <= 12 - max(0, recorded - 1)
     assert shell("verify", folder).out.startswith("2 of 2 episodes (12 calls)")
 

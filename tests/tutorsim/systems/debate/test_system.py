@@ -1,17 +1,13 @@
 """A debate with ties through the house: recorded, replayed, in a batch, killed, asked again."""
 
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
-import time
 from types import SimpleNamespace
 
 import pytest
 import tomli_w
 
+from tests.tutorsim.conftest import killed_after
 from tutorsim.replay import read_manifest
 from tutorsim.runner.find_and_check_recording import bundled_recording
 from tutorsim.systems.debate.scripted_replies import _willing
@@ -92,22 +88,15 @@ def test_a_batch_gives_the_log_of_direct_calls(recorded, study, shell, tmp_path)
 
 @pytest.mark.costly
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
-def test_after_kills_the_bytes_are_the_same(recorded, study, model, shell, tmp_path, seed):
+def test_after_kills_the_bytes_are_the_same(recorded, study, model, launch, shell, tmp_path, seed):
     """Three kills a run: while it starts, while it asks, while it writes, or after its end."""
     draw = random.Random(seed)
     folders = ["--log-dir", tmp_path / "again", "--cassette-dir", tmp_path / "killed"]
     connections = ("--max-connections", draw.choice([1, 2, 8]))
-    command = [sys.executable, "-m", "tutorsim", "run", study, *connections, *folders]
     asked, before = model.requests, model.requests
     for moment in sorted(draw.randrange(asked) for _ in range(3)):
-        running = subprocess.Popen(list(map(str, command)), env=dict(os.environ))
-        deadline = time.monotonic() + 60
-        while model.requests - before < moment and running.poll() is None:
-            assert time.monotonic() < deadline
-            time.sleep(0.002)
-        time.sleep(draw.uniform(0, 0.3))
-        running.send_signal(signal.SIGKILL)
-        running.wait()
+        running = launch("run", study, *connections, *folders)
+        killed_after(running, model, before + moment, seconds=draw.uniform(0, 0.3))
     said = shell("run", study, *folders)
     assert said.code == 0, said.err
     assert lines_of(tmp_path / "again") == lines_of(tmp_path / "log")

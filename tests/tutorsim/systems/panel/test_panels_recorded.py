@@ -1,13 +1,11 @@
 """A small study of panels of 3, 4 and 6 roles and two placebos, recorded from the stand-in."""
 
-import os
 import signal
-import subprocess
-import sys
-import time
 
 import polars as pl
 import pytest
+
+from tests.tutorsim.conftest import killed_after
 
 pytestmark = [pytest.mark.loopback, pytest.mark.costly]
 
@@ -49,19 +47,12 @@ limit = 2
 EPISODES = 2 * (1 + 5)
 
 
-def test_the_study_goes_through_every_command(stand_ins, shell, tmp_path):
+def test_the_study_goes_through_every_command(stand_ins, launch, shell, tmp_path):
     model = stand_ins(seed=3)
     study, rec, log = (tmp_path / name for name in ("sizes.toml", "rec", "log"))
     study.write_text(STUDY)
     command = ["run", study, "--log-dir", log, "--cassette-dir", rec]
-    killed = subprocess.Popen(
-        [sys.executable, "-m", "tutorsim", *map(str, command)], env=dict(os.environ)
-    )
-    deadline = time.monotonic() + 60
-    while model.requests < 100 and killed.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
-    killed.send_signal(signal.SIGKILL)
-    assert killed.wait() == -signal.SIGKILL
+    assert killed_after(launch(*command), model, 100) == -signal.SIGKILL
     on_disk = sum(len(p.read_bytes().splitlines()) - 1 for p in rec.glob("*.journal.jsonl"))
     before = model.requests
     said = shell(*command)

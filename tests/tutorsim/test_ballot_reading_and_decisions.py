@@ -542,19 +542,16 @@ def test_everybody_is_tied_when_all_abstain(ballots):
 def choices(protocol):
     one = st.sampled_from(DEFAULT_ROLES)
     points = st.lists(st.integers(0, 25), min_size=3, max_size=3).map(sorted)
+
+    def parted(cut):
+        parts = (cut[0], cut[1] - cut[0], cut[2] - cut[1], 25 - cut[2])
+        return dict(zip(DEFAULT_ROLES, parts, strict=True))
+
     return {
         "simple": one,
         "ranked": st.permutations(DEFAULT_ROLES).map(tuple),
         "approval": st.sets(one).map(lambda chosen: tuple(sorted(chosen))),
-        "cumulative": points.map(
-            lambda cut: dict(
-                zip(
-                    DEFAULT_ROLES,
-                    (cut[0], cut[1] - cut[0], cut[2] - cut[1], 25 - cut[2]),
-                    strict=True,
-                )
-            )
-        ),
+        "cumulative": points.map(parted),
     }[protocol]
 
 

@@ -113,12 +113,7 @@ def test_rows_are_told_apart_by_as_few_words_as_do():
 
 def test_a_cell_is_named_by_its_row_and_column():
     names = cell_names(HEADERS, ROWS)
-    assert names[0] == [
-        "simple.flip.protocol",
-        "simple.flip.what",
-        "simple.flip.turns",
-        "simple.flip.share",
-    ]
+    assert names[0] == [f"simple.flip.{column}" for column in HEADERS]
     assert cell_names(["n"], [["5"]]) == [["n"]]
 
 

@@ -302,12 +302,8 @@ def test_ballots_that_leave_several_orders_share_the_room_for_options():
 def test_options_left_out_lie_within_the_bounds(kind, extra):
     """What one quantity can be at least and at most is told exactly where places alone decide."""
     left_out = 0
-    for levels in [
-        ((0, 1, 2, 3, 4),),
-        ((3,), (0, 1, 2, 4)),
-        ((0, 2, 4), (1, 3)),
-        ((4, 1), (0, 2, 3)),
-    ]:
+    two_levels = [((3,), (0, 1, 2, 4)), ((0, 2, 4), (1, 3)), ((4, 1), (0, 2, 3))]
+    for levels in [((0, 1, 2, 3, 4),), *two_levels]:
         domain = Domain("choice" if kind == "approval" else "order", levels)
         for c in range(5):
             every, some = (OPTIONS[kind](domain, c, 5, extra, many=many) for many in (MANY, 1))

@@ -63,10 +63,8 @@ TURNS = {
 
 def test_turns_are_whole_where_several_proposals_are_all_rated():
     found = whole_turns(rated("replies", TURNS))
-    assert {turn: scores for turn, (_, scores) in found.items()} == {
-        ("e", 1): {"a": 2, "b": 0},
-        ("e", 2): {"a": 1, "b": 2},
-    }
+    whole = {("e", 1): {"a": 2, "b": 0}, ("e", 2): {"a": 1, "b": 2}}
+    assert {turn: scores for turn, (_, scores) in found.items()} == whole
     assert [place.role for place, _ in found.values()] == ["a", "b"]
 
 

@@ -163,11 +163,8 @@ def test_rich_points_are_to_be_the_cumulative_ones():
     rich = votes(BY_ORDER, BY_ORDER, BOTH, OTHER_POINTS)
     turn = panel_turn("cumulative", points, others={"rich": rich})
     [pair] = found_in(panel_source(panel_episode(turn))).pairs
-    assert (pair["given"], pair["other"], counts(pair["consistent"])) == (
-        "rich",
-        "cumulative",
-        (3, 4),
-    )
+    assert (pair["given"], pair["other"]) == ("rich", "cumulative")
+    assert counts(pair["consistent"]) == (3, 4)
     assert counts(pair["same_top"]) == (4, 4)
 
 

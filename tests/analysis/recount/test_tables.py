@@ -115,10 +115,8 @@ def test_a_caption_speaks_of_rows_that_are_there(two_votes, found):
     assert "as logged in the row of that name" in policies_of(found).caption
     source = replace(two_votes, run=None, episodes=(), fallback_order=None)
     unordered = policies_of(recount(source, targets=("simple",), exempt=(0,)))
-    assert {row[0] for row in unordered.data.iter_rows()} == {
-        "a lot instead of the order",
-        "no tie round, a lot at once",
-    }
+    drawn = {"a lot instead of the order", "no tie round, a lot at once"}
+    assert {row[0] for row in unordered.data.iter_rows()} == drawn
     assert "of 2: expectations where a lot is drawn. Exact." in unordered.caption
     silent = [row.model_copy(update={"turns": 0}) for row in found.readings]
     said = tables.SECTIONS["readings"](found.model_copy(update={"readings": silent}), "", False)

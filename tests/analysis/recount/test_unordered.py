@@ -87,12 +87,8 @@ def test_diagnostics_leave_the_tie_open(file):
     # the one turn that counting decided: b led the first vote alone, a won
     assert (row.flip_set.value, row.flip_set.n) == (1.0, 1)  # type: ignore[union-attr]
     wins = winning_roles(source).select("role", "wins", "by_vote", "by_tie_round", "by_fallback")
-    assert wins.rows() == [
-        ("a", 1, 1, 0, 0),
-        ("b", 0, 0, 0, 0),
-        ("c", 0, 0, 0, 0),
-        (LEFT_TIED, 1, 0, 0, 0),
-    ]
+    never = [("b", 0, 0, 0, 0), ("c", 0, 0, 0, 0)]
+    assert wins.rows() == [("a", 1, 1, 0, 0), *never, (LEFT_TIED, 1, 0, 0, 0)]
     turns = (
         turn_table(source).turns(ordered=False).select("turn", "initial_leader", "winner", "flip")
     )

@@ -95,11 +95,8 @@ def test_stability_is_over_all_panels_of_answers(asked_again):
     # t1: with the second voter's S the order picks S, with MI the leader is MI. t2: always MO.
     assert (first["stage"], first["turns"], first["sampled"]) == ("vote_initial", 2, 0)
     assert (value(first["elects_logged"]), value(first["agree"])) == (0.75, 0.75)
-    assert (final["stage"], value(final["elects_logged"]), value(final["agree"])) == (
-        "vote_final",
-        1.0,
-        1.0,
-    )
+    assert final["stage"] == "vote_final"
+    assert (value(final["elects_logged"]), value(final["agree"])) == (1.0, 1.0)
 
 
 def test_what_is_left_is_logged_less_floor(asked_again):

@@ -94,13 +94,10 @@ def test_runs_that_share_no_item_are_refused():
 
 
 def test_conditions_of_one_run_are_paired_on_their_tasks():
+    measured = {"baseline": [0.0] * 8, "good": [1.0] * 8, "half": [1.0, 0.0] * 4}
     lines = [
         Line(str(i), value, condition=condition)
-        for condition, values in {
-            "baseline": [0.0] * 8,
-            "good": [1.0] * 8,
-            "half": [1.0, 0.0] * 4,
-        }.items()
+        for condition, values in measured.items()
         for i, value in enumerate(values)
     ]
     found = compared(SystemRun("run", HEAD, tuple(lines)))
@@ -117,14 +114,10 @@ def test_conditions_of_one_run_are_paired_on_their_tasks():
 
 def test_conditions_are_paired_within_a_benchmark():
     """The same task ids in two benchmarks: +1 in each of two tasks of one, nothing in the other."""
+    measured = (("one", "a", 0.0), ("one", "b", 1.0), ("two", "a", 0.5), ("two", "b", 0.5))
     lines = [
         Line(task, value, benchmark=benchmark, condition=condition)
-        for benchmark, condition, value in (
-            ("one", "a", 0.0),
-            ("one", "b", 1.0),
-            ("two", "a", 0.5),
-            ("two", "b", 0.5),
-        )
+        for benchmark, condition, value in measured
         for task in ("1", "2")
     ]
     found = compared(SystemRun("run", HEAD, tuple(lines)))

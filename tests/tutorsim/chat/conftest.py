@@ -56,12 +56,9 @@ class Counted:
                 connection.close()
                 try:
                     self.send_response(answer.status)
+                    own = ("transfer-encoding", "content-length", "connection")
                     for name, value in answer.getheaders():
-                        if name.lower() not in (
-                            "transfer-encoding",
-                            "content-length",
-                            "connection",
-                        ):
+                        if name.lower() not in own:
                             self.send_header(name, value)
                     self.send_header("content-length", str(len(data)))
                     self.end_headers()

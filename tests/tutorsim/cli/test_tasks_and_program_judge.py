@@ -69,12 +69,8 @@ def test_json_gives_code_verdict_and_usage(judged):
     outcome = judged(f"```\n{RIGHT}```", "--json", "--sandbox", "unsafe")
     shown = json.loads(outcome.out)
     assert (shown["task_id"], shown["level"], shown["code"]) == ("running-max", "unsafe", RIGHT)
-    assert shown["verdict"] == {
-        "outcome": "pass",
-        "reason": "all tests passed",
-        "near_limit": False,
-        "unsafe": True,
-    }
+    passed = {"outcome": "pass", "reason": "all tests passed", "near_limit": False, "unsafe": True}
+    assert shown["verdict"] == passed
     assert shown["usage"]["calls"] > 0
 
 

@@ -184,16 +184,11 @@ def test_a_retest_asks_again_in_the_recorded_words(recorded, shell, endpoint, re
 def test_a_branch_goes_on_in_recorded_words(recorded, shell, endpoint, tmp_path, reworded_today):
     """Only what the recording does not have, the ballots of another rule, is today's."""
     new = tmp_path / "new"
-    changed = ("--rule", "ranked")
-    assert shell("branch", recorded.log, *changed, "-o", new).code == 0
+    assert shell("branch", recorded.log, "--rule", "ranked", "-o", new).code == 0
     bodies = {name: body.decode() for name, body in endpoint.bodies.items()}
     assert bodies
-    assert {name.split("/")[2] for name, body in bodies.items() if "TODAY" in body} <= {
-        "vote_as_ranked",
-        "vote_final",
-        "vote_initial",
-        "tie_vote",
-    }
+    todays = {name.split("/")[2] for name, body in bodies.items() if "TODAY" in body}
+    assert todays <= {"vote_as_ranked", "vote_final", "vote_initial", "tie_vote"}
     assert all(body.count("TODAY") <= 1 for body in bodies.values())
     assert shell("verify", new).code == 0
 
@@ -222,9 +217,8 @@ def test_converting_adds_the_wordings_and_then_no_rewording_matters(
     said = shell("cassette", "convert", recorded.cassettes, "--to", "text", "-o", into)
     assert said.code == 0
     assert "the recorded ones were added" in said.err.replace("\n", " ")
-    assert (into / "manifest.json").read_bytes() == (
-        recorded.cassettes / "manifest.json"
-    ).read_bytes()
+    manifests = (folder / "manifest.json" for folder in (into, recorded.cassettes))
+    assert len({path.read_bytes() for path in manifests}) == 1
     shipped = load_panel_catalog()
     prompts = {name: f"TODAY {text}" for name, text in shipped.prompts.items()}
     today = shipped.model_copy(update={"prompts": prompts})

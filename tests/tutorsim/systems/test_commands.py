@@ -161,10 +161,8 @@ def thousand(request, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch, StandIn(seed=3) as server:
         patch.setenv("ANTHROPIC_BASE_URL", server.url)
         patch.setenv("ANTHROPIC_API_KEY", "unused")
-        for command in (
-            ("run", study, *to),
-            ("report", folder / "log", "-o", folder / "report.md"),
-        ):
+        report = ("report", folder / "log", "-o", folder / "report.md")
+        for command in (("run", study, *to), report):
             patch.setattr("sys.argv", ["tutorsim", *map(str, command)])
             main()
     assert claims.is_file()

@@ -76,12 +76,8 @@ def test_every_protocol_run_live_is_what_the_full_recording_says(block):
             told = Debate(full).recounted(rule)
             place = (number, rule, settings)
             assert told.certainty == "exact", place
-            assert (told.turn, told.decided, told.answers, told.author) == (
-                live.turns_taken,
-                live.decided,
-                (live.answer,),
-                live.answer_of,
-            ), place
+            ended = (live.turns_taken, live.decided, (live.answer,), live.answer_of)
+            assert (told.turn, told.decided, told.answers, told.author) == ended, place
             said = [message for turn in live.turns for message in turn.messages]
             logged = [message for turn in full.turns for message in turn.messages]
             assert told.messages == len(said), place
@@ -156,10 +152,8 @@ def test_a_recount_of_any_recording_holds_the_live_answer_or_says_beyond(block):
         live = {rule: play(make_context(rule, **changed), replies.of(rule)) for rule in rules}
         for record in logged.values():
             for rule, truth in live.items():
-                told, place = (
-                    Debate(record).recounted(rule, Changes(**change)),
-                    (number, rule, change),
-                )
+                told = Debate(record).recounted(rule, Changes(**change))
+                place = (number, rule, change)
                 counts[told.certainty] += 1
                 if told.certainty != "beyond":
                     assert truth.answer in told.answers, place

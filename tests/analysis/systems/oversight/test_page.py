@@ -142,12 +142,8 @@ def test_printed_figures_stand_beside_conditions_of_their_name_only(beside):
     assert value == 0.87
     assert "no_debate" not in printed["condition"].to_list()
     ablation = dict(tables(beside)["ablation"].select("condition", "printed").iter_rows())
-    assert ablation == {
-        "no_briefing": 0.762,
-        "no_advocate": 0.803,
-        "no_debate": 0.815,
-        "hpo": 0.825,
-    }
+    stated = {"no_briefing": 0.762, "no_advocate": 0.803, "no_debate": 0.815, "hpo": 0.825}
+    assert ablation == stated
 
 
 def test_differences_have_intervals_and_one_correction_a_table(played, report):

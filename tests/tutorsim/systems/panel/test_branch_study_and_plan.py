@@ -411,13 +411,10 @@ def test_an_order_decides_from_the_cursor_on_and_nothing_before_it_is_asked(bran
     assert found.paid[:2] == ["1/student/student/1", "1/judge/judge/1"]
     assert found.paid == found.fresh
     assert second.decision.winner == M
-    assert found.record.branch.model_dump() == {
-        "parent_episode": found.parent.episode_id,
-        "turn": 1,
-        "continuation": 1,
-        "left": 1,
-    }
-    assert found.record.episode_id == f"{found.parent.episode_id}.c01"
+    parent = found.parent.episode_id
+    branched = {"parent_episode": parent, "turn": 1, "continuation": 1, "left": 1}
+    assert found.record.branch.model_dump() == branched
+    assert found.record.episode_id == f"{parent}.c01"
 
 
 def test_before_the_cursor_the_logged_decisions_stand(branch):
@@ -495,12 +492,8 @@ def test_with_the_logged_winner_the_path_stays_the_parent_s(branch):
     later = {"1/vote_as_ranked": f"{S},{C},{V},{M}", "2/vote_as_ranked": f"{V},{C},{S},{M}"}
     found = branch(plain, later=later, changed={"rule": "ranked"})
     assert [turn.decision.winner for turn in found.record.turns] == [S, V]
-    assert found.stages == [
-        ("1", "vote_as_ranked"),
-        ("2", "vote_as_ranked"),
-        ("2", "student"),
-        ("2", "judge"),
-    ]
+    asked = [("1", "vote_as_ranked"), ("2", "vote_as_ranked"), ("2", "student"), ("2", "judge")]
+    assert found.stages == asked
     assert found.record.branch.left == 2
     assert found.fresh == ["2/student/student/1", "2/judge/judge/1"]
     assert found.record.attempts[1] == found.parent.attempts[1]

@@ -157,12 +157,8 @@ def test_no_text_makes_a_reader_fail(reply):
 def test_a_huge_reply_is_read_in_reasonable_time(filling):
     start = time.process_time()
     long = filling * 20_000
-    for reply in (
-        long,
-        f"A:\nSTRENGTH{long}",
-        f"SCORE:{long}x",
-        f"PROPOSAL: x\nCONFIDENCE: {long}",
-    ):
+    labelled = (f"A:\nSTRENGTH{long}", f"SCORE:{long}x", f"PROPOSAL: x\nCONFIDENCE: {long}")
+    for reply in (long, *labelled):
         reading.read_proposal(reply)
         reading.salvage_proposal(reply)
         reading.read_reviews(reply, ("A", "B"))

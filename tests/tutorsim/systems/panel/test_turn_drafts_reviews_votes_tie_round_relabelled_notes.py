@@ -266,12 +266,10 @@ def test_the_study_s_budget_is_what_ballots_spend(first_turn):
 def test_labels_are_drawn_for_each_stage_and_reader_of_the_turn(make_scene, script):
     scene = make_scene(max_turns=2)
     for turn in script().play(scene).turns:
+        cast = {"vote_initial": turn.ballots_initial, "vote_final": turn.ballots_final}
         shown = {("critique", review.reviewer): review.labels for review in turn.reviews} | {
             (stage, ballot.voter): ballot.labels
-            for stage, ballots in (
-                ("vote_initial", turn.ballots_initial),
-                ("vote_final", turn.ballots_final),
-            )
+            for stage, ballots in cast.items()
             for ballot in ballots
         }
         assert len(shown) == 12

@@ -45,16 +45,13 @@ MOST_CANDIDATES: Final = 4
 _LARGEST: Final = 400_000
 """Combinations that a table may have: rankings of four voters over four candidates."""
 
-_SUMS: Final = 62
-"""Bits in which scores of all voters must add up."""
-
 
 def tabled(target: Rule, m: int, n: int) -> bool:
     """Whether the elections of n voters over m candidates are few enough to count them all."""
     if target in ("cumulative", "score", "median_score") or not 1 < m <= MOST_CANDIDATES:
         return False
     scores = rank_scores(target, m)
-    if scores is not None and n * scores[0] >= 1 << _SUMS:
+    if scores is not None and n * scores[0] > np.iinfo(np.int64).max:
         return False
     ballots = {"simple": m, "approval": 2**m}.get(ballot_format(target), factorial(m))
     return int(ballots**n) <= _LARGEST
@@ -278,7 +275,7 @@ def sums_tabled(
     exact = protocol == ballot_format(target)
     choices, medians = 2, 1
     if target == "median_score" and exact:
-        medians = len({score for ballot in ballots for score in ballot}) + 2
+        medians = len({score for ballot in ballots for score in ballot}) + 1
     elif target == "median_score":
         choices = 3
     elif target == "cumulative" and not exact:

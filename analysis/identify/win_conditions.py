@@ -39,9 +39,7 @@ _NARROW: Final = 1 << 13
 
 
 def _by_pair(margins: Ints, reversed_: Ints) -> Ints:
-    """Margins both ways, shape (2 · pairs + 1, rows): of each pair's first, then of its second.
-
-    The last row is below all margins: it stands for a candidate against itself.
+    """Margins both ways, shape (2 · pairs, rows): of each pair's first, then of its second.
 
     `margins`: those of each pair's first over its second, pairs as in `combinations`; `reversed_`:
     those of its second over its first.
@@ -49,16 +47,19 @@ def _by_pair(margins: Ints, reversed_: Ints) -> Ints:
     largest = max(np.abs(one).max(initial=0) for one in (margins, reversed_))
     bits = np.int16 if largest < _NARROW else np.int32
     rows, columns = margins.shape
-    found = np.empty((2 * columns + 1, rows), dtype=bits)
-    found[:columns], found[columns:-1], found[-1] = margins.T, reversed_.T, np.iinfo(bits).min
+    found = np.empty((2 * columns, rows), dtype=bits)
+    found[:columns], found[columns:] = margins.T, reversed_.T
     return found
 
 
 @cache
 def _cells(m: int) -> Ints:
-    """For each two candidates where the margin of the first over the second is, shape (m, m)."""
+    """For each two candidates where the margin of the first over the second is, shape (m, m).
+
+    The diagonal stands for no margin, and nothing depends on it.
+    """
     listed = list(combinations(range(m), 2))
-    cells = np.full((m, m), 2 * len(listed), dtype=np.int64)
+    cells = np.zeros((m, m), dtype=np.int64)
     for column, (a, b) in enumerate(listed):
         cells[a, b], cells[b, a] = column, len(listed) + column
     return cells
@@ -134,7 +135,6 @@ def minimax_condition(c: int, ahead: Sequence[int], m: int) -> WinCondition:
 
     def lacks(highest: Ints, lowest: Ints, unit: int) -> Ints:
         missing = _defeats(lowest, m, c) + unit * strict - _defeats(highest, m)
-        missing[c] = 0
         return np.asarray(np.maximum(missing, 0))
 
     return _condition(lacks, cost=2 * m * m // 3)
@@ -147,7 +147,6 @@ def schulze_condition(c: int, ahead: Sequence[int], m: int) -> WinCondition:
         strong = _paths(highest, m)
         weak = strong if lowest is highest else _paths(lowest, m)
         missing = np.maximum(weak[:, c] - strong[c], 0)
-        missing[c] = 0
         for d in ahead:
             lead = np.delete(strong[:, d] - weak[d], d, axis=0)
             missing[d] += np.maximum(unit - lead.max(axis=0), 0)
@@ -370,10 +369,10 @@ def linear_ways(q: Query, c: int, ahead: Sequence[int]) -> list[tuple[str, Any, 
         return [("approval", (q.budget, approvals), lead)]
     if q.target == "condorcet":
         return [("condorcet", 0, [1] * (m - 1))]
-    if q.target == "median_score":  # some score: one cast, or an end; of none, the upper one does
+    if q.target == "median_score":  # a score that was cast, or the most that an exempt voter gives
         exact = [domain.data for domain in q.domains if domain and domain.kind == "exact"]
         cast = {score for data in exact for score in data if score != LEFT_OUT}
-        medians = sorted({0, q.budget, *cast}) if exact else [q.budget]
+        medians = sorted({q.budget, *cast}) if exact else [q.budget]
         need = [1] + [0] * (m - 1)
         return [("median_score", (q.budget, t, frozenset(ahead)), need) for t in medians]
     if q.target == "bucklin":  # `c` wins the count at some depth that nobody decides earlier

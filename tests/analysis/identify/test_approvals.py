@@ -1,5 +1,6 @@
 """How many a voter approves of: bounds are those over every approval of so many candidates."""
 
+from itertools import product
 from math import prod
 from random import Random
 
@@ -16,6 +17,8 @@ from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT, Distinc
 from tutorsim.analysis.counting.names_and_parameters_of_rules import ANY_NUMBER, Approvals
 from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
     approval_options,
+    approved_sets,
+    bits,
     domain_of,
 )
 from tutorsim.analysis.identify.possible_winners import READINGS_OF_TIES, answer_panels, table_ends
@@ -132,6 +135,18 @@ def test_equal_candidates_are_split_in_a_range_alone():
     domain = domain_of(ballot, protocol="cumulative", target=Approvals(1, 1))
     rows = approval_options(domain, 2, 4, (25, Approvals(1, 1))).rows.tolist()
     assert rows == [[-1, 0, 0], [0, -1, 0]]  # against 0, 1 and 3: one of the two is approved
+
+
+@pytest.mark.parametrize("top", [1, 2])
+@pytest.mark.parametrize("number", [ANY_NUMBER, Approvals(1, 2), Approvals(2, None)])
+def test_sets_that_may_be_approved_are_those_of_every_way_to_fill_in_scores(number, top):
+    least, most = number.of(3)
+    for ballot in product((LEFT_OUT, *range(top + 1)), repeat=3):
+        domain = domain_of(ballot, protocol="score", target=number)
+        ways = approved_sets(domain, 3, top, number)
+        sets = {one for core, free in ways for one in range(8) if core | free & one == one}
+        cast = {bits(np.flatnonzero(s)) for s in approvals_agreeing(ballot, "score", number, top)}
+        assert {one for one in sets if least <= one.bit_count() <= most} == cast, ballot
 
 
 def test_what_is_possible_grows_with_the_range():

@@ -12,6 +12,7 @@ from tests.analysis.identify.conftest import answers_of, random_profile
 from tests.reference.identifier import Identifier
 from tests.reference.plain_rules import RANKING_RULES
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import DistinctPanels, Profile
+from tutorsim.analysis.counting.names_and_parameters_of_rules import RankVector
 from tutorsim.analysis.identify import small_panel_winners
 from tutorsim.analysis.identify.possible_winners import READINGS_OF_TIES, answer_panels, table_ends
 from tutorsim.analysis.identify.small_panel_winners import (
@@ -62,6 +63,8 @@ def test_several_rules_are_asked_at_once():
 def test_panels_too_large_have_no_table():
     assert not tabled("ranked", 4, 5)
     assert not tabled("simple", 5, 2)
+    assert tabled(RankVector((2**62 - 1, 1, 0)), 3, 2)  # sums of two voters fill 64 bits
+    assert not tabled(RankVector((2**62, 1, 0)), 3, 2)
 
 
 def test_each_election_is_counted_once_up_to_the_order_of_voters(monkeypatch):

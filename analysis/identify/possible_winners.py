@@ -66,6 +66,8 @@ NO_BOUNDS: Final = -3
 
 _FOR_RULING_OUT: Final = 400
 """Units that bounds on one outcome take, for each voter."""
+_PLACED: Final = 1_500
+"""Units that one way to place candidates without a score takes."""
 
 
 class Possible(NamedTuple):
@@ -303,11 +305,20 @@ class PanelSearch:
 
     def _runoff_of_orders(self, exempt: int, known: Sets, budget: WorkBudget) -> tuple[Sets, bool]:
         """Winners of the runoff over every choice of places that ballots leave open."""
-        q, complete = self._query, True
-        ways = [placements(d) if d and d.kind == "open" else (d,) for d in q.domains]
-        for chosen in dict.fromkeys(tuple(sorted(one, key=str)) for one in product(*ways)):
+        q, complete, seen = self._query, True, set[tuple[Domain | None, ...]]()
+        open_ = [d for d in q.domains if d is not None and d.kind == "open"]
+        if _PLACED * sum(len(d.levels) ** len(d.unscored) for d in open_) > budget.left:
+            return known, False
+        for one in product(*(placements(d) if d in open_ else (d,) for d in q.domains)):
+            if len(set(map(min, known))) == q.m:
+                return known, True
             if budget.empty:
                 return known, False
+            chosen = tuple(sorted(one, key=str))
+            if chosen in seen:
+                budget.spend(_PLACED)
+                continue
+            seen.add(chosen)
             known, whole = runoff_sets(chosen, q.m, exempt=exempt, known=known, budget=budget)
             complete = complete and whole
         return known, complete

@@ -76,6 +76,11 @@ class VoterOptions(NamedTuple):
     exempt: Options
     """Options when the voter is exempt from agreeing with its ballot."""
 
+    @property
+    def decided(self) -> bool:
+        """Whether the ballot cast leaves no choice."""
+        return self.regular.whole and len(self.regular.rows) == 1
+
 
 class WinCondition(NamedTuple):
     """A condition on sums, in two forms. Arrays have shape (partial sums, quantities)."""
@@ -177,10 +182,10 @@ class OptionSums:
     """What voters can add together, with bounds that every question about it shares."""
 
     def __init__(self, voters: Sequence[VoterOptions]) -> None:
-        self.voters = sorted(voters, key=lambda voter: len(voter.regular.rows))
+        self.voters = sorted(voters, key=lambda one: (not one.decided, len(one.regular.rows)))
         different = {id(one.rows): one.rows for voter in voters for one in voter}
         self.size = sum(_LIST + _ROW * len(rows) + rows.size for rows in different.values())
-        self._fixed = sum(len(voter.regular.rows) == 1 for voter in self.voters)
+        self._decided = sum(voter.decided for voter in self.voters)
         least = np.array([voter.regular.low for voter in self.voters])
         most = np.array([voter.regular.high for voter in self.voters])
         loss = np.array([voter.exempt.low for voter in self.voters]) - least
@@ -235,7 +240,7 @@ class OptionSums:
     ) -> tuple[bool | None, int]:
         """One pass that keeps at most `width` partial sums; `None` when it cut and found none."""
         exempt, cost = rests[0].exempt, rests[0].test.cost
-        place = 0 if exempt else self._fixed  # the first voter with a choice
+        place = 0 if exempt else self._decided  # the first voter with a choice
         sums = np.append(self._low[0] - self._low[place], np.int32(0))[None, :]  # last: the exempt
         columns = sums.shape[1] - 1
         cut = False

@@ -1,20 +1,27 @@
 """Possible winners: hand cases of the consistency table, and a plain enumeration."""
 
 import tracemalloc
+from math import comb
 from random import Random
 
 import numpy as np
 import pytest
 
-from tests.analysis.identify.conftest import completions_of, random_profile
+from tests.analysis.identify.conftest import completions_of, random_profile, searched_alone
 from tests.reference.completions import possible_by_enumeration, sets_by_enumeration
 from tests.reference.identifier import Identifier
-from tutorsim.analysis.ballots.vote_arrays_and_profiles import Profile
+from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT, Profile
 from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS, Approvals
-from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import MANY, Domain
+from tutorsim.analysis.identify import possible_winners, win_conditions
+from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
+    MANY,
+    Domain,
+    pair_options,
+)
 from tutorsim.analysis.identify.possible_winners import (
     NEVER,
     NOT_SETTLED,
+    PanelSearch,
     breakdown_point,
     query_of,
 )
@@ -28,9 +35,10 @@ from tutorsim.analysis.identify.win_conditions import (
     NOBODY,
     OPTIONS,
     PAIRWISE_CONDITIONS,
+    Query,
+    _most,
     elected,
     nobody_condition,
-    sums_of,
 )
 from tutorsim.vocabularies import PROTOCOLS
 
@@ -260,6 +268,9 @@ def test_sums_are_as_far_from_passing_as_what_they_lack():
     condition = linear_condition((3, 0))
     assert condition.distance(2 * sums).tolist() == [4, 4, 4, 0, 0]
     assert condition.open(sums, sums).tolist() == [False, False, False, True, True]
+    for m in (8, 9):  # three voters' worst leads, over all sets of rivals, with their bounds
+        lost = with_subsets(np.full((1, m - 1), -3))
+        assert 0 < linear_condition(0 * lost[0]).distance(4 * lost)[0] <= _most((1,), m, 3)
 
 
 def test_a_linear_test_is_sharpened_by_the_sum_over_every_set_of_columns():
@@ -274,19 +285,20 @@ def test_looking_at_a_row_costs_what_its_margins_and_paths_do():
     assert nobody_condition(6).cost == 24
 
 
-def test_ballots_that_leave_several_orders_share_the_room_for_options():
-    """Whole rankings take none of it: an exempt voter has all orders with the candidate first."""
-    random = Random(2)
-
-    def options(protocol, votes, m):
-        sums = sums_of(query_of(Profile(protocol, m, tuple(votes)), "ranked", 25))
-        return sums("scores", 2, tuple(range(m))[::-1], False).voters
-
-    rankings = options("ranked", (tuple(random.sample(range(7), 7)) for _ in range(200)), 7)
-    assert {(len(one.regular.rows), len(one.exempt.rows)) for one in rankings} == {(1, 720)}
-    chosen = (random.sample(range(9), 3) for _ in range(60))
-    approvals = options("approval", (tuple(int(c in one) for c in range(9)) for one in chosen), 9)
-    assert max(len(one.regular.rows) for one in approvals) < 2 * 720  # 2! · 6! orders
+def test_ballots_that_leave_several_orders_share_the_room_for_options(monkeypatch):
+    """Room for 60 of 3 candidates, shared by whoever is exempt and one ballot that is open."""
+    room = []
+    monkeypatch.setattr(win_conditions.dom, "ALL_OPTIONS", 60)
+    monkeypatch.setattr(win_conditions, "_SOME", 1)
+    monkeypatch.setitem(
+        win_conditions.OPTIONS,
+        "pairs",
+        lambda d, c, m, _, many: room.append(many) or pair_options(d, c, m, many),
+    )
+    known, open_ = Domain("order", ((0,), (1,), (2,))), Domain("order", ((0, 1, 2),))
+    query = Query("copeland", 3, 25, (None, known, open_))
+    win_conditions.sums_of(query)("pairs", 0, None, False)
+    assert set(room) == {60 // (3 * 2)}
 
 
 @pytest.mark.parametrize(
@@ -318,3 +330,36 @@ def test_options_left_out_lie_within_the_bounds(kind, extra):
                 assert (some.high[one_each] == every.high[one_each]).all()
             left_out += not some.whole
     assert left_out
+
+
+@pytest.mark.usefixtures("with_and_without_elections")
+@pytest.mark.parametrize("target", TARGETS)
+def test_more_placements_than_are_listed_show_nobody_who_cannot_win(target):
+    """Six candidates without a score may stand on any of three levels, in 729 ways."""
+    vote, identifier = (9, 0, 5, *[LEFT_OUT] * 6), Identifier(budget=9)
+    alone = identifier.possible(Profile("score", 9, (vote,)), target, exempt=0, reading="fallback")
+    assert {0} == {0, 1, 2}.intersection(alone.winners)
+    votes = Profile("score", 9, (vote, *[(0, 9, *[0] * 7)] * 3))
+    if target in ("simple", "condorcet", "cumulative"):  # of points, all may get as many
+        found = identifier.possible(votes, target, exempt=0, reading="set")
+        assert found == (tuple(range(9)) if target == "cumulative" else (1,), True)
+
+
+def test_a_runoff_looks_at_each_placement_once_until_everybody_may_win(monkeypatch):
+    """Two of five without a score have nine placements; eleven of fourteen have too many."""
+    asked, once = [], possible_winners.runoff_sets
+    monkeypatch.setattr(
+        possible_winners, "runoff_sets", lambda *of, **k: asked.append(of) or once(*of, **k)
+    )
+    vote, every = (LEFT_OUT, LEFT_OUT, 4, 8, 6), [(*[LEFT_OUT] * 11, 4, 8, 6)]
+    for votes, limit, *expected in (
+        ([vote[i:] + vote[:i] for i in range(5)], WORK_LIMIT, 1, True),
+        ([vote] * 3, WORK_LIMIT, comb(9 + 3 - 1, 3), True),
+        ([vote] * 3, 10**6, 33, False),  # about 30,000 units each
+        (every, WORK_LIMIT, 0, False),
+    ):
+        asked.clear()
+        query = query_of(Profile("score", len(votes[0]), tuple(votes)), "instant_runoff", 9)
+        with searched_alone():
+            found = PanelSearch(query, limit=limit).possible(exempt=0, reading="set")
+        assert [len(asked), found.settled] == expected

@@ -14,7 +14,6 @@ from tutorsim.analysis.identify import win_conditions
 from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
     Domain,
     approved_sets,
-    pair_options,
 )
 from tutorsim.analysis.identify.possible_winners import (
     NOT_SETTLED,
@@ -24,7 +23,6 @@ from tutorsim.analysis.identify.possible_winners import (
     query_of,
 )
 from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WORK_LIMIT
-from tutorsim.analysis.identify.win_conditions import Query
 from tutorsim.vocabularies import PROTOCOLS
 
 pytestmark = pytest.mark.costly
@@ -136,10 +134,7 @@ def test_options_left_out_never_settle_a_refusal(monkeypatch):
     ]
 
     def answers():
-        from tutorsim.analysis.identify import (
-            ballots_voters_may_cast_under_another_rule,
-            win_conditions,
-        )
+        from tutorsim.analysis.identify import ballots_voters_may_cast_under_another_rule
 
         for module in (ballots_voters_may_cast_under_another_rule, win_conditions):
             for cached in vars(module).values():
@@ -161,22 +156,6 @@ def test_options_left_out_never_settle_a_refusal(monkeypatch):
     for every, part in zip(whole, some, strict=True):
         assert set(part.winners) <= set(every.winners)
         assert not part.settled or part == every, (every, part)
-
-
-def test_ballots_that_leave_several_orders_share_the_room_for_options(monkeypatch):
-    """Room for 60 of 3 candidates, shared by whoever is exempt and one ballot that is open."""
-    room = []
-    monkeypatch.setattr(win_conditions.dom, "ALL_OPTIONS", 60)
-    monkeypatch.setattr(win_conditions, "_SOME", 1)
-    monkeypatch.setitem(
-        win_conditions.OPTIONS,
-        "pairs",
-        lambda d, c, m, _, many: room.append(many) or pair_options(d, c, m, many),
-    )
-    known, open_ = Domain("order", ((0,), (1,), (2,))), Domain("order", ((0, 1, 2),))
-    query = Query("copeland", 3, 25, (None, known, open_))
-    win_conditions.sums_of(query)("pairs", 0, None, False)
-    assert set(room) == {60 // (3 * 2)}
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -111,12 +111,6 @@ def test_very_many_candidates_have_the_winners_of_a_few(target, m):
     assert found.winners == (m - 1,)
 
 
-def test_an_empty_budget_leaves_a_question_open():
-    profile = rankings(4, 4, 12)
-    found = Identifier(budget=25, limit=0).possible(profile, "copeland", exempt=6, reading="set")
-    assert not found.settled
-
-
 def test_settled_answers_stay_when_the_budget_runs_out(budgets):
     profile, identifier = rankings(5, 4, 30), Identifier(budget=25)
     before = identifier.possible(profile, "minimax", exempt=1, reading="set")

@@ -76,9 +76,9 @@ def test_the_table_has_both_readings_of_a_tie(tmp_path):
          "1 vote of 3 voters, score ballots. 1 ballot is without a mark. Candidates: ann and "
          "ben.|"
          "The highest score is the best: voter v puts ann first and ben last.|Winner: ben."),
-        ("voter,poll,vote\nv,1,b\nv,2,b\nw,2,a\n",
-         "2 votes of up to 2 voters each, simple ballots. Candidates: a and b.|"
-         "Winners: b in 1; a tie in 2."),
+        ("voter,poll,vote\nv,1,b\nv,2,b\nw,2,a\nv,3,c\nw,3,d\nx,3,e\nv,4,f\nw,4,g\nx,4,h\n",
+         "4 votes of up to 3 voters each, simple ballots. Candidates: a, b, c, d, e, f, g and h.|"
+         "Winners: b in 1; a tie in 2; a tie in 3; a tie in 4."),
         ("voter,ranking\nv,a\nw,a\n",
          "1 vote of 2 voters, ranked ballots. Candidates: a.|A ranking is read best first.|"
          "Winner, by Borda points: a."),

@@ -201,12 +201,13 @@ def test_two_runs_are_matched_on_what_their_voters_saw():
     assert found.askings == []
 
 
-def test_without_two_formats_the_assumption_is_untested():
+def test_without_two_formats_the_assumption_is_untested(ranked_turn):
     source = panel_source(panel_episode(panel_turn("simple", votes(S, S, S, S))), panel_episode())
     for found in (
         formats.format_invariance(source),
         formats.format_invariance_across(source, source),
         formats.format_invariance(panel_source()),
+        formats.format_invariance(panel_source(panel_episode(ranked_turn, status="failed"))),
     ):
         assert isinstance(found, NotEstimable)
         assert "untested" in found.reason

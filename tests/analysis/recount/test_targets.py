@@ -98,7 +98,7 @@ def test_each_turn_under_its_own_rule_and_order_is_as_logged(protocol):
 
 def test_the_per_turn_table_has_one_row_per_question_in_the_ballots_order():
     source = random_source(2, 2)
-    frame = recount(source, targets=["ranked", "condorcet"], exempt=[0, 1]).per_turn
+    frame = recount(source, targets=["ranked", "condorcet"], exempt=[1, 0, 1]).per_turn
     assert dict(frame.schema) == dict(rule_answers.PER_TURN_SCHEMA)
     keys = ["episode_id", "turn", "target", "exempt", "reading"]
     assert frame.height == 16 * 2 * 2 * 2 == frame.select(keys).n_unique()
@@ -276,4 +276,6 @@ def test_real_ballots_from_elsewhere_are_recounted():
 def test_the_rules_alone_are_those_of_the_whole_recount():
     source = random_source(11, 2)
     asked: dict[str, Any] = {"targets": ("ranked", "copeland"), "exempt": (0, 1)}
-    assert recount(source, **asked, tables=("rules",)).rules == recount(source, **asked).rules
+    rules, kept = (recount(source, **asked, tables=(table,)).rules for table in ("rules", "kept"))
+    assert rules == recount(source, **asked).rules
+    assert [row.wins for row in kept] == [row.wins for row in rules]

@@ -50,6 +50,8 @@ def test_a_tied_turn_has_no_logged_winner(file):
         assert row.agreement.upper <= 1
     winners = found.per_turn.select("turn", "logged_winner").unique().sort("turn")
     assert winners.rows() == [(1, "a"), (2, None)]
+    any_voter = [r for r in found.electorates if (r.scenario, r.voter) == ("leave_one_out", None)]
+    assert {(row.changed.upper, row.compared) for row in any_voter} == {(1, 1)}  # 1 without w
 
 
 def test_under_the_own_rule_a_tie_stays_one(file):

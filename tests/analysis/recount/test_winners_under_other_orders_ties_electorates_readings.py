@@ -95,6 +95,7 @@ def test_with_many_candidates_the_extremes_are_still_exact():
     names = tuple("abcdefghijkl")
     table = order_table(tied(ab=3, kl=1, c=2), order=names, protocol=None)
     assert (table.changed_most, table.listed) == (None, ())
+    assert len(order_table({}, order=names[:6], protocol=None).listed) == factorial(6)
     by_name = {role.candidate: role for role in table.candidates}
     assert (by_name["b"].logged, by_name["b"].most, by_name["l"].expected) == (0, 3, 1 / 2)
 
@@ -264,11 +265,11 @@ def test_a_ranking_keeps_its_points_when_the_own_place_is_not_counted(recounted)
 
 
 def test_votes_weighed_by_stated_confidence(recounted):
-    votes = panel_votes(S, S, S, V)
-    sure = panel_turn("simple", votes, confidence={S: 10, M: 10, V: 10, C: 90})
+    votes = panel_votes(S, S, None, V)
+    sure = panel_turn("simple", votes, confidence={S: 10, M: 10, C: 90})
     silent = panel_turn("simple", votes, confidence={S: 10, M: 10, V: 10})
     row = scenario(recounted(sure, silent), "confidence_weighted")
-    # 30 for s, 90 for v in the first turn; the second lacks c's confidence.
+    # 20 for s, 90 for v in the first turn, v abstains; the second lacks c's confidence.
     assert (row.turns, row.not_computable) == (1, 1)
     assert row.wins[V].lower == 1
     assert bounds(row) == (1, 1, 1)
@@ -279,6 +280,13 @@ def test_all_confidences_zero_tie_everybody(recounted):
     row = scenario(recounted(turn), "confidence_weighted")
     assert row.open_ties == 1
     assert bounds(row) == (0, 1, 1)
+
+
+@pytest.mark.parametrize(("voters", "rows"), [(12, 12), (13, 0)])
+def test_up_to_twelve_voters_are_left_out_by_name(voters, rows, tmp_path):
+    (tmp_path / "b.csv").write_text("voter,vote\n" + "".join(f"v{i},a\n" for i in range(voters)))
+    found = recount(open_source(tmp_path / "b.csv"), targets=[]).electorates
+    assert [r.turns for r in found if r.protocol is None and r.voter] == [1] * rows
 
 
 def test_leaving_each_voter_out_is_leaving_out_one_after_the_other():
@@ -388,7 +396,7 @@ def test_winners_that_another_reader_changes():
 
 def test_turns_without_replies_are_counted_and_not_guessed():
     turn = panel_turn("simple", dict.fromkeys(ROLES, ROLES[0]))
-    silent = tuple(replace(b, raw="") for b in turn.ballots_final)
+    silent = tuple(replace(b, raw="A" * (b.voter == ROLES[0])) for b in turn.ballots_final)
     episode = panel_episode(turn.model_copy(update={"ballots_final": silent}))
     [row] = [
         r

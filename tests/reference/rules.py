@@ -125,16 +125,13 @@ class Recounter:
         winner = start.necessary
         if winner is None:
             return 0 if len(start.winners) > 1 else NOT_SETTLED
-        return breakdown_point(
-            lambda k: self._identifier.contested(
-                under(profile, ballot_format(target)),
-                target,
-                winner=winner,
-                exempt=k,
-                reading=reading,
-            ),
-            voters=len(profile.ballots),
-        )
+        cast = under(profile, ballot_format(target))
+
+        def contested(k):
+            asked = {"winner": winner, "reading": reading}
+            return self._identifier.contested(cast, target, exempt=k, **asked)
+
+        return breakdown_point(contested, voters=len(profile.ballots))
 
     def first_vote(self, shape, target, *, exempt, reading):
         """Leaders of the first vote; `None` without such a vote. Its ties had no tie round."""

@@ -25,15 +25,9 @@ from tutorsim.analysis.ballots.vote_arrays_and_profiles import (
 from tutorsim.ballot_reading_and_decisions import Decision, decide, first_in_order, leaders, tally
 
 __all__ = [
-    "DecidedTurn",
-    "RichProfile",
-    "TurnBallots",
-    "Turns",
-    "decided_turns",
-    "read_turns",
-    "under",
+    "DecidedTurn", "RichProfile", "TurnBallots", "Turns", "decided_turns", "read_turns", "under",
     "vote_shift",
-]
+]  # fmt: skip
 
 Order = tuple[str, ...]
 

@@ -93,28 +93,13 @@ def test_a_citation_is_taken_apart():
 # --- Claims beside the same numbers, computed again ----------------------------------------------
 
 
-NOW = ClaimsFile(
-    claims_version=1,
-    page="report",
-    digest="ab" * 32,
-    digest_of="recording",
-    name="demo",
-    provenance={"kind": "stand-in", "name": "scripted"},
-    made_by="tutorsim 0",
-    options={},
-    excerpt=False,
-    claims=tuple(
-        Claim(
-            id=f"report.a.{n}",
-            question=f"How many {n}?",
-            printed=f"0.{n} [0.1, 0.9]",
-            value=n / 10,
-            interval=(0.1, 0.9),
-            provenance="stand-in",
-        )
-        for n in range(1, 5)
-    ),
-)
+NUMBERED = tuple(
+    CLAIM.model_copy(update={"id": f"report.a.{n}", "question": f"How many {n}?", "value": n / 10,
+                             "printed": f"0.{n} [0.1, 0.9]"})
+    for n in range(1, 5)
+)  # fmt: skip
+STATED = {"kind": "stand-in", "name": "scripted"}
+NOW = FILE.model_copy(update={"claims": NUMBERED, "provenance": STATED})
 
 
 def claiming(*, drop=(), **values):

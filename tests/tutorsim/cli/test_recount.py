@@ -269,18 +269,14 @@ def test_the_logged_rule_covers_every_episode(shell, one_episode):
 def test_an_order_diverges_where_the_order_decided(shell, built):
     order = ("metacognitive", "motivation", "misconception", "scaffolding")
     value = value_of(shell, "diverge", built.folder, "--fallback-order", ",".join(order))
+    voted = [record for record in built.episodes if record.condition != "baseline"]
+
+    def moved(said):
+        return said is not None and min(said.undecided, key=order.index) != said.winner
+
     first = {
-        record.episode_id: next(
-            (
-                turn.turn
-                for turn in record.turns
-                if turn.decision
-                and min(turn.decision.undecided, key=order.index) != turn.decision.winner
-            ),
-            None,
-        )
-        for record in built.episodes
-        if record.condition != "baseline"
+        record.episode_id: next((t.turn for t in record.turns if moved(t.decision)), None)
+        for record in voted
     }
     assert {row["episode_id"]: row["first_certain"] for row in value["episodes"]} == first
     assert any(turn is not None for turn in first.values())

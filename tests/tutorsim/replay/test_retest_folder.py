@@ -16,6 +16,8 @@ DIGEST = "0123456789abcdef" * 4
 
 
 def manifest(*episodes):
+    digests = dict.fromkeys(("cassette_sha256", "requests_sha256", "record_sha256"), DIGEST)
+    failures = (Failure(key="1/vote_final/x/1/r01", error="é"),)
     return RetestManifest(
         study_name="s",
         study_digest="d",
@@ -28,15 +30,7 @@ def manifest(*episodes):
         packages={"tutorsim": "0"},
         retest_sha256=DIGEST,
         episodes=tuple(
-            RetestEntry(
-                episode_id=name,
-                calls=3,
-                failures=(Failure(key="1/vote_final/x/1/r01", error="é"),),
-                cassette_sha256=DIGEST,
-                requests_sha256=DIGEST,
-                record_sha256=DIGEST,
-            )
-            for name in episodes
+            RetestEntry(episode_id=name, calls=3, failures=failures, **digests) for name in episodes
         ),
     )
 

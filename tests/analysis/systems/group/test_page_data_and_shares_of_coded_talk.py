@@ -5,35 +5,13 @@ import pytest
 from tutorsim.analysis.systems.group import page_data_and_shares_of_coded_talk as talk
 
 # who and category of each of the 24 messages; eight in each phase
-LESSON = [
-    talk.Act(who, category)
-    for who, category in [
-        ("bob", 6),
-        ("tom", 7),
-        ("alice", 6),
-        ("tom", 8),
-        ("charlie", 1),
-        ("alice", 5),
-        ("tom", 7),
-        ("bob", 4),
-        ("alice", 6),
-        ("tom", 5),
-        ("charlie", 2),
-        ("tom", 11),
-        ("charlie", 1),
-        ("alice", 10),
-        ("tom", 3),
-        ("bob", 9),
-        ("alice", 6),
-        ("tom", 3),
-        ("charlie", 1),
-        ("tom", 1),
-        ("bob", 4),
-        ("tom", 7),
-        ("alice", 3),
-        ("bob", 6),
-    ]
-]
+PHASES = (
+    "bob 6, tom 7, alice 6, tom 8, charlie 1, alice 5, tom 7, bob 4",
+    "alice 6, tom 5, charlie 2, tom 11, charlie 1, alice 10, tom 3, bob 9",
+    "alice 6, tom 3, charlie 1, tom 1, bob 4, tom 7, alice 3, bob 6",
+)
+CODED = [message.split() for phase in PHASES for message in phase.split(", ")]
+LESSON = [talk.Act(who, int(category)) for who, category in CODED]
 
 
 def test_twelve_categories_are_of_two_areas_and_four_kinds():

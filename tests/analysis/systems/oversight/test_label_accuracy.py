@@ -130,13 +130,12 @@ def test_many_counts_are_scored_like_one():
 
 def test_scores_are_those_of_the_definition_item_by_item():
     rng = random.Random(2)
+
+    def labels():
+        return rng.randrange(2), rng.randrange(3)
+
     made = [
-        Judged(
-            str(i),
-            f"d{i % 9}",
-            (rng.randrange(2), rng.randrange(3)),
-            (None, None) if rng.random() < 0.1 else (rng.randrange(2), rng.randrange(3)),
-        )
+        Judged(str(i), f"d{i % 9}", labels(), (None, None) if rng.random() < 0.1 else labels())
         for i in range(200)
     ]
     found = evaluate({"all": made})["all"].metrics

@@ -22,18 +22,9 @@ def seen(paradigm, reader, turn, messages, visible_turns="all"):
 
 def said(*places):
     """Messages from (turn, agent), of the last of two rounds, or (turn, agent, round)."""
+    silent = {"shown": (), "text": "", "agreement": "none"}
     return [
-        (
-            turn,
-            Message(
-                number=i,
-                agent=agent,
-                round=rest[0] if rest else 2,
-                shown=(),
-                text="",
-                agreement="none",
-            ),
-        )
+        (turn, Message(number=i, agent=agent, round=rest[0] if rest else 2, **silent))
         for i, (turn, agent, *rest) in enumerate(places, start=1)
     ]
 

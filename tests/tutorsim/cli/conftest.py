@@ -187,16 +187,16 @@ def several_formats(tmp_path_factory):
     return write_run(tmp_path_factory.mktemp("formats"), study=SEVERAL_FORMATS, replies=reply)
 
 
+def hostile_reply(spec, call):
+    return usual_reply(spec, call).replace("step", HOSTILE).replace("answer", HOSTILE)
+
+
 @pytest.fixture(scope="session")
 def hostile(tmp_path_factory):
     """Panel episodes in which every text is hostile."""
-
-    def reply(spec, call):
-        return usual_reply(spec, call).replace("step", HOSTILE).replace("answer", HOSTILE)
-
     return write_run(
         tmp_path_factory.mktemp("hostile"),
-        replies=reply,
+        replies=hostile_reply,
         keep=lambda spec: spec.condition == "ranked",
     )
 
@@ -227,11 +227,7 @@ def branched(tmp_path_factory):
 @pytest.fixture(scope="session")
 def hostile_branch(tmp_path_factory):
     """Such a branch in which every text is hostile."""
-
-    def reply(spec, call):
-        return usual_reply(spec, call).replace("step", HOSTILE).replace("answer", HOSTILE)
-
-    return write_branch(tmp_path_factory.mktemp("hostile-branch"), reply)
+    return write_branch(tmp_path_factory.mktemp("hostile-branch"), hostile_reply)
 
 
 def write_branch(folder, replies):

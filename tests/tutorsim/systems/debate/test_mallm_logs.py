@@ -42,11 +42,7 @@ def log(names=NAMES, votes=None, **changes):
         "decisionSuccess": True,
         "turns": 1,
         "votesEachTurn": votes or {},
-        "globalMemory": [
-            said(0, 1, 0, agrees=False),
-            said(1, 1, 1, agrees=True),
-            said(2, 1, 2, agrees=True),
-        ],
+        "globalMemory": [said(i, 1, i, agrees=i > 0) for i in range(3)],
     } | changes
 
 

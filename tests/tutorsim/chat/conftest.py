@@ -15,6 +15,7 @@ import pytest
 import tomli_w
 
 from tests.tutorsim.chat.browser import PATIENCE
+from tests.tutorsim.conftest import Said
 from tutorsim.standin import StandIn
 
 STUDY = {
@@ -123,9 +124,9 @@ class Served:
         self.ended()
 
     def ended(self, seconds=PATIENCE):
-        """Exit code and what stood on stderr."""
-        _, said = self.process.communicate(timeout=seconds)
-        return self.process.returncode, said
+        """What the command said on stderr and how it ended."""
+        _, err = self.process.communicate(timeout=seconds)
+        return Said(self.process.returncode, "", err)
 
     def close(self):
         if self.process is not None and self.process.poll() is None:

@@ -304,13 +304,9 @@ def test_a_second_server_and_a_used_port_are_refused(serve):
     before = sorted(path.name for path in served.cassettes.iterdir())
     first = served.process
     served.start()
-    code, said = served.ended()
-    assert code == 2
-    assert "Another run is using" in said
+    served.ended().fails(2, "Another run is using")
     served.start("--port", port)
-    code, said = served.ended()
-    assert code == 2
-    assert f"Port {port} cannot be used." in said
+    served.ended().fails(2, f"Port {port} cannot be used.")
     assert sorted(path.name for path in served.cassettes.iterdir()) == before
     served.process = first
 
@@ -331,9 +327,7 @@ def test_the_cap_ends_the_lesson_and_the_page_stays_readable(serve):
     assert status == 200
     assert b"message 0" in text
     served.process.send_signal(2)
-    code, said = served.ended()
-    assert code == 5
-    assert "cap" in said
+    served.ended().fails(5, "cap")
 
 
 @pytest.mark.costly
@@ -350,9 +344,7 @@ def test_one_signal_ends_the_command(serve, name, moment):
         served.request("POST", "leave", "{}", **own(served))
         served.until_shown(b'"phase": "ended"')
     served.process.send_signal(getattr(signal, name))
-    code, said = served.ended(20)
-    expected = 0 if moment == "after the lesson" else 130
-    assert code == expected, said
+    served.ended(20).fails(0 if moment == "after the lesson" else 130)
     address = served.url
     if moment == "while agents think":
         assert served.start() == address, "the same command goes on, at the same address"
@@ -370,9 +362,7 @@ def test_a_finished_study_has_no_lesson_left(serve):
     assert served.ended()[0] == 0
     assert served.record()["learner_name"]
     served.start()
-    code, said = served.ended()
-    assert code == 2
-    assert "Every lesson of 'talk' with a person is recorded." in said
+    served.ended().fails(2, "Every lesson of 'talk' with a person is recorded.")
 
 
 @pytest.mark.parametrize(

@@ -593,12 +593,17 @@ ENDS = {"killed": "", "worker": 0, "judge": 3, "cpu": 0.1, "wall": 0.1, "rss": 4
         "judge_rss": 40 * MIB}  # fmt: skip
 
 
-def _verdict(frames=(), **ends):
-    aftermath = Aftermath(frames=[FOUND, *frames], ends={**ENDS, **ends})
+def _read(frames, ends, written=0):
+    aftermath = Aftermath(frames=[FOUND, *frames], ends={**ENDS, **ends}, written=written)
     result, _ = read_aftermath(
         aftermath, limits=Limits(), baseline=30 * MIB, unsafe=False, may_kill_itself=False
     )
-    return result.verdict.outcome, result.verdict.reason
+    return result.verdict
+
+
+def _verdict(frames=(), **ends):
+    verdict = _read(frames, ends)
+    return verdict.outcome, verdict.reason
 
 
 GONE = {"verdict": {"outcome": "gone", "reason": "", "detail": ""}}
@@ -646,14 +651,8 @@ def test_a_limit_is_near_where_more_than_half_of_it_was_used(ends, written):
     passed = {"verdict": {"outcome": "pass", "reason": "", "detail": ""}}
 
     def near(more):
-        used = {**ENDS, **{name: amount + more for name, amount in ends.items()}}
-        aftermath = Aftermath(
-            frames=[FOUND, passed], ends=used, written=written + more * (not ends)
-        )
-        found, _ = read_aftermath(
-            aftermath, limits=Limits(), baseline=30 * MIB, unsafe=False, may_kill_itself=False
-        )
-        return found.verdict.near_limit
+        used = {name: amount + more for name, amount in ends.items()}
+        return _read((passed,), used, written + more * (not ends)).near_limit
 
     assert (near(0), near(1)) == (False, True)
 

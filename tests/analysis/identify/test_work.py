@@ -10,7 +10,7 @@ from tests.analysis.identify.conftest import random_profile, random_votes, spent
 from tests.reference.identifier import Identifier
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import Profile
 from tutorsim.analysis.counting.names_and_parameters_of_rules import ANY_NUMBER, TARGETS
-from tutorsim.analysis.identify import win_conditions
+from tutorsim.analysis.identify import ballots_voters_may_cast_under_another_rule, win_conditions
 from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
     Domain,
     approved_sets,
@@ -70,7 +70,6 @@ def test_many_voters_with_few_candidates_settle(target, m, n, budgets):
     assert spent(budgets) < 2 * WORK_LIMIT
 
 
-@pytest.mark.costly
 @pytest.mark.parametrize("target", ["ranked", pytest.param("copeland", marks=pytest.mark.slow)])
 def test_too_many_voters_are_left_open_within_the_budget(target, budgets):
     profile, identifier = rankings(3, 20, 1000), Identifier(budget=25)
@@ -112,12 +111,12 @@ def test_very_many_candidates_have_the_winners_of_a_few(target, m):
 
 
 def test_settled_answers_stay_when_the_budget_runs_out(budgets):
-    profile, identifier = rankings(5, 4, 30), Identifier(budget=25)
-    before = identifier.possible(profile, "minimax", exempt=1, reading="set")
+    search = PanelSearch(query_of(rankings(5, 4, 30), "minimax", 25))
+    before = search.possible(exempt=1, reading="set")
     for budget in budgets:
         budget.left = 0
     assert before.settled
-    assert identifier.possible(profile, "minimax", exempt=1, reading="set") == before
+    assert search.possible(exempt=1, reading="set") == before
 
 
 def test_options_left_out_never_settle_a_refusal(monkeypatch):
@@ -128,8 +127,6 @@ def test_options_left_out_never_settle_a_refusal(monkeypatch):
     ]
 
     def answers():
-        from tutorsim.analysis.identify import ballots_voters_may_cast_under_another_rule
-
         for module in (ballots_voters_may_cast_under_another_rule, win_conditions):
             for cached in vars(module).values():
                 getattr(cached, "cache_clear", lambda: None)()

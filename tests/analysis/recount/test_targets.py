@@ -12,8 +12,8 @@ from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS
+from tutorsim.analysis.recount import possible_winners, recount
 from tutorsim.analysis.recount import possible_winners_of_every_protocol_by_rule as rule_answers
-from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.result_models import RecountResult
 from tutorsim.errors import UsageError
 from tutorsim.vocabularies import DEFAULT_ROLES, PROTOCOLS
@@ -205,6 +205,8 @@ def test_unsettled_turns_are_marked_and_counted_as_open(monkeypatch, target):
     for name, interval in row.wins.items():
         assert interval.lower <= exact.wins[name].lower
         assert interval.upper >= exact.wins[name].upper
+    monkeypatch.setitem(recount.__kwdefaults__, "limit", 1)
+    assert any("copeland" not in rules for rules in possible_winners(source).values())
 
 
 def test_the_json_form_reads_back_and_says_what_is_held_fixed():

@@ -333,10 +333,15 @@ def test_no_credential_is_kept_and_none_is_sent_as_a_question(path, server, wher
         server.respond = lambda body: events(chunk(KEY[:9]), chunk(KEY[9:]))
         with pytest.raises(RecordingRefused, match="A streamed reply contains the credential"):
             http.post(url, json={**ASKED, "stream": True}, headers=headers)
-    assert len(server.seen) == 2
+        server.respond = lambda body: events(chunk("asked again"), chunk("", "stop"))
+        stream(http, server.url)
+    assert len(server.seen) == 3
+    calls = [one["request"]["headers"] for one in json.loads(path.read_text())["interactions"]]
+    assert [one["x-tutorsim-call"] for one in calls] == [["c/1/call/agent/1"], ["c/3/call/agent/1"]]
     assert KEY not in path.read_text()
     with tutorsim.recorded_http(path) as http:
         assert http.post(url.replace(KEY, "another"), json=ASKED).json() == chat(ASKED)
+        assert "asked again" in str(stream(http, server.url))
 
 
 @pytest.mark.loopback

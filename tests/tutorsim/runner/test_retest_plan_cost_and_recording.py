@@ -47,7 +47,8 @@ def test_exactly_the_announced_calls_are_sent_with_the_recorded_bytes(endpoint, 
     assert endpoint.sent == []
     assert not (recorded.cassettes / "retest").exists()
 
-    assert shell("retest", recorded.log, "--repeats", 2).code == 0
+    said = shell("retest", recorded.log, "--repeats", 2)
+    assert (said.code, f"Retest: {recorded.cassettes}" in said.err) == (0, True)
 
     assert set(endpoint.sent) == keys_of(2)
     assert len(endpoint.sent) == planned["calls"]

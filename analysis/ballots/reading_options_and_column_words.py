@@ -114,6 +114,11 @@ STAGE_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "tie_vote": ("tie", "tie_break", "tiebreak", "tie_round", "runoff", "run_off"),
 }
 """Stage → other names for it."""
+YES_OR_NO: Final = {
+    **dict.fromkeys(("x", "yes", "y", "true", "ja", "oui", "si", "ok", "✓", "✔"), 1.0),
+    **dict.fromkeys(("no", "n", "false", "nein", "non"), 0.0),
+}
+"""Word in a candidate's column → whether the voter approves, as a number."""
 
 WORDS: Final[Mapping[str, frozenset[str]]] = {
     what: frozenset(words.split())

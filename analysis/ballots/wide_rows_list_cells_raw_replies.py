@@ -15,6 +15,7 @@ from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FOR
 from tutorsim.analysis.ballots.reading_options_and_column_words import (
     NO_HINTS,
     STAGE_WORDS,
+    YES_OR_NO,
     Hints,
     named_in,
     plain,
@@ -112,10 +113,6 @@ def _read(reply: str, labels: Mapping[str, str], form: BallotFormat, budget: int
 
 # --- Written numbers -----------------------------------------------------------------------------
 
-_WORDS: Final = {
-    **dict.fromkeys(("x", "yes", "y", "true", "ja", "oui", "si", "ok", "✓", "✔"), 1.0),
-    **dict.fromkeys(("no", "n", "false", "nein", "non"), 0.0),
-}
 _DASHES: Final = ["-", "–", "—", "--"]
 """No beside words, and no number beside numbers."""
 _DIGITS: Final = 4
@@ -170,7 +167,7 @@ def _as_written(text: pl.Series) -> pl.Series:
     number = digits.cast(pl.Float64, strict=False).fill_nan(None)
     if number.is_not_null().any():
         return number
-    said = _WORDS | dict.fromkeys(_DASHES, 0.0)
+    said = YES_OR_NO | dict.fromkeys(_DASHES, 0.0)
     return text.str.to_lowercase().replace_strict(said, default=None, return_dtype=pl.Float64)
 
 

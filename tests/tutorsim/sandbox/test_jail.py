@@ -11,9 +11,10 @@ import pytest
 
 from tutorsim.errors import SandboxUnavailable
 from tutorsim.sandbox import LAYERS, LEVELS, Sandbox
-from tutorsim.sandbox.inner import jail, system_calls
+from tutorsim.sandbox.inner import jail
+from tutorsim.sandbox.inner import make_system_calls as system_calls
+from tutorsim.sandbox.inner.make_system_calls import errno_name
 from tutorsim.sandbox.inner.probes import PROBES
-from tutorsim.sandbox.inner.system_calls import errno_name
 
 GUTTED = {
     "seccomp": "from inner.jail import Filter; Filter.install = lambda self: None",
@@ -26,7 +27,7 @@ GUTTED = {
 PARTLY = {
     "namespaces": "import inner.jail; inner.jail._EVERYTHING &= ~0x40000000",
     "landlock": "import inner.jail; inner.jail._empty_root = inner.jail._restrict_files = "
-    "lambda: inner.system_calls.prctl(38, 1)",
+    "lambda: inner.make_system_calls.prctl(38, 1)",
     "rlimits": "import inner.jail; inner.jail._limit = lambda space: None",
     "seccomp": "import inner.jail as s; s._X86_64['socket'] = 41; s._AARCH64['socket'] = 198; "
     "s._X86_64['connect'] = 42; s._AARCH64['connect'] = 203",

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from . import system_calls
+from . import make_system_calls as system_calls
 from .frames_layers_and_longest_program import LAYERS, Layer
 from .probes import PROBES, Targets, Trial, tried
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .system_calls import errno_name
+from .make_system_calls import errno_name
 
 PROBES = (
     "read a file", "list a folder", "write a file", "connect over TCP", "send over UDP",

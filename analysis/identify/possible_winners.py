@@ -120,16 +120,16 @@ class _Progress:
     def possible(self, exempt: int, budget: WorkBudget) -> bool | None:
         """Whether the outcome is possible with so many exempt voters."""
         while self.open(exempt):
-            answer = self._search(self._refuted, budget)
-            if answer is None:  # smaller numbers stay open: ask about this very one
-                answer = None if self._refuted == exempt else self._search(exempt, budget)
-                if answer is False:  # what so many cannot reach, fewer cannot either
-                    self._refuted = exempt + 1
-                return answer
-            if answer:
-                self._reached = self._refuted
+            asked = self._refuted
+            answer = self._search(asked, budget)
+            if answer is None and asked < exempt:  # it stays open: ask about this very number
+                asked, answer = exempt, self._search(exempt, budget)
+            if answer is False:  # what so many cannot reach, fewer cannot either
+                self._refuted = asked + 1
+            elif answer and asked == self._refuted:
+                self._reached = asked
             else:
-                self._refuted += 1
+                return answer
         return self._reached is not None and self._reached <= exempt
 
     def _search(self, exempt: int, budget: WorkBudget) -> bool | None:

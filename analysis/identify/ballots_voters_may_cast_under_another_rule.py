@@ -159,10 +159,8 @@ def _of_placements(options: Callable[..., Options]) -> Callable[..., Options]:
         if len(domain.levels) ** len(domain.unscored) > _PLACEMENTS:
             last = (*domain.levels[:-1], tuple(sorted((*domain.levels[-1], *domain.unscored))))
             some = options(Domain("order", last), c, m, *rest, **named)
-            best = options(
-                free(m), c, m, *rest, **named
-            )  # last, `c` trails by what it leads by here
-            most = np.maximum(best.high, -best.low)
+            first = options(free(m), c, m, *rest, **named)
+            most = np.maximum(first.high, -first.low)  # put last, `c` trails by as much
             return Options(some.rows, -most, most, whole=False)
         parts = [options(one, c, m, *rest, **named) for one in placements(domain)]
         rows = np.unique(np.concatenate([part.rows for part in parts]), axis=0)

@@ -11,7 +11,7 @@ import tomli_w
 from hypothesis import HealthCheck, settings
 
 from tests import rewriting  # noqa: F401 - before the first module of the product
-from tutorsim.kernel.flow_and_drivers import drive, scripted
+from tutorsim.kernel.flow_drivers_and_call_log import drive, scripted
 from tutorsim.kernel.load_and_check_study_file import load_study
 from tutorsim.model import Call
 from tutorsim.systems.panel.episode_flow_and_study import episode

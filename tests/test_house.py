@@ -58,7 +58,7 @@ ONLY_IN = {
 """Packages that a room, or one module beside it, keeps to itself."""
 
 PURE = (
-    "ballot_reading_and_decisions", "vocabularies", "errors", "kernel.flow_and_drivers",
+    "ballot_reading_and_decisions", "vocabularies", "errors", "kernel.flow_drivers_and_call_log",
     "kernel.scene_asks_and_votes", "kernel.retest_flow",
 )  # fmt: skip
 IMPURE = {"os", "socket", "subprocess", "random", "time", "datetime", "threading", "secrets"}
@@ -183,8 +183,8 @@ def test_pure_rooms_ask_nothing_of_the_machine():
 
 
 CHANGING = {
-    "analysis.ballots.preflib._Head", "replay.manifest_and_package_versions.AnsweredBy",
-    "runner.batches.Submission", "runner.batches._Waiting",
+    "analysis.ballots.preflib._Head", "runner.batches.Submission", "runner.batches._Waiting",
+    "replay.manifests_of_recordings_and_retests_provenance.AnsweredBy",
     "runner.early_stops_by_signal_cost_cap_or_outage.Attempts",
     "runner.early_stops_by_signal_cost_cap_or_outage.Budget",
     "runner.early_stops_by_signal_cost_cap_or_outage.Outage",

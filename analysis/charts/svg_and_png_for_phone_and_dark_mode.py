@@ -10,7 +10,7 @@ from typing import Any, Final
 import altair as alt
 import vl_convert
 
-from tutorsim.analysis.charts.chart_forms_and_colours import TOKENS
+from tutorsim.analysis.charts.figures_forms_and_colours import TOKENS
 from tutorsim.analysis.charts.svg_worker_and_its_fonts import Run, svg
 from tutorsim.analysis.pages.words_and_safe_text import shown
 

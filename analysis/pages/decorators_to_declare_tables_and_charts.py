@@ -31,7 +31,7 @@ from tutorsim.errors import TutorsimError, UsageError
 from tutorsim.system_registry import later, place_of
 
 if TYPE_CHECKING:
-    from tutorsim.analysis.charts.chart_forms_and_colours import Drawing, Figure
+    from tutorsim.analysis.charts.figures_forms_and_colours import Drawing, Figure
 
 
 E = TypeVar("E")
@@ -152,7 +152,7 @@ class DeclaredFigure(_Declared[E]):
 
     def __call__(self, of: E) -> "Figure | None":
         # The library that draws loads slowly.
-        from tutorsim.analysis.charts.chart_forms_and_colours import CASCADE, Figure, unchecked
+        from tutorsim.analysis.charts.figures_forms_and_colours import CASCADE, Figure, unchecked
 
         data = self._said("rows", self._frame, of)
         if data.is_empty():

@@ -19,7 +19,7 @@ from tutorsim.analysis.pages.cells_and_tables import Table
 from tutorsim.analysis.pages.shown_episodes import NO_EPISODES, Episodes
 
 if TYPE_CHECKING:  # it loads a library that draws
-    from tutorsim.analysis.charts.chart_forms_and_colours import Figure
+    from tutorsim.analysis.charts.figures_forms_and_colours import Figure
 
 
 Fact = tuple[str, str | float]

@@ -16,7 +16,7 @@ from typing import Any, Final
 import polars as pl
 from markupsafe import Markup, escape
 
-from tutorsim.analysis.charts.chart_forms_and_colours import DARK, TOKENS, Figure, spec
+from tutorsim.analysis.charts.figures_forms_and_colours import DARK, TOKENS, Figure, spec
 from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import (
     drawn,
     here,

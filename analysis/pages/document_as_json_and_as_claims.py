@@ -19,7 +19,7 @@ from tutorsim.analysis.pages.document import Answer, Document, Section, cell
 from tutorsim.analysis.statistics.intervals_and_tests import to_json
 
 if TYPE_CHECKING:
-    from tutorsim.analysis.charts.chart_forms_and_colours import Figure
+    from tutorsim.analysis.charts.figures_forms_and_colours import Figure
 
 
 # --- Report json ---------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from tutorsim.analysis.pages.shown_episodes import Episode, Grid, Message
 from tutorsim.analysis.pages.words_and_safe_text import ended, shown
 
 if TYPE_CHECKING:  # it loads a library that draws
-    from tutorsim.analysis.charts.chart_forms_and_colours import Figure
+    from tutorsim.analysis.charts.figures_forms_and_colours import Figure
 
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$]|&(?=#?\w+;))")

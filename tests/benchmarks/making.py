@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tutorsim.kernel.flow_and_drivers import CodeRun, drive
+from tutorsim.kernel.flow_drivers_and_call_log import CodeRun, drive
 from tutorsim.kernel.load_and_check_study_file import load_study, write_study
 from tutorsim.kernel.study_file_models import shipped_studies
 from tutorsim.kernel.system_and_loaded_study import LoadedStudy

@@ -14,7 +14,7 @@ from tests.benchmarks.test_replay_speed import calls_of
 from tutorsim.model import Call
 from tutorsim.model.sdk_model_and_reasons_of_failed_calls import HttpTransport, SdkModel
 from tutorsim.replay import read_cassette
-from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore
+from tutorsim.replay.recording_transport_tapes_and_journals import CassetteStore
 
 IN_FLIGHT = 64
 SIDE_BY_SIDE = 16

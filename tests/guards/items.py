@@ -41,12 +41,12 @@ from tutorsim.records.run_head_and_reading_run_folders_and_retests import (
     StudySettings,
     SystemSettings,
 )
-from tutorsim.replay.manifest_and_package_versions import Manifest, RetestManifest
+from tutorsim.replay.manifests_of_recordings_and_retests_provenance import Manifest, RetestManifest
 from tutorsim.system_registry import load
 from tutorsim.systems.debate.settings import DebateVariant
 from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import Lesson, Scenario
 from tutorsim.systems.group.settings import GroupCatalog
-from tutorsim.systems.panel.settings_and_compared_panels import PanelCatalog
+from tutorsim.systems.panel.settings_and_members_of_compared_panels import PanelCatalog
 
 __all__ = ["COSTLY", "GUARDED", "changes", "held", "items_of", "kept_as", "place_of"]
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tests.tutorsim.cli.conftest import draw, usual_reply, write_records, write_run
 from tests.tutorsim.systems.debate import test_mallm_logs as mallm
-from tutorsim.kernel.flow_and_drivers import PersonInput, drive, scripted
+from tutorsim.kernel.flow_drivers_and_call_log import PersonInput, drive, scripted
 from tutorsim.kernel.load_and_check_study_file import load_study
 from tutorsim.kernel.retest_flow import askings, retest_flow
 from tutorsim.kernel.system_and_loaded_study import Chance

@@ -4,7 +4,7 @@ import hashlib
 import re
 
 from tutorsim.ballot_reading_and_decisions import RULES
-from tutorsim.kernel.flow_and_drivers import drive, scripted
+from tutorsim.kernel.flow_drivers_and_call_log import drive, scripted
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.systems.debate import DEBATE
 from tutorsim.systems.debate.discussion_and_challenges import DebateContext

@@ -15,7 +15,7 @@ from tutorsim.catalog import (
     wordings_text,
 )
 from tutorsim.errors import CatalogError, RecordingError
-from tutorsim.systems.panel.settings_and_compared_panels import load_panel_catalog
+from tutorsim.systems.panel.settings_and_members_of_compared_panels import load_panel_catalog
 from tutorsim.vocabularies import DEFAULT_ROLES, MAX_ROLES, PROTOCOLS
 
 DIMENSIONS = (

@@ -21,7 +21,10 @@ import tomli_w
 from tutorsim.catalog import wordings_text
 from tutorsim.kernel.load_and_check_study_file import load_recorded_study, system_named
 from tutorsim.replay import read_manifest
-from tutorsim.systems.panel.settings_and_compared_panels import FIRST_FORM_PROMPTS, FIRST_TEXTS
+from tutorsim.systems.panel.settings_and_members_of_compared_panels import (
+    FIRST_FORM_PROMPTS,
+    FIRST_TEXTS,
+)
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "cassettes" / "demo"
@@ -76,7 +79,7 @@ def unused_template(copy):
 
 def defaulted_settings(copy):
     """One of the study, which the log's head has too, and one of its models."""
-    panel = "systems/panel/settings_and_compared_panels.py"
+    panel = "systems/panel/settings_and_members_of_compared_panels.py"
     head = "records/run_head_and_reading_run_folders_and_retests.py"
     for name, before, setting in (
         (panel, "max_turns: int = Field(", "patience: int = 3"),

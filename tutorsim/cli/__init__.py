@@ -75,6 +75,7 @@ _MODULES = {
     "chat": "chat_and_standin",
     "check": "check_how_ballot_file_is_read",
     "compare": "compare_runs_and_divergence_under_rule",
+    "demo": "demo_of_bundled_recording",
     "diverge": "compare_runs_and_divergence_under_rule",
     "doctor": "print_guide_pages_and_doctor",
     "guide": "print_guide_pages_and_doctor",

@@ -178,7 +178,7 @@ def _asked(
 def _show_end(
     found: "Survey", done: "Retested", budget: "Budget", log_dir: Path | None, *, as_json: bool
 ) -> None:
-    from tutorsim.replay.manifest_and_package_versions import retest_folder
+    from tutorsim.replay.manifests_of_recordings_and_retests_provenance import retest_folder
 
     folder, console = found.recording.folder, err()
     failures = [failure for entry in done.manifest.episodes for failure in entry.failures]

@@ -165,7 +165,7 @@ def show_error(error: TutorsimError) -> None:
     """
     from rich.text import Text
 
-    from tutorsim.replay.durable_files_and_key_leaks import without_keys
+    from tutorsim.replay.durable_files_folder_lock_key_leaks import without_keys
 
     credentials = [
         os.environ.get(name, "") for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")

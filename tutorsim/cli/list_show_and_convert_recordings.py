@@ -26,7 +26,10 @@ from tutorsim.replay.list_and_check_recordings import (
     unasked_calls,
     verify_files,
 )
-from tutorsim.replay.manifest_and_package_versions import read_retest_manifest, retest_folder
+from tutorsim.replay.manifests_of_recordings_and_retests_provenance import (
+    read_retest_manifest,
+    retest_folder,
+)
 
 if TYPE_CHECKING:
     from tutorsim.kernel.system_and_loaded_study import LoadedStudy

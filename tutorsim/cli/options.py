@@ -234,7 +234,7 @@ def _day_before(_: click.Context, __: click.Parameter, age: str | None) -> str |
     days = age.removesuffix("d")
     if not (days.isascii() and days.isdigit() and len(days) < 6):
         raise click.BadParameter(f"{age!r} is no number of days; write for example 90d.")
-    from tutorsim.replay.manifest_and_package_versions import today
+    from tutorsim.replay.manifests_of_recordings_and_retests_provenance import today
 
     return str(date.fromisoformat(today()) - timedelta(days=int(days)))
 

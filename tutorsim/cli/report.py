@@ -25,7 +25,7 @@ from tutorsim.errors import FolderError, UsageError
 
 if TYPE_CHECKING:
     from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
-    from tutorsim.analysis.charts.chart_forms_and_colours import Figure
+    from tutorsim.analysis.charts.figures_forms_and_colours import Figure
     from tutorsim.analysis.charts.svg_worker_and_its_fonts import Run
     from tutorsim.analysis.pages.document import Document
     from tutorsim.analysis.pages.numbers_printed_in_studies import Printed
@@ -319,7 +319,7 @@ def _text_of(document: Document, draw: Run | None, *, printed: bool) -> bytes:
 
 def _drawing(figure: Figure, provenance: str, suffix: str) -> bytes:
     """A chart in the form that an ending names."""
-    from tutorsim.analysis.charts.chart_forms_and_colours import spec
+    from tutorsim.analysis.charts.figures_forms_and_colours import spec
     from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import to_json, to_png, to_svg
 
     made = spec(figure, provenance=provenance)

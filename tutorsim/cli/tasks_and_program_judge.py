@@ -17,7 +17,7 @@ from tutorsim.cli.console_progress_and_safe_text import emit_json, out, safe
 from tutorsim.cli.options import PLACE, json_option, sandbox_option
 from tutorsim.cli.printed_prose_and_tables_and_published_files import number
 from tutorsim.errors import UsageError
-from tutorsim.kernel.flow_and_drivers import CodeResult, CodeRun
+from tutorsim.kernel.flow_drivers_and_call_log import CodeResult, CodeRun
 from tutorsim.kernel.load_and_check_study_file import system_named
 from tutorsim.regular_files_and_digests import read_named
 from tutorsim.sandbox import Sandbox, Setting, Usage

@@ -21,7 +21,7 @@ from tutorsim.ballot_reading_and_decisions import (
     repair_ballot,
     resolve,
 )
-from tutorsim.kernel.flow_and_drivers import Flow, Round
+from tutorsim.kernel.flow_drivers_and_call_log import Flow, Round
 from tutorsim.model import Answer, Call, Question
 from tutorsim.records import BallotRecord, Failure
 from tutorsim.vocabularies import LABELS, BallotFormat, BallotStatus, LabelOrder

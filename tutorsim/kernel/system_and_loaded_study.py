@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, Self, TypeVar
 
 from tutorsim.catalog import BaseCatalog, WordingNames, Wordings, overlaid
 from tutorsim.errors import LogError, UsageError
-from tutorsim.kernel.flow_and_drivers import (
+from tutorsim.kernel.flow_drivers_and_call_log import (
     CallLog,
     CodeResult,
     CodeRun,
@@ -149,7 +149,7 @@ class LoadedStudy:
     # --- what a system must say -------------------------------------------------------------
 
     def episode(self, spec: EpisodeSpec) -> Flow[EpisodeLine]:
-        """The flow of one episode; see `tutorsim.kernel.flow_and_drivers`."""
+        """The flow of one episode; see `tutorsim.kernel.flow_drivers_and_call_log`."""
         raise NotImplementedError
 
     def usual_reply(self, spec: EpisodeSpec, call: Call, *, longest: bool) -> str:

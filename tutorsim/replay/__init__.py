@@ -1,7 +1,7 @@
 """Recordings: making them, replaying them, and knowing what is in them.
 
 What replays without the SDK and vcrpy can be had from here. Recording is in
-`tutorsim.replay.journals_and_cassettes_while_recording`, and what `tutorsim cassette` shows in
+`tutorsim.replay.recording_transport_tapes_and_journals`, and what `tutorsim cassette` shows in
 `tutorsim.replay.list_and_check_recordings`; importing those takes longer.
 """
 
@@ -12,13 +12,13 @@ from tutorsim.replay.cassette_file import (
     check_recordable,
     read_cassette,
 )
-from tutorsim.replay.durable_files_and_key_leaks import (
+from tutorsim.replay.durable_files_folder_lock_key_leaks import (
     FolderLock,
     folder_error,
     make_folder,
     write_atomic,
 )
-from tutorsim.replay.manifest_and_package_versions import (
+from tutorsim.replay.manifests_of_recordings_and_retests_provenance import (
     MANIFEST_FILE,
     SESSION_FILE,
     AnsweredBy,

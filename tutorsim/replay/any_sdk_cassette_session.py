@@ -30,9 +30,8 @@ from tutorsim.errors import (
 )
 from tutorsim.model import CALL_HEADER, CallKey, json_value
 from tutorsim.replay.cassette_file import RecordedBy, cassette_file, read_cassette
-from tutorsim.replay.durable_files_and_key_leaks import LOCK_FILE, FolderLock
-from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore, Tape, recorded_uri
-from tutorsim.replay.manifest_and_package_versions import package_versions, today
+from tutorsim.replay.durable_files_folder_lock_key_leaks import LOCK_FILE, FolderLock
+from tutorsim.replay.manifests_of_recordings_and_retests_provenance import package_versions, today
 from tutorsim.replay.recorded_calls_event_streams_and_mismatches import (
     Interaction,
     cassette_name,
@@ -41,6 +40,7 @@ from tutorsim.replay.recorded_calls_event_streams_and_mismatches import (
     missing,
     unused_error,
 )
+from tutorsim.replay.recording_transport_tapes_and_journals import CassetteStore, Tape, recorded_uri
 
 RecordMode = Literal["none", "once", "new", "all"]
 MODES: Final[tuple[RecordMode, ...]] = get_args(RecordMode)

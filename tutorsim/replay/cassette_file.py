@@ -17,7 +17,7 @@ import orjson
 
 from tutorsim.errors import MissingCallError, RecordingError
 from tutorsim.model import CALL_HEADER, Call, Reply
-from tutorsim.replay.durable_files_and_key_leaks import write_atomic
+from tutorsim.replay.durable_files_folder_lock_key_leaks import write_atomic
 from tutorsim.replay.recorded_calls_event_streams_and_mismatches import (
     MESSAGES_URI,
     Interaction,

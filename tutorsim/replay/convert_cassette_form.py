@@ -18,7 +18,7 @@ from tutorsim.replay.cassette_file import (
     read_cassette_file,
     write_cassette_file,
 )
-from tutorsim.replay.durable_files_and_key_leaks import (
+from tutorsim.replay.durable_files_folder_lock_key_leaks import (
     LOCK_FILE,
     TEMPORARY,
     FolderLock,
@@ -26,7 +26,7 @@ from tutorsim.replay.durable_files_and_key_leaks import (
     make_folder,
     write_atomic,
 )
-from tutorsim.replay.manifest_and_package_versions import (
+from tutorsim.replay.manifests_of_recordings_and_retests_provenance import (
     MANIFEST_FILE,
     RETEST_FOLDER,
     RETEST_MANIFEST_FILE,

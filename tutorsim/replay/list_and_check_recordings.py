@@ -22,8 +22,8 @@ from tutorsim.replay.cassette_file import (
     read_cassette,
     unreadable_reply,
 )
-from tutorsim.replay.durable_files_and_key_leaks import key_shaped
-from tutorsim.replay.manifest_and_package_versions import (
+from tutorsim.replay.durable_files_folder_lock_key_leaks import key_shaped
+from tutorsim.replay.manifests_of_recordings_and_retests_provenance import (
     MANIFEST_FILE,
     RETEST_FOLDER,
     RETEST_MANIFEST_FILE,

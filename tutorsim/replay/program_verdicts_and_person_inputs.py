@@ -8,9 +8,9 @@ from typing import ClassVar, Final, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tutorsim.errors import ChangedCallError, RecordingError
-from tutorsim.kernel.flow_and_drivers import CodeResult, CodeRun, Listen, PersonInput
+from tutorsim.kernel.flow_drivers_and_call_log import CodeResult, CodeRun, Listen, PersonInput
 from tutorsim.records import VerdictRecord, to_line
-from tutorsim.replay.durable_files_and_key_leaks import AppendFile, write_atomic
+from tutorsim.replay.durable_files_folder_lock_key_leaks import AppendFile, write_atomic
 
 K = TypeVar("K", str, tuple[str, int])
 L = TypeVar("L", bound="_Line")

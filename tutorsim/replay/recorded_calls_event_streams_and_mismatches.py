@@ -20,7 +20,7 @@ from tutorsim.errors import (
     UsageError,
 )
 from tutorsim.model import CALL_HEADER, Call, Reply, json_value
-from tutorsim.replay.durable_files_and_key_leaks import json_strings, redacted
+from tutorsim.replay.durable_files_folder_lock_key_leaks import json_strings, redacted
 from tutorsim.vocabularies import ProvenanceKind
 
 # --- Event streams -------------------------------------------------------------------------------

@@ -36,8 +36,8 @@ from tutorsim.model.sdk_model_and_reasons_of_failed_calls import (
     refusal,
     retirement,
 )
-from tutorsim.replay.durable_files_and_key_leaks import AppendFile
-from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore
+from tutorsim.replay.durable_files_folder_lock_key_leaks import AppendFile
+from tutorsim.replay.recording_transport_tapes_and_journals import CassetteStore
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Attempts, Outage, Stop
 
 # --- Batch submissions ---------------------------------------------------------------------------

@@ -31,7 +31,12 @@ from tutorsim.replay import (
     write_atomic,
 )
 from tutorsim.replay.cassette_file import cassette_files, check_regular
-from tutorsim.replay.manifest_and_package_versions import Digests, RetestManifest, relay_name, today
+from tutorsim.replay.manifests_of_recordings_and_retests_provenance import (
+    Digests,
+    RetestManifest,
+    relay_name,
+    today,
+)
 from tutorsim.replay.recorded_calls_event_streams_and_mismatches import cassette_name, is_episode_id
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
 from tutorsim.runner.find_and_check_recording import check_verdicts

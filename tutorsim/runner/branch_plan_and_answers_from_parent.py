@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from tutorsim.errors import ChangedCallError, RecordingError, RecordingRefused, UsageError
 from tutorsim.kernel.cost_plan import between
-from tutorsim.kernel.flow_and_drivers import CodeResult, CodeRun
+from tutorsim.kernel.flow_drivers_and_call_log import CodeResult, CodeRun
 from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import CallRange, LoadedStudy, sum_of
 from tutorsim.model import CALL_HEADER, Call, CallKey
@@ -28,12 +28,12 @@ from tutorsim.replay.cassette_file import (
     read_cassette_file,
     write_cassette_file,
 )
-from tutorsim.replay.journals_and_cassettes_while_recording import Tape
 from tutorsim.replay.recorded_calls_event_streams_and_mismatches import (
     Interaction,
     cassette_name,
     check_same,
 )
+from tutorsim.replay.recording_transport_tapes_and_journals import Tape
 from tutorsim.runner.find_and_check_recording import Recording
 from tutorsim.vocabularies import Protocol, TiePolicy
 

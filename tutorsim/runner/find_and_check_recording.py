@@ -55,7 +55,7 @@ from tutorsim.replay.cassette_file import (
     cassette_files,
     check_regular,
 )
-from tutorsim.replay.manifest_and_package_versions import (
+from tutorsim.replay.manifests_of_recordings_and_retests_provenance import (
     RETEST_MANIFEST_FILE,
     RETEST_SESSION_FILE,
     Digests,

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from tutorsim.errors import CallFailed, MissingCallError, RecordingError, TutorsimError
-from tutorsim.kernel.flow_and_drivers import (
+from tutorsim.kernel.flow_drivers_and_call_log import (
     CodeResult,
     CodeRun,
     Effect,
@@ -44,7 +44,7 @@ from tutorsim.replay import (
     VerdictStore,
     check_cassette,
 )
-from tutorsim.replay.manifest_and_package_versions import (
+from tutorsim.replay.manifests_of_recordings_and_retests_provenance import (
     Digests,
     RetestEntry,
     RetestManifest,
@@ -53,6 +53,7 @@ from tutorsim.replay.manifest_and_package_versions import (
     retest_folder,
 )
 from tutorsim.replay.program_verdicts_and_person_inputs import InputStore
+from tutorsim.runner.episodes_as_pieces_of_jobs_person_heard_event_loop import Piece
 from tutorsim.runner.find_and_check_recording import (
     Recording,
     check_fact,
@@ -60,7 +61,6 @@ from tutorsim.runner.find_and_check_recording import (
     check_origin,
     check_provenance,
 )
-from tutorsim.runner.job_pieces_person_taking_part_event_loop import Piece
 from tutorsim.runner.write_run_folder_timings_and_imported_logs import RetestLog
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from tutorsim.errors import CallFailed
-from tutorsim.kernel.flow_and_drivers import (
+from tutorsim.kernel.flow_drivers_and_call_log import (
     CodeResult,
     CodeRun,
     Effect,
@@ -31,14 +31,14 @@ from tutorsim.replay import (
     write_manifest,
 )
 from tutorsim.replay.cassette_file import RecordedBy
-from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore, Tape
-from tutorsim.replay.manifest_and_package_versions import Digests, relay_name
+from tutorsim.replay.manifests_of_recordings_and_retests_provenance import Digests, relay_name
 from tutorsim.replay.program_verdicts_and_person_inputs import InputStore, program_digest
 from tutorsim.replay.recorded_calls_event_streams_and_mismatches import Interaction
+from tutorsim.replay.recording_transport_tapes_and_journals import CassetteStore, Tape
 from tutorsim.runner.begin_or_resume_recording import BaseSession, Session, keep_study, recording
 from tutorsim.runner.branch_plan_and_answers_from_parent import Parent, ParentEpisode, check_parent
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
-from tutorsim.runner.job_pieces_person_taking_part_event_loop import (
+from tutorsim.runner.episodes_as_pieces_of_jobs_person_heard_event_loop import (
     Hearing,
     Lines,
     Piece,

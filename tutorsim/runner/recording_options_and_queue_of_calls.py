@@ -14,8 +14,8 @@ from tutorsim.model import Call, Model, Reply
 from tutorsim.model.batch_api import BatchEndpoint
 from tutorsim.model.sdk_model_and_reasons_of_failed_calls import HttpTransport, SdkModel
 from tutorsim.records import Failure
-from tutorsim.replay.durable_files_and_key_leaks import refuse_keys
-from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore, Tape
+from tutorsim.replay.durable_files_folder_lock_key_leaks import refuse_keys
+from tutorsim.replay.recording_transport_tapes_and_journals import CassetteStore, Tape
 from tutorsim.runner.batches import BatchModel, Prepaid, Submissions, WaveBarrier
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import (
     Attempts,
@@ -26,7 +26,7 @@ from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import (
     stop_on_interrupt,
     stopping,
 )
-from tutorsim.runner.job_pieces_person_taking_part_event_loop import Person, run_in_loop
+from tutorsim.runner.episodes_as_pieces_of_jobs_person_heard_event_loop import Person, run_in_loop
 
 P = TypeVar("P")
 

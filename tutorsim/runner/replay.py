@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tutorsim.errors import MissingCallError
-from tutorsim.kernel.flow_and_drivers import at_once
+from tutorsim.kernel.flow_drivers_and_call_log import at_once
 from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.records import EpisodeLine, RunRecord, uncollected
 from tutorsim.replay import AnsweredBy, FolderLock, VerdictStore
 from tutorsim.replay.program_verdicts_and_person_inputs import InputStore
+from tutorsim.runner.episodes_as_pieces_of_jobs_person_heard_event_loop import Lines, study_piece
 from tutorsim.runner.find_and_check_recording import (
     Recording,
     check_drift,
     check_provenance,
     open_recording,
 )
-from tutorsim.runner.job_pieces_person_taking_part_event_loop import Lines, study_piece
 from tutorsim.runner.play_recorded_episodes_and_retests import (
     Replayed,
     Source,

@@ -16,8 +16,7 @@ from tutorsim.model import Call, CallKey, Reply
 from tutorsim.model.sdk_model_and_reasons_of_failed_calls import OF_THE_MOMENT
 from tutorsim.records import Failure, Provenance, RetestRecord
 from tutorsim.replay import check_recordable, make_folder, write_atomic, write_manifest
-from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore, Tape
-from tutorsim.replay.manifest_and_package_versions import (
+from tutorsim.replay.manifests_of_recordings_and_retests_provenance import (
     RETEST_SESSION_FILE,
     RetestEntry,
     RetestManifest,
@@ -25,6 +24,7 @@ from tutorsim.replay.manifest_and_package_versions import (
     retest_folder,
     today,
 )
+from tutorsim.replay.recording_transport_tapes_and_journals import CassetteStore, Tape
 from tutorsim.runner.begin_or_resume_recording import (
     BaseSession,
     check_as_recorded,
@@ -32,8 +32,8 @@ from tutorsim.runner.begin_or_resume_recording import (
     locked,
 )
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
+from tutorsim.runner.episodes_as_pieces_of_jobs_person_heard_event_loop import run_in_loop
 from tutorsim.runner.find_and_check_recording import Recording, check_drift, open_recording
-from tutorsim.runner.job_pieces_person_taking_part_event_loop import run_in_loop
 from tutorsim.runner.play_recorded_episodes_and_retests import (
     asked_again,
     askings_in,

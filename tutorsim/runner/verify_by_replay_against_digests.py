@@ -13,7 +13,11 @@ from tutorsim.errors import CheckFailed, FalseManifest, LogError, ReplayError, T
 from tutorsim.kernel.system_and_loaded_study import System
 from tutorsim.records import EPISODES_FILE
 from tutorsim.replay import AnsweredBy, EpisodeEntry, Manifest, VerdictStore
-from tutorsim.replay.manifest_and_package_versions import Digests, RetestManifest, retest_folder
+from tutorsim.replay.manifests_of_recordings_and_retests_provenance import (
+    Digests,
+    RetestManifest,
+    retest_folder,
+)
 from tutorsim.replay.recorded_calls_event_streams_and_mismatches import (
     around,
     first_difference,

@@ -40,8 +40,8 @@ from tutorsim.records import (
 from tutorsim.regular_files_and_digests import open_named
 from tutorsim.replay import Manifest, folder_error, make_folder, package_versions, write_atomic
 from tutorsim.replay.cassette_file import check_regular
-from tutorsim.replay.durable_files_and_key_leaks import create_file
-from tutorsim.replay.manifest_and_package_versions import RetestManifest
+from tutorsim.replay.durable_files_folder_lock_key_leaks import create_file
+from tutorsim.replay.manifests_of_recordings_and_retests_provenance import RetestManifest
 
 if TYPE_CHECKING:
     from tutorsim.sandbox import Sandbox

@@ -23,7 +23,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple, TypeVar
 
 from tutorsim.errors import SandboxError, SandboxUnavailable, TaskFileError, UsageError
-from tutorsim.kernel.flow_and_drivers import CodeResult, CodeRun
+from tutorsim.kernel.flow_drivers_and_call_log import CodeResult, CodeRun
 from tutorsim.records import VerdictRecord
 from tutorsim.sandbox.inner.frames_layers_and_longest_program import CODE_CAP, Layer
 from tutorsim.sandbox.protection_levels_and_limits import (

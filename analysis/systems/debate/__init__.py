@@ -12,7 +12,7 @@ from tutorsim.analysis.runs.run_tables import (
     whole,
     yes,
 )
-from tutorsim.analysis.systems.debate.page import document
+from tutorsim.analysis.systems.debate.page_of_scores_turns_cost_challenges import document
 from tutorsim.analysis.systems.debate.tables_of_protocols_recounted_on_same_debates import (
     outcomes_under,
     recount_document,

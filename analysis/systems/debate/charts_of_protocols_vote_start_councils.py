@@ -8,7 +8,7 @@ from typing import Final
 import altair as alt
 import polars as pl
 
-from tutorsim.analysis.charts import chart_forms_and_colours as look
+from tutorsim.analysis.charts import figures_forms_and_colours as look
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words_and_safe_text import counted, extremes, spoken
 from tutorsim.analysis.systems.debate.council_report_self_votes_right_winners_other_rules import (

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import altair as alt
 import polars as pl
 
-from tutorsim.analysis.charts import chart_forms_and_colours as look
+from tutorsim.analysis.charts import figures_forms_and_colours as look
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, each_row, figure
 from tutorsim.analysis.pages.words_and_safe_text import listed
 from tutorsim.analysis.systems.group.page_data_and_shares_of_coded_talk import (

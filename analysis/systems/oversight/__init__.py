@@ -16,16 +16,16 @@ from tutorsim.analysis.runs.run_tables import (
     whole,
     yes,
 )
-from tutorsim.analysis.systems.oversight.diagnostics_calibration_aggregation_adaptive_curve import (
-    Aggregated,
-    aggregated,
-)
 from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_other_rules import (
     proposal_passages,
 )
 from tutorsim.analysis.systems.oversight.label_accuracy import by_text, pair_of
 from tutorsim.analysis.systems.oversight.page import chosen, document, recount
 from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereading import reread
+from tutorsim.analysis.systems.oversight.what_debates_changed_calibration_aggregation_curve import (
+    Aggregated,
+    aggregated,
+)
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import Use, View
 from tutorsim.records import RunRecord
 from tutorsim.records.oversight import LabelName, OversightRecord

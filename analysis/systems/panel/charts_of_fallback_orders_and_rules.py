@@ -8,7 +8,7 @@ from typing import Any, Final
 import altair as alt
 import polars as pl
 
-from tutorsim.analysis.charts import chart_forms_and_colours as look
+from tutorsim.analysis.charts import figures_forms_and_colours as look
 from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS, conventions_of
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, each_row, figure
 from tutorsim.analysis.pages.words_and_safe_text import (

@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 import pytest
 
-from tutorsim.analysis.charts.chart_forms_and_colours import ACCENT, INK, Figure, inline, spec
+from tutorsim.analysis.charts.figures_forms_and_colours import ACCENT, INK, Figure, inline, spec
 from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import (
     drawn,
     narrowed,

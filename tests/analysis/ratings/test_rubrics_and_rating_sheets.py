@@ -1,7 +1,7 @@
 """The anchors of a model judge as a rubric for people."""
 
 from tutorsim.analysis.ratings.rubrics_and_rating_sheets import judge_rubric, reply_rubric
-from tutorsim.systems.panel.settings_and_compared_panels import load_panel_catalog
+from tutorsim.systems.panel.settings_and_members_of_compared_panels import load_panel_catalog
 
 
 def test_the_shipped_judge_s_anchors_are_the_rubric_in_tenths():

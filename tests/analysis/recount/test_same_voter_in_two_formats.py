@@ -17,7 +17,7 @@ from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import 
     beside_floor_table,
 )
 from tutorsim.ballot_reading_and_decisions import RichBallot
-from tutorsim.kernel.flow_and_drivers import drive, scripted
+from tutorsim.kernel.flow_drivers_and_call_log import drive, scripted
 from tutorsim.kernel.system_and_loaded_study import Chance
 from tutorsim.standin.messages_api_routes_and_replies import think
 from tutorsim.systems.panel.episode_flow_and_study import episode

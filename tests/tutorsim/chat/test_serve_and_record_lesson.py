@@ -11,7 +11,7 @@ import pytest
 from tests.tutorsim.chat.browser import PATIENCE
 from tutorsim.chat import serve_and_record_lesson as module
 from tutorsim.errors import TutorsimError
-from tutorsim.kernel.flow_and_drivers import Listen, PersonInput
+from tutorsim.kernel.flow_drivers_and_call_log import Listen, PersonInput
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.records.group import CycleRecord, ThoughtRecord
 from tutorsim.systems.group import GROUP

@@ -10,7 +10,7 @@ import pytest
 
 from tutorsim import records
 from tutorsim.errors import CallFailed
-from tutorsim.kernel.flow_and_drivers import CodeResult, drive, scripted
+from tutorsim.kernel.flow_drivers_and_call_log import CodeResult, drive, scripted
 from tutorsim.kernel.load_and_check_study_file import load_study
 from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.model import Call

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.tutorsim.conftest import files
-from tutorsim.kernel.flow_and_drivers import CodeResult
+from tutorsim.kernel.flow_drivers_and_call_log import CodeResult
 from tutorsim.records import VerdictRecord
 from tutorsim.sandbox import Sandbox
 

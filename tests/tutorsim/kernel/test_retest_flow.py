@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tutorsim.errors import UsageError
-from tutorsim.kernel.flow_and_drivers import drive, scripted
+from tutorsim.kernel.flow_drivers_and_call_log import drive, scripted
 from tutorsim.kernel.retest_flow import (
     BallotReading,
     Design,

@@ -13,7 +13,7 @@ import pytest
 
 from tests.tutorsim.replay.made import DIGEST, EPISODE, KEY, message
 from tutorsim.model.sdk_model_and_reasons_of_failed_calls import HttpTransport, SdkModel
-from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore
+from tutorsim.replay.recording_transport_tapes_and_journals import CassetteStore
 
 
 def _answered(ended):

@@ -7,7 +7,7 @@ from pathlib import Path
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.model.sdk_model_and_reasons_of_failed_calls import HttpTransport, SdkModel
 from tutorsim.replay import FolderLock
-from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore
+from tutorsim.replay.recording_transport_tapes_and_journals import CassetteStore
 
 EPISODES = [f"sciq.q{n}.help_avoidant.simple" for n in range(6)]
 AGENTS = ("a", "b", "c", "d")

@@ -18,7 +18,7 @@ from vcr.serializers import jsonserializer, yamlserializer
 from tests.reference.replay_through_sdk import SdkReader
 from tests.tutorsim.replay.made import EPISODE, call, interaction, message, write
 from tutorsim.errors import ChangedCallError, MissingCallError, RecordingError, UnusedCallError
-from tutorsim.kernel.flow_and_drivers import at_once
+from tutorsim.kernel.flow_drivers_and_call_log import at_once
 from tutorsim.model import Call, CallKey, Reply, Request
 from tutorsim.replay import Cassette, Reader, cassette_file, read_cassette
 from tutorsim.replay.recorded_calls_event_streams_and_mismatches import Interaction, requests_digest

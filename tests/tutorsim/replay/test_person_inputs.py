@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tutorsim.errors import ChangedCallError, RecordingError
-from tutorsim.kernel.flow_and_drivers import Listen, PersonInput
+from tutorsim.kernel.flow_drivers_and_call_log import Listen, PersonInput
 from tutorsim.replay.program_verdicts_and_person_inputs import (
     INPUTS_FILE,
     InputStore,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tutorsim.errors import FolderError, RecordingError
-from tutorsim.kernel.flow_and_drivers import CodeResult, CodeRun
+from tutorsim.kernel.flow_drivers_and_call_log import CodeResult, CodeRun
 from tutorsim.records import VerdictRecord
 from tutorsim.replay import VERDICTS_FILE, VerdictStore
 

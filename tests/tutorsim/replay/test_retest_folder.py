@@ -4,7 +4,7 @@ import pytest
 
 from tutorsim.errors import RecordingError
 from tutorsim.records import Failure, Provenance
-from tutorsim.replay.manifest_and_package_versions import (
+from tutorsim.replay.manifests_of_recordings_and_retests_provenance import (
     RetestEntry,
     RetestManifest,
     read_retest_manifest,

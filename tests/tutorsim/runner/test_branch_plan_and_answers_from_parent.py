@@ -7,11 +7,11 @@ from typing import NamedTuple
 import pytest
 
 from tutorsim.errors import ChangedCallError, FolderError, RecordingError, RecordingRefused
-from tutorsim.kernel.flow_and_drivers import Round, drive
+from tutorsim.kernel.flow_drivers_and_call_log import Round, drive
 from tutorsim.model import CALL_HEADER, Call, CallKey
 from tutorsim.records import Branch, BranchedEpisode
 from tutorsim.replay import read_cassette
-from tutorsim.replay.journals_and_cassettes_while_recording import CassetteStore
+from tutorsim.replay.recording_transport_tapes_and_journals import CassetteStore
 from tutorsim.runner.branch_plan_and_answers_from_parent import Parent, ParentEpisode
 from tutorsim.runner.find_and_check_recording import Recording, open_recording
 from tutorsim.systems.panel.episode_flow_and_study import episode

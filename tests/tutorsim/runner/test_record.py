@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from tests.tutorsim.conftest import ended, files, folders, on_disk, to_folders
-from tutorsim.kernel.flow_and_drivers import CodeResult, Round, at_once
+from tutorsim.kernel.flow_drivers_and_call_log import CodeResult, Round, at_once
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.records import VerdictRecord
 from tutorsim.replay import FolderLock
@@ -414,9 +414,9 @@ def failing_writes(monkeypatch, number, after):
             raise OSError(number, os.strerror(number))
         return write(handle, data)
 
-    monkeypatch.setattr("tutorsim.replay.durable_files_and_key_leaks.os.write", refuse)
+    monkeypatch.setattr("tutorsim.replay.durable_files_folder_lock_key_leaks.os.write", refuse)
     return lambda: monkeypatch.setattr(
-        "tutorsim.replay.durable_files_and_key_leaks.os.write", write
+        "tutorsim.replay.durable_files_folder_lock_key_leaks.os.write", write
     )
 
 

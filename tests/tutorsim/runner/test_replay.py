@@ -26,7 +26,7 @@ from tutorsim.runner import replay as replaying
 from tutorsim.runner.find_and_check_recording import bundled_recording, check_drift, open_recording
 from tutorsim.runner.replay import default_workers, replay, replay_episode
 from tutorsim.system_registry import load, system_names
-from tutorsim.systems.panel.settings_and_compared_panels import PanelCatalog
+from tutorsim.systems.panel.settings_and_members_of_compared_panels import PanelCatalog
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 AUDITED = """

@@ -13,7 +13,7 @@ from tutorsim.kernel.cost_plan import load_prices
 from tutorsim.kernel.retest_flow import Design
 from tutorsim.records import read_episodes, read_retest
 from tutorsim.replay import FolderLock, read_cassette
-from tutorsim.replay.manifest_and_package_versions import read_retest_manifest
+from tutorsim.replay.manifests_of_recordings_and_retests_provenance import read_retest_manifest
 from tutorsim.runner.retest_plan_cost_and_recording import plan_retest, survey
 
 pytestmark = pytest.mark.loopback

@@ -13,8 +13,8 @@ import pytest
 from tests.tutorsim.conftest import files, folders, on_disk
 from tests.tutorsim.replay.made import message
 from tutorsim.errors import RecordingError
-from tutorsim.replay.journals_and_cassettes_while_recording import Journal, journal_path
 from tutorsim.replay.recorded_calls_event_streams_and_mismatches import Interaction
+from tutorsim.replay.recording_transport_tapes_and_journals import Journal, journal_path
 
 pytestmark = pytest.mark.loopback
 

@@ -14,7 +14,7 @@ from tests.tutorsim.sandbox.conftest import TERMS
 from tutorsim.sandbox import Limits, Sandbox
 from tutorsim.sandbox.inner import judge
 from tutorsim.sandbox.inner import load_program_and_answer_calls as worker
-from tutorsim.sandbox.inner.plain_values import MAKERS, MUTABLE
+from tutorsim.sandbox.inner.encode_and_decode_plain_values import MAKERS, MUTABLE
 
 REPLIES = """
 import os

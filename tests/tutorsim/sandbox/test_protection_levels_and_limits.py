@@ -7,9 +7,9 @@ import pytest
 
 from tutorsim.errors import UsageError
 from tutorsim.sandbox import LAYERS, LEVELS, SETTINGS, Limits
+from tutorsim.sandbox.inner.encode_and_decode_plain_values import DEPTH_CAP, EAGER_CAP
 from tutorsim.sandbox.inner.extract import FENCE_CAP
 from tutorsim.sandbox.inner.frames_layers_and_longest_program import CODE_CAP, FRAME_CAP, TASK_CAP
-from tutorsim.sandbox.inner.plain_values import DEPTH_CAP, EAGER_CAP
 from tutorsim.sandbox.inner.preload_standard_library import MODULES
 from tutorsim.sandbox.protection_levels_and_limits import level_of, wanted_layers
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tutorsim.errors import SandboxError, SandboxUnavailable, TaskFileError, UsageError
-from tutorsim.kernel.flow_and_drivers import CodeRun
+from tutorsim.kernel.flow_drivers_and_call_log import CodeRun
 from tutorsim.sandbox import LEVELS, Limits, Sandbox, prove_tasks, require_provable
 from tutorsim.sandbox.sandbox import Usage, _workers, memory_ceiling, read_aftermath
 from tutorsim.sandbox.zygote_client import Aftermath, Broken, Zygote

@@ -11,7 +11,7 @@ import altair as alt
 import polars as pl
 from pydantic import Field
 
-from tutorsim.analysis.charts.chart_forms_and_colours import ACCENT, Drawing, inline
+from tutorsim.analysis.charts.figures_forms_and_colours import ACCENT, Drawing, inline
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
     Row,
     figure,
@@ -30,7 +30,7 @@ from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
 )
 from tutorsim.ballot_reading_and_decisions import Choice, decide
 from tutorsim.catalog import BaseCatalog
-from tutorsim.kernel.flow_and_drivers import CallLog, Flow, run_to_failure
+from tutorsim.kernel.flow_drivers_and_call_log import CallLog, Flow, run_to_failure
 from tutorsim.kernel.retest_flow import BallotReading
 from tutorsim.kernel.scene_asks_and_votes import Scene, ask, draw_labels, vote
 from tutorsim.kernel.study_file_models import BaseModels, BaseStudy, EpisodeSpec, Settings

@@ -6,7 +6,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from tutorsim.kernel.flow_and_drivers import PersonInput, Round, drive, scripted
+from tutorsim.kernel.flow_drivers_and_call_log import PersonInput, Round, drive, scripted
 from tutorsim.kernel.load_and_check_study_file import load_study, system_named
 from tutorsim.kernel.study_file_models import shipped_studies
 from tutorsim.kernel.system_and_loaded_study import CUT_OFF_REMINDER, Chance

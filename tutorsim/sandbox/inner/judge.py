@@ -14,6 +14,15 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NoReturn
 
+from .encode_and_decode_plain_values import (
+    MUTABLE,
+    NAME_CAP,
+    Decoded,
+    Encoder,
+    decode,
+    item_of,
+    refill,
+)
 from .extract import compile_head
 from .frames_layers_and_longest_program import (
     TASK_CAP,
@@ -25,7 +34,6 @@ from .frames_layers_and_longest_program import (
     write_frame,
 )
 from .jail import Jail
-from .plain_values import MUTABLE, NAME_CAP, Decoded, Encoder, decode, item_of, refill
 
 WORKER_GONE = 3
 """Exit status that says: ask the worker's own end what happened."""

@@ -15,6 +15,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
+from .encode_and_decode_plain_values import MUTABLE, NAME_CAP, Encoder, Node, decode, item_of
 from .extract import Extraction, compile_head, extract, without_mark
 from .frames_layers_and_longest_program import (
     TASK_CAP,
@@ -25,7 +26,6 @@ from .frames_layers_and_longest_program import (
     write_frame,
 )
 from .jail import Jail
-from .plain_values import MUTABLE, NAME_CAP, Encoder, Node, decode, item_of
 
 _SOCKET = 3
 _TEXT_CAP = 64 * 1024

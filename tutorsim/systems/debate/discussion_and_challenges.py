@@ -12,7 +12,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any, Final, NamedTuple, TypeVar
 
-from tutorsim.kernel.flow_and_drivers import Flow
+from tutorsim.kernel.flow_drivers_and_call_log import Flow
 from tutorsim.kernel.scene_asks_and_votes import (
     MakeCall,
     Scene,

@@ -1,8 +1,8 @@
 """One lesson: events, the cycles that they set off, and the end.
 
-A pure generator over the effects of `tutorsim.kernel.flow_and_drivers`. Every event but a later
-stage and the end starts a cycle; a cycle ends with the next such event. A lesson with a person
-listens at two places: before a cycle, and when an utterance is ready.
+A pure generator over the kernel's effects. Every event but a later stage and the end starts a
+cycle; a cycle ends with the next such event. A lesson with a person listens at two places: before a
+cycle, and when an utterance is ready.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from tutorsim.kernel.flow_and_drivers import Flow, Listen, PersonInput
+from tutorsim.kernel.flow_drivers_and_call_log import Flow, Listen, PersonInput
 from tutorsim.kernel.scene_asks_and_votes import ask
 from tutorsim.model import Question
 from tutorsim.records.group import (

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from tutorsim.errors import TutorsimError
-from tutorsim.kernel.flow_and_drivers import Listen, PersonInput
+from tutorsim.kernel.flow_drivers_and_call_log import Listen, PersonInput
 from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import Chat, LoadedStudy
 from tutorsim.model import Call
 from tutorsim.records.group import CycleRecord, LessonRecord
 from tutorsim.replay.program_verdicts_and_person_inputs import InputStore
-from tutorsim.runner.job_pieces_person_taking_part_event_loop import RefusedMessage
+from tutorsim.runner.episodes_as_pieces_of_jobs_person_heard_event_loop import RefusedMessage
 from tutorsim.systems.group.lesson_events_and_prompts import LEARNER, Event, Group, GroupScene
 from tutorsim.systems.group.lesson_flow import Board
 from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import Lesson
@@ -36,7 +36,7 @@ MAX_WAITING: Final = 20
 class LessonPage:
     """A person at the page of a lesson, and what the server asks.
 
-    The person is a `tutorsim.runner.job_pieces_person_taking_part_event_loop.Person`.
+    The person is a `tutorsim.runner.episodes_as_pieces_of_jobs_person_heard_event_loop.Person`.
 
     `shows_thoughts`: whether thoughts may be read `after` the end, `during` it or `never`. `taken`:
     names of messages that an earlier command heard.

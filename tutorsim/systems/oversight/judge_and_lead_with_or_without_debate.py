@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any, Final, TypeVar
 
 from tutorsim.ballot_reading_and_decisions import decide, masses_of
-from tutorsim.kernel.flow_and_drivers import Flow
+from tutorsim.kernel.flow_drivers_and_call_log import Flow
 from tutorsim.kernel.retest_flow import AskedTogether, Prompt
 from tutorsim.kernel.scene_asks_and_votes import Scene, ask, indented
 from tutorsim.kernel.study_file_models import EpisodeSpec

@@ -5,7 +5,7 @@ from typing import Any, Final
 from tutorsim.kernel.system_and_loaded_study import Asking, Chance, System
 from tutorsim.records import EpisodeRecord
 from tutorsim.systems.panel.episode_flow_and_study import PanelStudy
-from tutorsim.systems.panel.settings_and_compared_panels import (
+from tutorsim.systems.panel.settings_and_members_of_compared_panels import (
     FIRST_TEXTS,
     PANEL_STAGES,
     TIE_STAGES,

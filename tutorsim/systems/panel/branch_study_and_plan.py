@@ -13,7 +13,7 @@ from typing import Final
 
 from tutorsim.errors import RecordingError, UsageError
 from tutorsim.kernel.cost_plan import PriceTable
-from tutorsim.kernel.flow_and_drivers import CodeResult, CodeRun
+from tutorsim.kernel.flow_drivers_and_call_log import CodeResult, CodeRun
 from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import CallRange
 from tutorsim.model import Call, CallKey, Reply
@@ -30,12 +30,12 @@ from tutorsim.runner.find_and_check_recording import Recording, length_of
 from tutorsim.runner.play_recorded_episodes_and_retests import RecordedPrefix, recorded_prefix
 from tutorsim.systems.panel.episode_flow_and_study import PanelStudy, episode, panel_study
 from tutorsim.systems.panel.scene_and_reading_proposals_reviews_judge_scores import Scene, scene_of
-from tutorsim.systems.panel.settings_and_compared_panels import (
+from tutorsim.systems.panel.settings_and_members_of_compared_panels import (
     PANEL_STAGES,
     RESERVED_AGENTS,
     TIE_STAGES,
 )
-from tutorsim.systems.panel.turn_drafts_reviews_votes_tie_round_relabelled_notes import panel_format
+from tutorsim.systems.panel.turn_of_drafts_reviews_votes_and_notes_per_reader import panel_format
 from tutorsim.vocabularies import MAX_ROLES, MIN_ROLES
 
 # --- Branch study --------------------------------------------------------------------------------

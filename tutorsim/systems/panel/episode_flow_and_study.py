@@ -13,7 +13,13 @@ from typing import Any, ClassVar
 
 from tutorsim.catalog import WordingNames, overlaid, templates_of
 from tutorsim.errors import StudyError
-from tutorsim.kernel.flow_and_drivers import CallLog, CodeResult, CodeRun, Flow, run_to_failure
+from tutorsim.kernel.flow_drivers_and_call_log import (
+    CallLog,
+    CodeResult,
+    CodeRun,
+    Flow,
+    run_to_failure,
+)
 from tutorsim.kernel.retest_flow import BallotReading
 from tutorsim.kernel.scene_asks_and_votes import ask, indented
 from tutorsim.kernel.study_file_models import EpisodeSpec, nearest
@@ -38,7 +44,7 @@ from tutorsim.systems.panel.scene_and_reading_proposals_reviews_judge_scores imp
     read_score,
     scene_of,
 )
-from tutorsim.systems.panel.settings_and_compared_panels import (
+from tutorsim.systems.panel.settings_and_members_of_compared_panels import (
     FIRST_FORM_PROMPTS,
     FIRST_MODEL_SETTINGS,
     FIRST_TEXTS,
@@ -51,7 +57,7 @@ from tutorsim.systems.panel.settings_and_compared_panels import (
     one_order,
     role_of_copies,
 )
-from tutorsim.systems.panel.turn_drafts_reviews_votes_tie_round_relabelled_notes import (
+from tutorsim.systems.panel.turn_of_drafts_reviews_votes_and_notes_per_reader import (
     panel_format,
     panel_turn,
     panel_turn_decided_by,

@@ -14,7 +14,7 @@ from tutorsim.kernel.scene_asks_and_votes import draw_labels, indented
 from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.records import Branch, Note
-from tutorsim.systems.panel.settings_and_compared_panels import (
+from tutorsim.systems.panel.settings_and_members_of_compared_panels import (
     PanelCatalog,
     Persona,
     Study,

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from tutorsim.analysis.systems.group.columns import TABLES
+from tutorsim.analysis.systems.group.exported_tables_messages_to_rate import TABLES
 
 RUN = SimpleNamespace(study=SimpleNamespace(name="x"), recording_digest="0" * 64, panels={})
 

@@ -12,7 +12,7 @@ from tests.tutorsim.systems.group.conftest import play, standin
 from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.pages.numbers_printed_in_studies import figures_in
 from tutorsim.analysis.systems.group.charts_of_speakers_thresholds_and_acts import _most_said
-from tutorsim.analysis.systems.group.columns import TABLES
+from tutorsim.analysis.systems.group.exported_tables_messages_to_rate import TABLES
 from tutorsim.analysis.systems.group.page import (
     agreement,
     balance,

@@ -3,7 +3,7 @@
 import pytest
 
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun
-from tutorsim.kernel.flow_and_drivers import drive, scripted
+from tutorsim.kernel.flow_drivers_and_call_log import drive, scripted
 from tutorsim.kernel.system_and_loaded_study import Asking, Chance
 from tutorsim.records import Provenance, RunRecord, oversight
 from tutorsim.systems.oversight import OVERSIGHT

@@ -13,9 +13,6 @@ from tutorsim.analysis.pages.document_as_json_and_as_claims import to_value
 from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.systems.oversight import VIEW
-from tutorsim.analysis.systems.oversight.diagnostics_calibration_aggregation_adaptive_curve import (
-    RULES,
-)
 from tutorsim.analysis.systems.oversight.episode_messages import TELLING, trace
 from tutorsim.analysis.systems.oversight.label_accuracy import baselines, pair_of
 from tutorsim.analysis.systems.oversight.page import (
@@ -27,6 +24,9 @@ from tutorsim.analysis.systems.oversight.page import (
     recount,
 )
 from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereading import Evidence
+from tutorsim.analysis.systems.oversight.what_debates_changed_calibration_aggregation_curve import (
+    RULES,
+)
 from tutorsim.errors import UsageError
 from tutorsim.records import to_line
 from tutorsim.systems.oversight.conditions_as_acts_and_study_file import CONDITIONS

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from tutorsim.analysis.charts.chart_forms_and_colours import spec
+from tutorsim.analysis.charts.figures_forms_and_colours import spec
 from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import drawn, to_page_svg
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, Interval, NotEstimable
 from tutorsim.analysis.systems.debate.charts_of_protocols_vote_start_councils import protocols

@@ -12,7 +12,7 @@ import tomli_w
 from tests.reference.debates import TASK, Draws, make_context, play
 from tutorsim.catalog import BaseCatalog
 from tutorsim.errors import CallFailed, StudyError, TaskFileError
-from tutorsim.kernel.flow_and_drivers import Round, drive, scripted
+from tutorsim.kernel.flow_drivers_and_call_log import Round, drive, scripted
 from tutorsim.kernel.load_and_check_study_file import load_recorded_study, load_study, write_study
 from tutorsim.model import CallKey
 from tutorsim.records import to_line

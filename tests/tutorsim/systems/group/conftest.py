@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from tutorsim.kernel.flow_and_drivers import drive, scripted
+from tutorsim.kernel.flow_drivers_and_call_log import drive, scripted
 from tutorsim.kernel.system_and_loaded_study import Asking, Chance
 from tutorsim.systems.group import GROUP
 from tutorsim.systems.group.duels_of_speaker_selection_and_group_study import GroupStudy

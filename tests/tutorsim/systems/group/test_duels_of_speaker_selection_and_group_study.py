@@ -15,7 +15,7 @@ from tests.tutorsim.systems.group.test_lesson_flow import bounded, quiet
 from tests.tutorsim.test_guide import snippets
 from tutorsim.errors import StudyError, TaskFileError
 from tutorsim.kernel.cost_plan import estimate_tokens, total_tokens
-from tutorsim.kernel.flow_and_drivers import PersonInput, drive, scripted
+from tutorsim.kernel.flow_drivers_and_call_log import PersonInput, drive, scripted
 from tutorsim.kernel.load_and_check_study_file import load_recorded_study, load_study
 from tutorsim.kernel.retest_flow import askings, retest_flow
 from tutorsim.kernel.system_and_loaded_study import Chance

@@ -16,7 +16,7 @@ from tests.tutorsim.systems.group.conftest import (
     study_of,
     thought,
 )  # fmt: skip
-from tutorsim.kernel.flow_and_drivers import PersonInput, Round, drive, scripted
+from tutorsim.kernel.flow_drivers_and_call_log import PersonInput, Round, drive, scripted
 from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import builtin_lessons
 
 

@@ -9,7 +9,7 @@ from tests.tutorsim.systems.oversight.conftest import make_row, play, study
 from tests.tutorsim.systems.oversight.test_reply_reading import SHAPES
 from tutorsim.errors import CallFailed, StudyError
 from tutorsim.kernel.cost_plan import load_prices, plan
-from tutorsim.kernel.flow_and_drivers import drive, scripted
+from tutorsim.kernel.flow_drivers_and_call_log import drive, scripted
 from tutorsim.kernel.load_and_check_study_file import load_study, write_study
 from tutorsim.kernel.system_and_loaded_study import CallRange
 from tutorsim.records.oversight import Labels

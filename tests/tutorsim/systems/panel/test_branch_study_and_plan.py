@@ -8,7 +8,7 @@ import pytest
 from tests.tutorsim.conftest import files
 from tutorsim.errors import RecordingError, UsageError
 from tutorsim.kernel.cost_plan import load_prices
-from tutorsim.kernel.flow_and_drivers import Round, drive, scripted
+from tutorsim.kernel.flow_drivers_and_call_log import Round, drive, scripted
 from tutorsim.kernel.load_and_check_study_file import load_study, write_study
 from tutorsim.kernel.system_and_loaded_study import CallRange
 from tutorsim.model import CallKey

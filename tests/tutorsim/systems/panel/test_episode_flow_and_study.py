@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tutorsim.errors import CallFailed, StudyError
-from tutorsim.kernel.flow_and_drivers import CodeResult, CodeRun, drive, scripted
+from tutorsim.kernel.flow_drivers_and_call_log import CodeResult, CodeRun, drive, scripted
 from tutorsim.kernel.load_and_check_study_file import load_recorded_study, write_study
 from tutorsim.records import Branch, VerdictRecord
 from tutorsim.systems.panel.episode_flow_and_study import PanelStudy, episode
-from tutorsim.systems.panel.settings_and_compared_panels import (
+from tutorsim.systems.panel.settings_and_members_of_compared_panels import (
     FIRST_FORM_PROMPTS,
     PanelCatalog,
     load_panel_catalog,

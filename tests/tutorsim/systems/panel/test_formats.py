@@ -2,7 +2,7 @@
 
 import pytest
 
-from tutorsim.kernel.flow_and_drivers import Round, drive, scripted
+from tutorsim.kernel.flow_drivers_and_call_log import Round, drive, scripted
 from tutorsim.systems.panel.episode_flow_and_study import episode
 from tutorsim.vocabularies import BALLOT_FORMATS, CONDITIONS, DEFAULT_ROLES, PROTOCOLS
 

@@ -13,7 +13,7 @@ from tutorsim.systems.panel.scripted_prompt_reading_and_known_tasks import (
     mood_of_text,
 )
 from tutorsim.systems.panel.scripted_replies import student_reply
-from tutorsim.systems.panel.settings_and_compared_panels import load_panel_catalog
+from tutorsim.systems.panel.settings_and_members_of_compared_panels import load_panel_catalog
 from tutorsim.tasks import builtin
 
 KINDS = {

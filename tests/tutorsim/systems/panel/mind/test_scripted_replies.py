@@ -17,7 +17,7 @@ from tutorsim.systems.panel.scripted_prompt_reading_and_known_tasks import (
     style_weights,
 )
 from tutorsim.systems.panel.scripted_replies import judge_reply, style_of_system, vote_reply
-from tutorsim.systems.panel.settings_and_compared_panels import load_panel_catalog
+from tutorsim.systems.panel.settings_and_members_of_compared_panels import load_panel_catalog
 from tutorsim.tasks import builtin
 
 

@@ -34,7 +34,7 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     Told,
     rounds_slopes,
 )
-from tutorsim.analysis.systems.debate.page import (
+from tutorsim.analysis.systems.debate.page_of_scores_turns_cost_challenges import (
     PUBLISHED,
     agents_slopes,
     as_printed,

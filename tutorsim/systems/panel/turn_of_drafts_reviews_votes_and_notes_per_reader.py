@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
 from tutorsim.ballot_reading_and_decisions import Choice, decide
-from tutorsim.kernel.flow_and_drivers import Flow
+from tutorsim.kernel.flow_drivers_and_call_log import Flow
 from tutorsim.kernel.scene_asks_and_votes import ask, counted_as, indented, vote
 from tutorsim.model import Question
 from tutorsim.records import BallotRecord, Note, Proposal, ReviewRecord, TieRound, Turn
@@ -22,7 +22,7 @@ from tutorsim.systems.panel.scene_and_reading_proposals_reviews_judge_scores imp
     read_reviews,
     salvage_proposal,
 )
-from tutorsim.systems.panel.settings_and_compared_panels import PanelCatalog
+from tutorsim.systems.panel.settings_and_members_of_compared_panels import PanelCatalog
 from tutorsim.vocabularies import BALLOT_FORMATS, BallotFormat, Protocol
 
 # --- Relabelled notes ----------------------------------------------------------------------------

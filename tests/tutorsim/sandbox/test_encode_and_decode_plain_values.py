@@ -25,7 +25,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.sandbox.inner import plain_values
+from tutorsim.sandbox.inner import encode_and_decode_plain_values as plain_values
 from tutorsim.sandbox.inner.frames_layers_and_longest_program import Malformed
 
 SCALARS = st.one_of(

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tutorsim.errors import CallFailed
-from tutorsim.kernel.flow_and_drivers import (
+from tutorsim.kernel.flow_drivers_and_call_log import (
     CallLog,
     CodeRun,
     Round,

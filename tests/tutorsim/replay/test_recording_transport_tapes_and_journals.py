@@ -20,11 +20,11 @@ from tutorsim.errors import (
     RecordingRefused,
     UsageError,
 )
-from tutorsim.kernel.flow_and_drivers import at_once
+from tutorsim.kernel.flow_drivers_and_call_log import at_once
 from tutorsim.model import CallKey, Reply
 from tutorsim.model.sdk_model_and_reasons_of_failed_calls import HttpTransport, SdkModel
 from tutorsim.replay import Reader
-from tutorsim.replay.journals_and_cassettes_while_recording import (
+from tutorsim.replay.recording_transport_tapes_and_journals import (
     CassetteStore,
     Journal,
     combined_kind,

@@ -31,7 +31,7 @@ from tutorsim.replay.cassette_file import (
     unreadable_reply,
     write_cassette,
 )
-from tutorsim.replay.durable_files_and_key_leaks import (
+from tutorsim.replay.durable_files_folder_lock_key_leaks import (
     SECRET_FIELDS,
     AppendFile,
     make_folder,

@@ -12,13 +12,10 @@ from hypothesis import strategies as st
 from tutorsim.kernel.scene_asks_and_votes import labelled
 from tutorsim.records import Note, ReviewRecord
 from tutorsim.systems.panel import (
-    turn_drafts_reviews_votes_tie_round_relabelled_notes as relabelled_notes,
+    turn_of_drafts_reviews_votes_and_notes_per_reader as relabelled_notes,
 )
-from tutorsim.systems.panel.settings_and_compared_panels import load_panel_catalog
-from tutorsim.systems.panel.turn_drafts_reviews_votes_tie_round_relabelled_notes import (
-    Notes,
-    relabel,
-)
+from tutorsim.systems.panel.settings_and_members_of_compared_panels import load_panel_catalog
+from tutorsim.systems.panel.turn_of_drafts_reviews_votes_and_notes_per_reader import Notes, relabel
 from tutorsim.vocabularies import DEFAULT_ROLES, LABELS
 
 S, M, V, C = DEFAULT_ROLES

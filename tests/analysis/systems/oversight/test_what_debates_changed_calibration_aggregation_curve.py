@@ -3,7 +3,8 @@ import math
 import pytest
 
 from tests.analysis.systems.oversight.conftest import debated, make_run
-from tutorsim.analysis.systems.oversight.diagnostics_calibration_aggregation_adaptive_curve import (
+from tutorsim.analysis.systems.oversight.label_accuracy import Judged, evaluate, pair_of
+from tutorsim.analysis.systems.oversight.what_debates_changed_calibration_aggregation_curve import (
     RULES,
     adaptive_curve,
     aggregated,
@@ -12,7 +13,6 @@ from tutorsim.analysis.systems.oversight.diagnostics_calibration_aggregation_ada
     debate_shares,
     phases,
 )
-from tutorsim.analysis.systems.oversight.label_accuracy import Judged, evaluate, pair_of
 from tutorsim.records import CallRecord
 
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from tutorsim.analysis.ratings.what_a_rater_sees import items_of
-from tutorsim.analysis.systems.group.columns import lesson_passages
+from tutorsim.analysis.systems.group.exported_tables_messages_to_rate import lesson_passages
 from tutorsim.records.group import EventRecord, LessonRecord
 
 SAID = (("bob", "Hello."), ("learner", "What now?"), ("alice", "Try y."), ("bob", "And then x."))

@@ -13,13 +13,13 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from tutorsim.errors import SandboxError, UsageError
-from tutorsim.kernel.flow_and_drivers import Flow, Listen, PersonInput
+from tutorsim.kernel.flow_drivers_and_call_log import Flow, Listen, PersonInput
 from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.model import Call, CallKey
 from tutorsim.records import EpisodeLine
 from tutorsim.replay import Cassette, EpisodeEntry, episode_entry
-from tutorsim.replay.manifest_and_package_versions import Digests
+from tutorsim.replay.manifests_of_recordings_and_retests_provenance import Digests
 from tutorsim.replay.program_verdicts_and_person_inputs import InputStore
 
 # --- Job -----------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from tutorsim.model import json_value
 from tutorsim.records import EpisodeLine, Failure, Provenance, RetestRecord, to_line
 from tutorsim.records.run_head_and_reading_run_folders_and_retests import MIXED
 from tutorsim.replay.cassette_file import Cassette, read_inside
-from tutorsim.replay.durable_files_and_key_leaks import write_atomic
+from tutorsim.replay.durable_files_folder_lock_key_leaks import write_atomic
 from tutorsim.replay.recorded_calls_event_streams_and_mismatches import (
     STANDIN_HEADER,
     cassette_name,

@@ -7,7 +7,10 @@ from tutorsim.runner.find_and_check_recording import bundled_recording
 
 def test_the_demo_is_replayed_summarised_and_reported(recorded_once, shell, monkeypatch, tmp_path):
     monkeypatch.setattr("tutorsim.runner.find_and_check_recording.BUNDLED", "x")
-    monkeypatch.setattr("tutorsim.cli.demo.bundled_recording", lambda *_: recorded_once.cassettes)
+    monkeypatch.setattr(
+        "tutorsim.cli.demo_of_bundled_recording.bundled_recording",
+        lambda *_: recorded_once.cassettes,
+    )
     said = shell("demo", "--log-dir", tmp_path / "log", "-o", tmp_path / "out.md")
     assert said.code == 0
     assert "4 episodes replayed in" in said.err
@@ -17,7 +20,7 @@ def test_the_demo_is_replayed_summarised_and_reported(recorded_once, shell, monk
 
 
 def test_an_installation_without_it_says_so(shell, monkeypatch):
-    monkeypatch.setattr("tutorsim.cli.demo.bundled_recording", lambda *_: None)
+    monkeypatch.setattr("tutorsim.cli.demo_of_bundled_recording.bundled_recording", lambda *_: None)
     shell("demo").fails(4, "The bundled recording 'demo' is not here.")
 
 

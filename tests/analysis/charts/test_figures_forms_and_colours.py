@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from tutorsim.analysis.charts.chart_forms_and_colours import (
+from tutorsim.analysis.charts.figures_forms_and_colours import (
     DARK,
     DEEPEST,
     TOKENS,

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import altair as alt
 import pytest
 
-from tutorsim.analysis.charts.chart_forms_and_colours import spec
-from tutorsim.analysis.systems.oversight import charts
+from tutorsim.analysis.charts.figures_forms_and_colours import spec
+from tutorsim.analysis.systems.oversight import charts_of_scores_confidence_audits as charts
 from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_other_rules import (
     DELIVERED,
     Predicted,

@@ -24,7 +24,7 @@ from tests.tutorsim.conftest import on_disk, seal
 from tests.tutorsim.replay.made import message
 from tutorsim.errors import FolderError, RecordingRefused
 from tutorsim.replay import FolderLock, folder_error, make_folder, write_atomic
-from tutorsim.replay.durable_files_and_key_leaks import (
+from tutorsim.replay.durable_files_folder_lock_key_leaks import (
     LOCK_FILE,
     AppendFile,
     key_shaped,

@@ -6,7 +6,7 @@ from typing import Any, Final
 import altair as alt
 import polars as pl
 
-from tutorsim.analysis.charts import chart_forms_and_colours as look
+from tutorsim.analysis.charts import figures_forms_and_colours as look
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words_and_safe_text import counted, extremes, percent, spoken
 from tutorsim.analysis.statistics import by_key
@@ -14,15 +14,15 @@ from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system imp
     contrast_headline,
     rows_about_zero,
 )
-from tutorsim.analysis.systems.oversight.diagnostics_calibration_aggregation_adaptive_curve import (
-    AdaptiveCurve,
-    AdaptivePoint,
-)
 from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_other_rules import (
     DELIVERED,
 )
 from tutorsim.analysis.systems.oversight.label_accuracy import BASELINES, HEADLINE
 from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereading import Evidence
+from tutorsim.analysis.systems.oversight.what_debates_changed_calibration_aggregation_curve import (
+    AdaptiveCurve,
+    AdaptivePoint,
+)
 from tutorsim.records.oversight import LABELS
 
 

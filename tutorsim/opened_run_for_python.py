@@ -26,9 +26,9 @@ from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.ratings.agreement_of_raters_and_judge import ratings_table
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.first_screen import recount_verdict
-from tutorsim.analysis.recount.possible_winners_of_every_protocol_by_rule import turns_table
 from tutorsim.analysis.recount.recount_plan_and_own_rules import ScoreFunction, refuse_shadowed
 from tutorsim.analysis.recount.result_models import Interval, RecountResult, RuleRow
+from tutorsim.analysis.recount.tables import turns_table
 from tutorsim.analysis.runs.write_tables import RATINGS, with_provenance
 from tutorsim.analysis.systems.any_systems_report_reply_endings_noise_floor import document_of
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import (

@@ -45,25 +45,25 @@ _SHIPPED: Final = {
         "tutorsim.systems.panel:PANEL",
         "tutorsim.records:EpisodeRecord",
         "tutorsim.analysis.systems.panel.view_list_of_episodes_texts_to_rate:VIEW",
-        "tutorsim.analysis.systems.panel.episode_messages:trace",
+        "tutorsim.analysis.systems.panel.episode_messages_and_telling_episodes:trace",
     ),
     "debate": Shipped(
         "tutorsim.systems.debate:DEBATE",
         "tutorsim.records.debate:DebateRecord",
         "tutorsim.analysis.systems.debate:VIEW",
-        "tutorsim.analysis.systems.debate.episode_messages:trace",
+        "tutorsim.analysis.systems.debate.episode_messages_and_telling_episodes:trace",
     ),
     "oversight": Shipped(
         "tutorsim.systems.oversight:OVERSIGHT",
         "tutorsim.records.oversight:OversightRecord",
         "tutorsim.analysis.systems.oversight:VIEW",
-        "tutorsim.analysis.systems.oversight.episode_messages:trace",
+        "tutorsim.analysis.systems.oversight.episode_messages_and_telling_episodes:trace",
     ),
     "group": Shipped(
         "tutorsim.systems.group:GROUP",
         "tutorsim.records.group:GroupRecord",
         "tutorsim.analysis.systems.group:VIEW",
-        "tutorsim.analysis.systems.group.episode_messages:trace",
+        "tutorsim.analysis.systems.group.episode_messages_and_telling_episodes:trace",
     ),
 }
 

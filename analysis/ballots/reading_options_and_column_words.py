@@ -114,6 +114,24 @@ STAGE_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "tie_vote": ("tie", "tie_break", "tiebreak", "tie_round", "runoff", "run_off"),
 }
 """Stage → other names for it."""
+PLACE_WORDS: Final = {
+    f"{word}{tail}": place
+    for place, words in enumerate(
+        (
+            ("first", "1st", "gold", "prima", "primera", "erste", "premier"),
+            ("second", "2nd", "silver", "seconda", "segunda", "zweite", "deuxième"),
+            ("third", "3rd", "bronze", "terza", "tercera", "dritte", "troisième"),
+            ("fourth", "4th"),
+            ("fifth", "5th"),
+        ),
+        start=1,
+    )
+    for word in words
+    for tail in (
+        *("", "_choice", "_place", "_rank", "_preference"),
+        *("_scelta", "_opción", "_wahl", "_choix"),
+    )
+}
 YES_OR_NO: Final = {
     **dict.fromkeys(("x", "yes", "y", "true", "ja", "oui", "si", "ok", "✓", "✔"), 1.0),
     **dict.fromkeys(("no", "n", "false", "nein", "non"), 0.0),

@@ -14,6 +14,7 @@ from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, FileRows, columns_d
 from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.reading_options_and_column_words import (
     NO_HINTS,
+    PLACE_WORDS,
     STAGE_WORDS,
     YES_OR_NO,
     Hints,
@@ -251,24 +252,6 @@ def whole_points(numbers: pl.Series) -> int | None:
 KEYS: Final = ("episode_id", "turn", "stage", "voter", "protocol", "weight")
 """Columns that name a ballot, its protocol, and how many voters it stands for."""
 
-_PLACE_WORDS: Final = {
-    f"{word}{tail}": place
-    for place, words in enumerate(
-        (
-            ("first", "1st", "gold", "prima", "primera", "erste", "premier"),
-            ("second", "2nd", "silver", "seconda", "segunda", "zweite", "deuxième"),
-            ("third", "3rd", "bronze", "terza", "tercera", "dritte", "troisième"),
-            ("fourth", "4th"),
-            ("fifth", "5th"),
-        ),
-        start=1,
-    )
-    for word in words
-    for tail in (
-        *("", "_choice", "_place", "_rank", "_preference"),
-        *("_scelta", "_opción", "_wahl", "_choix"),
-    )
-}
 _PLACE_NAME: Final = r"_*(?:rank|choice|place|preference|pref|position)?_*(\d+)"
 _LIST_SEPARATORS: Final = ">;|,"
 _PARTED: Final = r"\w[\s/:.–-]+\w"
@@ -356,12 +339,12 @@ def _may_be_places(rows: Rows, found: Mapping[int, str], cells: pl.Series) -> bo
     words = [plain(rows.columns.get(name, name)) for name in found.values()]
     if all(word.isdecimal() for word in words):
         return set(cells.cast(pl.Float64)) == set(found)
-    return all(w in _PLACE_WORDS or w.startswith(("rank", "place", "pos", "pref")) for w in words)
+    return all(w in PLACE_WORDS or w.startswith(("rank", "place", "pos", "pref")) for w in words)
 
 
 def _place_of(word: str) -> int | None:
-    if word in _PLACE_WORDS:
-        return _PLACE_WORDS[word]
+    if word in PLACE_WORDS:
+        return PLACE_WORDS[word]
     said = re.match(_PLACE_CELL, word.replace("_", " ")) or re.fullmatch(_PLACE_NAME, word)
     place = int(said[1] or said[2]) if said is not None else 100
     return place if place < 100 else None

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tutorsim.analysis.claims.claims_file_and_check_of_claims import Claim, Difference, DrawnFile
-from tutorsim.analysis.pages.cells_and_tables import Share, Written
-from tutorsim.analysis.pages.document import heading
+from tutorsim.analysis.pages.cells_and_tables import Share, Written, heading
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Bounds,

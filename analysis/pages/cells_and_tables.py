@@ -148,3 +148,23 @@ def p_value(p: float) -> Written:
 def plain(found: float | NotEstimable) -> Written:
     """A number without an interval."""
     return Written(DASH, found) if isinstance(found, NotEstimable) else number(found, digits=2)
+
+
+def cell(value: object) -> str:
+    """A table cell as text; what is missing is a dash, and never a zero."""
+    if value is None or value != value:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}".replace("-", "−")
+    if isinstance(value, float):
+        return f"{value:.3f}".replace("-", "−")
+    if isinstance(value, list | tuple):
+        return ", ".join(map(cell, value)) or "none"
+    return str(value)
+
+
+def heading(name: str) -> str:
+    """A column's name as a table head."""
+    return name.replace("_", " ")

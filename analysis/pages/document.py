@@ -127,23 +127,3 @@ def with_section(document: Document, id_: str, make: Callable[[], Section]) -> D
 def _makers(document: Document) -> Mapping[str, Callable[[], Section]]:
     found = document.sections
     return found.makers if isinstance(found, Sections) else {s.id: lambda s=s: s for s in found}  # type: ignore[misc]
-
-
-def cell(value: object) -> str:
-    """A table cell as text; what is missing is a dash, and never a zero."""
-    if value is None or value != value:
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}".replace("-", "−")
-    if isinstance(value, float):
-        return f"{value:.3f}".replace("-", "−")
-    if isinstance(value, list | tuple):
-        return ", ".join(map(cell, value)) or "none"
-    return str(value)
-
-
-def heading(name: str) -> str:
-    """A column's name as a table head."""
-    return name.replace("_", " ")

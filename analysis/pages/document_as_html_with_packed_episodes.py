@@ -27,7 +27,8 @@ from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import (
 from tutorsim.analysis.charts.svg_worker_and_its_fonts import Run
 from tutorsim.analysis.claims.claim_ids_of_printed_numbers_and_page_differences import Number, Words
 from tutorsim.analysis.claims.claims_file_and_check_of_claims import citation
-from tutorsim.analysis.pages.document import Document, cell, heading
+from tutorsim.analysis.pages.cells_and_tables import cell, heading
+from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.pages.document_as_json_and_as_claims import Places, cells_of, is_version
 from tutorsim.analysis.pages.page_in_one_file import page_of, templates, text_of
 from tutorsim.analysis.pages.shown_episodes import EpisodePart, Grid, Message

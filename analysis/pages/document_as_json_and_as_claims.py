@@ -14,8 +14,8 @@ from tutorsim.analysis.claims.claim_ids_of_printed_numbers_and_page_differences 
     unique,
 )
 from tutorsim.analysis.claims.claims_file_and_check_of_claims import PageName
-from tutorsim.analysis.pages.cells_and_tables import Table, Written
-from tutorsim.analysis.pages.document import Answer, Document, Section, cell
+from tutorsim.analysis.pages.cells_and_tables import Table, Written, cell
+from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.statistics.intervals_and_tests import to_json
 
 if TYPE_CHECKING:

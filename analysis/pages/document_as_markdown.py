@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from tutorsim.analysis.pages.document import Document, Section, cell, heading
+from tutorsim.analysis.pages.cells_and_tables import cell, heading
+from tutorsim.analysis.pages.document import Document, Section
 from tutorsim.analysis.pages.shown_episodes import Episode, Grid, Message
 from tutorsim.analysis.pages.words_and_safe_text import ended, shown
 

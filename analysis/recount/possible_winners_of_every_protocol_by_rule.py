@@ -606,13 +606,3 @@ def _cells(
     yield BREAKDOWN_STATES.get(breakdown, "number")
     yield possible.settled
     yield key.reading
-
-
-def turns_table(per_turn: pl.DataFrame) -> pl.DataFrame:
-    """The rows as other programs read them.
-
-    `fallback_order` is null where a tie stays a tie, and given where ties go to its first.
-    """
-    goes = pl.col("reading") == "fallback"
-    ordered = pl.when(goes).then(pl.col("fallback_order")).alias("fallback_order")
-    return per_turn.with_columns(ordered).drop("reading")

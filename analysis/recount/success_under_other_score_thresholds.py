@@ -21,6 +21,9 @@ from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimabl
 from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeRecord
 
+THRESHOLDS: Final = (0.4, 0.7, 0.75, 0.9, 1.0)
+"""Success thresholds that a report tries."""
+
 
 @dataclass(frozen=True)
 class EpisodeAtThreshold:

@@ -4,15 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, NamedTuple, TypeVar
 
+import polars as pl
+
 from tutorsim.analysis.identify.possible_winners import TieReading
-from tutorsim.analysis.pages.cells_and_tables import (
-    DASH,
-    Part,
-    Written,
-    bounds_of,
-    number,
-    part_of,
-)
+from tutorsim.analysis.pages.cells_and_tables import DASH, Part, Written, bounds_of, number, part_of
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
     DeclaredTable,
     Rows,
@@ -516,3 +511,13 @@ SECTIONS: Final[Mapping[str, Callable[[RecountResult, str, bool], Parts]]] = {
 
 Given: the recount; in words, how far the assumption behind the sets was tested; whether to show
 every order, every protocol and all wins."""
+
+
+def turns_table(per_turn: pl.DataFrame) -> pl.DataFrame:
+    """The rows as other programs read them.
+
+    `fallback_order` is null where a tie stays a tie, and given where ties go to its first.
+    """
+    goes = pl.col("reading") == "fallback"
+    ordered = pl.when(goes).then(pl.col("fallback_order")).alias("fallback_order")
+    return per_turn.with_columns(ordered).drop("reading")

@@ -14,7 +14,7 @@ from tutorsim.errors import UsageError
 
 if TYPE_CHECKING:
     from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.cli.options import names
+from tutorsim.cli.options_that_commands_share import names
 
 # --- Ballot options ------------------------------------------------------------------------------
 

@@ -15,7 +15,6 @@ from rich.text import Text
 from tutorsim.analysis.ballots.recount_source import Source, open_source
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import Ballots, Leaving, view_of
 from tutorsim.cli.console_progress_and_safe_text import Count, counted, err, safe, tell, working
-from tutorsim.cli.options import PLACE, json_option, names, order_option, recording_option
 from tutorsim.cli.options_and_progress_of_recording import (
     check_may_record,
     record_study,
@@ -24,6 +23,13 @@ from tutorsim.cli.options_and_progress_of_recording import (
     sending,
     sending_options,
     spending,
+)
+from tutorsim.cli.options_that_commands_share import (
+    PLACE,
+    json_option,
+    names,
+    order_option,
+    recording_option,
 )
 from tutorsim.cli.printed_prose_and_tables_and_published_files import (
     Prose,

@@ -9,7 +9,6 @@ import click
 
 from tutorsim.cli import console_progress_and_safe_text
 from tutorsim.cli.console_progress_and_safe_text import tell
-from tutorsim.cli.options import PLACE
 from tutorsim.cli.options_and_progress_of_recording import (
     check_may_record,
     live_recording_options,
@@ -17,6 +16,7 @@ from tutorsim.cli.options_and_progress_of_recording import (
     sending,
     spending,
 )
+from tutorsim.cli.options_that_commands_share import PLACE
 
 if TYPE_CHECKING:
     from tutorsim.standin import Endpoint

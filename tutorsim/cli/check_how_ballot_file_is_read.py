@@ -26,7 +26,7 @@ from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
 from tutorsim.cli.ballot_options import ballot_options
 from tutorsim.cli.console_progress_and_safe_text import listing
 from tutorsim.cli.open_run_or_recording_and_head_of_page import check_logs, source_shown
-from tutorsim.cli.options import PLACE, order_option, report_options
+from tutorsim.cli.options_that_commands_share import PLACE, order_option, report_options
 from tutorsim.cli.printed_prose_and_tables_and_published_files import (
     Prose,
     caption,

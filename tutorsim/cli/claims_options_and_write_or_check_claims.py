@@ -52,7 +52,7 @@ from tutorsim.analysis.pages.numbers_printed_in_studies import Printed, printed_
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import Asked, opened
 from tutorsim.cli.console_progress_and_safe_text import tell
 from tutorsim.cli.open_run_or_recording_and_head_of_page import check_logs
-from tutorsim.cli.options import TYPED, check_two_files, plain
+from tutorsim.cli.options_that_commands_share import TYPED, check_two_files, plain
 from tutorsim.cli.printed_prose_and_tables_and_published_files import (
     Prose,
     caption,

@@ -19,7 +19,7 @@ from tutorsim.cli.ballot_options import panel_option
 from tutorsim.cli.claims_options_and_write_or_check_claims import publish_claimed
 from tutorsim.cli.console_progress_and_safe_text import counted
 from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath, check_logs
-from tutorsim.cli.options import (
+from tutorsim.cli.options_that_commands_share import (
     Remembering,
     claims_option,
     order_option,

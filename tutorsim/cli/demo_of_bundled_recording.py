@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from tutorsim.cli.console_progress_and_safe_text import tell
-from tutorsim.cli.options import FILE, FOLDER, PLACE
+from tutorsim.cli.options_that_commands_share import FILE, FOLDER, PLACE
 from tutorsim.errors import RecordingError
 from tutorsim.kernel.load_and_check_study_file import system_named
 from tutorsim.runner.find_and_check_recording import bundled_recording, bundled_recordings

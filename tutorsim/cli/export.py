@@ -12,7 +12,7 @@ from tutorsim.analysis.runs.write_tables import export as write_tables
 from tutorsim.cli.ballot_options import ballot_options
 from tutorsim.cli.console_progress_and_safe_text import emit_json, out, safe, tell
 from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath, check_logs
-from tutorsim.cli.options import folder_option, json_option
+from tutorsim.cli.options_that_commands_share import folder_option, json_option
 from tutorsim.records import RUN_FILE, read_run
 
 

@@ -14,7 +14,7 @@ from tutorsim.cli.console_progress_and_safe_text import (
     safe,
     show_error,
 )
-from tutorsim.cli.options import PLACE, folder_option, json_option
+from tutorsim.cli.options_that_commands_share import PLACE, folder_option, json_option
 from tutorsim.errors import UsageError
 from tutorsim.kernel.load_and_check_study_file import system_named
 from tutorsim.kernel.system_and_loaded_study import LogFormat, System

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tutorsim.cli.console_progress_and_safe_text import emit_json, out, safe, tell
-from tutorsim.cli.options import FOLDER, PLACE, check_episode_named, folder_option, max_age_option
+from tutorsim.cli.options_that_commands_share import (
+    FOLDER,
+    PLACE,
+    check_episode_named,
+    folder_option,
+    max_age_option,
+)
 from tutorsim.cli.printed_prose_and_tables_and_published_files import table
 from tutorsim.errors import CheckFailed, MissingCallError, TutorsimError, UsageError
 from tutorsim.replay import MANIFEST_FILE, Cassette, Manifest, read_cassette, read_manifest

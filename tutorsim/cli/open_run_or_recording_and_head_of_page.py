@@ -18,7 +18,8 @@ from tutorsim.errors import LogError
 if TYPE_CHECKING:
     from tutorsim.analysis.ballots.recount_source import Source
     from tutorsim.cli.printed_prose_and_tables_and_published_files import Prose
-    from tutorsim.records import Branch, EpisodeRecord
+    from tutorsim.records import Branch, EpisodeRecord, Provenance
+    from tutorsim.vocabularies import ProvenanceKind
 
 
 # --- Run or recording ----------------------------------------------------------------------------
@@ -126,15 +127,35 @@ def branch_head(branch: "Branch", episodes: Sequence["EpisodeRecord"]) -> "Prose
 # --- Source head ---------------------------------------------------------------------------------
 
 
+def provenance(stated: "Provenance") -> "Prose":
+    """What answered the calls of a recording; the first thing that every view says."""
+    from tutorsim.analysis.pages.words_and_safe_text import warning_of
+    from tutorsim.cli.printed_prose_and_tables_and_published_files import Prose, styled
+
+    models = ", ".join(stated.models) or "no model named"
+    days = stated.recorded_from or "no reply recorded"
+    if stated.recorded_to and stated.recorded_to != stated.recorded_from:
+        days = f"{days} to {stated.recorded_to}"
+    line = styled(f"Answered by: {stated.kind}", "bold") + safe(
+        f" ({stated.name}), {models}, {days}."
+    )
+    return Prose(line + styled(f" {warning_of(stated)}", "yellow"))
+
+
+def elsewhere(stated: Sequence[str], kinds: Sequence["ProvenanceKind"]) -> "Prose":
+    """What is known of ballots from elsewhere: what their export said of itself, if it did."""
+    from tutorsim.analysis.pages.words_and_safe_text import WARNINGS
+    from tutorsim.cli.printed_prose_and_tables_and_published_files import Prose, styled
+
+    if not stated:
+        return Prose("Ballots from elsewhere: nothing is known of what cast them.")
+    line = styled("Exported ballots, answered by: ", "bold") + safe(f"{'; '.join(stated)}.")
+    return Prose(line + styled("".join(f" {WARNINGS[kind]}" for kind in kinds), "yellow"))
+
+
 def source_shown(source: "Source", read: Sequence[str] = ()) -> Iterator["Prose"]:
     """What is looked at, what was `read` of it, and what answered its calls: the head of a view."""
-    from tutorsim.cli.printed_prose_and_tables_and_published_files import (
-        Prose,
-        caption,
-        elsewhere,
-        heading,
-        provenance,
-    )
+    from tutorsim.cli.printed_prose_and_tables_and_published_files import Prose, caption, heading
 
     yield heading(source.name)
     yield from map(Prose, read)

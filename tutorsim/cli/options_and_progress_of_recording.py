@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from tutorsim.cli.console_progress_and_safe_text import counted, err, safe, tell
-from tutorsim.cli.options import FILE, sandbox_option
+from tutorsim.cli.options_that_commands_share import FILE, sandbox_option
 from tutorsim.errors import BudgetReached, Interrupted, RecordingRefused
 from tutorsim.kernel.cost_plan import PriceTable
 from tutorsim.kernel.system_and_loaded_study import LoadedStudy

@@ -1,4 +1,4 @@
-"""What the commands show: prose, headings, tables, provenance, and numbers in words.
+"""What the commands show: prose, headings, tables, and numbers in words.
 
 A console prints elements one after another:
 
@@ -18,8 +18,6 @@ from rich.text import Text
 
 from tutorsim.cli.console_progress_and_safe_text import console_for, emit_json, json_text, out, safe
 from tutorsim.errors import FolderError
-from tutorsim.records import Provenance
-from tutorsim.vocabularies import ProvenanceKind
 
 # --- Output elements -----------------------------------------------------------------------------
 
@@ -134,30 +132,6 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[Cell]], *, left: int =
 def number(value: float | None, digits: int = 2) -> str:
     """A figure, or a dash where it is not estimable."""
     return "–" if value is None else f"{value:.{digits}f}"
-
-
-def provenance(stated: Provenance) -> Prose:
-    """What answered the calls of a recording; the first thing that every view says."""
-    from tutorsim.analysis.pages.words_and_safe_text import warning_of
-
-    models = ", ".join(stated.models) or "no model named"
-    days = stated.recorded_from or "no reply recorded"
-    if stated.recorded_to and stated.recorded_to != stated.recorded_from:
-        days = f"{days} to {stated.recorded_to}"
-    line = styled(f"Answered by: {stated.kind}", "bold") + safe(
-        f" ({stated.name}), {models}, {days}."
-    )
-    return Prose(line + styled(f" {warning_of(stated)}", "yellow"))
-
-
-def elsewhere(stated: Sequence[str], kinds: Sequence[ProvenanceKind]) -> Prose:
-    """What is known of ballots from elsewhere: what their export said of itself, if it did."""
-    from tutorsim.analysis.pages.words_and_safe_text import WARNINGS
-
-    if not stated:
-        return Prose("Ballots from elsewhere: nothing is known of what cast them.")
-    line = styled("Exported ballots, answered by: ", "bold") + safe(f"{'; '.join(stated)}.")
-    return Prose(line + styled("".join(f" {WARNINGS[kind]}" for kind in kinds), "yellow"))
 
 
 def publish(

@@ -11,7 +11,13 @@ import click
 
 from tutorsim.cli.console_progress_and_safe_text import emit_json, listing, out, safe, tell
 from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath, check_logs
-from tutorsim.cli.options import FILE, PLACE, ending_in, json_option, recording_option
+from tutorsim.cli.options_that_commands_share import (
+    FILE,
+    PLACE,
+    ending_in,
+    json_option,
+    recording_option,
+)
 from tutorsim.errors import FolderError, UsageError
 from tutorsim.records import RUN_FILE, to_line
 from tutorsim.records.ratings import RATINGS_FILE, Survey

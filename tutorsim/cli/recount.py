@@ -35,7 +35,6 @@ from tutorsim.analysis.recount.first_screen import (
     told_rules,
     verdict_table,
 )
-from tutorsim.analysis.recount.possible_winners_of_every_protocol_by_rule import turns_table
 from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     TABLES,
     RecountTable,
@@ -54,7 +53,7 @@ from tutorsim.analysis.recount.success_under_other_score_thresholds import (
     at_threshold,
     threshold_table,
 )
-from tutorsim.analysis.recount.tables import SECTIONS, approvals_table, protocols_table
+from tutorsim.analysis.recount.tables import SECTIONS, approvals_table, protocols_table, turns_table
 from tutorsim.analysis.runs.run_tables import Table
 from tutorsim.analysis.runs.write_tables import write_frames
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
@@ -63,7 +62,7 @@ from tutorsim.cli.ballot_options import ballot_options, of_panel_asked, panel_op
 from tutorsim.cli.claims_options_and_write_or_check_claims import publish_claimed
 from tutorsim.cli.console_progress_and_safe_text import counted
 from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath, check_logs, source_shown
-from tutorsim.cli.options import (
+from tutorsim.cli.options_that_commands_share import (
     Remembering,
     check_sections,
     claims_option,

@@ -9,7 +9,7 @@ import click
 
 from tutorsim.cli.console_progress_and_safe_text import counted, emit_json, listing, out, safe, tell
 from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath
-from tutorsim.cli.options import (
+from tutorsim.cli.options_that_commands_share import (
     FILE,
     FOLDER,
     PLACE,

@@ -13,7 +13,7 @@ import click
 from tutorsim.cli.ballot_options import ballot_options, panel_option
 from tutorsim.cli.console_progress_and_safe_text import counted, emit_json, out, safe, tell
 from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath, check_logs, records_held
-from tutorsim.cli.options import (
+from tutorsim.cli.options_that_commands_share import (
     FILE,
     FOLDER,
     check_two_files,

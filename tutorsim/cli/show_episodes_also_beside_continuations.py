@@ -19,14 +19,13 @@ from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import (
     origin_of,
 )
 from tutorsim.cli.console_progress_and_safe_text import safe
-from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath, check_logs
-from tutorsim.cli.options import check_episode_named, report_options
+from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath, check_logs, provenance
+from tutorsim.cli.options_that_commands_share import check_episode_named, report_options
 from tutorsim.cli.printed_prose_and_tables_and_published_files import (
     Prose,
     caption,
     heading,
     number,
-    provenance,
     publish,
     styled,
     table,

@@ -11,7 +11,7 @@ from tutorsim.analysis.pages.numbers_printed_in_studies import Printed
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import Asked, opened
 from tutorsim.cli.ballot_options import ballot_options, panel_option
 from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath, check_logs, records_held
-from tutorsim.cli.options import (
+from tutorsim.cli.options_that_commands_share import (
     PLACE,
     add_markdown,
     check_two_files,

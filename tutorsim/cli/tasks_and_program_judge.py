@@ -14,7 +14,7 @@ from rich.table import Table
 
 from tutorsim.cli import console_progress_and_safe_text as console
 from tutorsim.cli.console_progress_and_safe_text import emit_json, out, safe
-from tutorsim.cli.options import PLACE, json_option, sandbox_option
+from tutorsim.cli.options_that_commands_share import PLACE, json_option, sandbox_option
 from tutorsim.cli.printed_prose_and_tables_and_published_files import number
 from tutorsim.errors import UsageError
 from tutorsim.kernel.flow_drivers_and_call_log import CodeResult, CodeRun

@@ -12,9 +12,9 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
-from tutorsim.analysis.pages.cells_and_tables import Part, Table
-from tutorsim.analysis.pages.document import Document, Section, cell, section_ids
-from tutorsim.analysis.pages.document import heading as column_heading
+from tutorsim.analysis.pages.cells_and_tables import Part, Table, cell
+from tutorsim.analysis.pages.cells_and_tables import heading as column_heading
+from tutorsim.analysis.pages.document import Document, Section, section_ids
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
     Opened,
     SystemRun,
@@ -22,7 +22,7 @@ from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
     open_run,
 )
 from tutorsim.cli.console_progress_and_safe_text import safe
-from tutorsim.cli.options import check_sections
+from tutorsim.cli.options_that_commands_share import check_sections
 from tutorsim.cli.printed_prose_and_tables_and_published_files import (
     Prose,
     caption,

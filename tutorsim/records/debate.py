@@ -1,6 +1,5 @@
 """One debate: a line of `episodes.jsonl` of the system `debate`."""
 
-from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from tutorsim.records.base_record import Record, part_of_record
@@ -210,19 +209,3 @@ class DebateRecord(BaseRecord):
 def flag(message: Message) -> bool | None:
     """A message as the consensus rules count it: drafts and first messages are `None`."""
     return None if message.agreement == "none" else message.agreement == "agree"
-
-
-def different_answers(answers: Mapping[str, AnswerRecord]) -> dict[str, str]:
-    """Author → first author of the same answer, in the order of the authors.
-
-    Answers are the same if they are equal after trimming, case folding and dropping one trailing
-    full stop.
-    """
-    first: dict[str, str] = {}
-    return {
-        agent: first.setdefault(_plain(answer.text), agent) for agent, answer in answers.items()
-    }
-
-
-def _plain(text: str) -> str:
-    return text.strip().casefold().removesuffix(".").rstrip()

@@ -44,7 +44,7 @@ from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system imp
     beyond_chance,
     not_shown,
 )
-from tutorsim.analysis.systems.debate.episode_messages import TELLING
+from tutorsim.analysis.systems.debate.episode_messages_and_telling_episodes import TELLING
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import Outcome
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun, episodes_of, framed
 from tutorsim.records import RunRecord

@@ -39,13 +39,13 @@ from tutorsim.records.debate import (
     Majority,
     Message,
     Undecided,
-    different_answers,
     flag,
 )
 from tutorsim.systems.debate.consensus_rules_and_end_of_debate import (
     End,
     Moment,
     consensus_rule,
+    different_answers,
     end_of,
     moments,
     read_agreement,

@@ -32,7 +32,7 @@ from tutorsim.analysis.systems.debate.council_report_self_votes_right_winners_ot
     drawn,
     is_council,
 )
-from tutorsim.analysis.systems.debate.episode_messages import TELLING
+from tutorsim.analysis.systems.debate.episode_messages_and_telling_episodes import TELLING
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     STUDY_RULES,
     Slope,

@@ -32,7 +32,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_over_tasks,
     share_over_tasks,
 )
-from tutorsim.analysis.systems.group.episode_messages import TELLING
+from tutorsim.analysis.systems.group.episode_messages_and_telling_episodes import TELLING
 from tutorsim.analysis.systems.group.page_data_and_shares_of_coded_talk import (
     CATEGORIES,
     CODERS,

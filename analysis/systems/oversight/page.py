@@ -39,7 +39,7 @@ from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system imp
     not_shown,
     p_words,
 )
-from tutorsim.analysis.systems.oversight.episode_messages import TELLING
+from tutorsim.analysis.systems.oversight.episode_messages_and_telling_episodes import TELLING
 from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_other_rules import (
     OUTCOMES,
     delivered_shares,

@@ -36,14 +36,14 @@ from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system imp
     contrast_headline,
 )
 from tutorsim.analysis.systems.panel import self_support_labels_and_power as voters
-from tutorsim.analysis.systems.panel import shifts_flips_and_ties_beside_chance as votes
 from tutorsim.analysis.systems.panel import student_outcomes as students
+from tutorsim.analysis.systems.panel import winners_steps_shifts_flips_beside_chance as votes
 from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import (
     Family,
     contrast_words,
     contrasts_table,
 )
-from tutorsim.analysis.systems.panel.episode_messages import telling, trace
+from tutorsim.analysis.systems.panel.episode_messages_and_telling_episodes import telling, trace
 from tutorsim.analysis.systems.panel.first_divergent_turns_and_success_bounds import (
     Divergence,
     alternatives_table,

@@ -28,7 +28,7 @@ from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.recount_plan_and_own_rules import RecountTable
 from tutorsim.analysis.recount.result_models import OrderTable, RecountResult, RuleRow
 from tutorsim.analysis.recount.same_voter_in_two_formats import format_invariance
-from tutorsim.analysis.recount.success_under_other_score_thresholds import at_threshold
+from tutorsim.analysis.recount.success_under_other_score_thresholds import THRESHOLDS, at_threshold
 from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import (
     branch_changes,
     branch_counts,
@@ -37,8 +37,8 @@ from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import (
 from tutorsim.analysis.statistics.noise_floor_of_retests import noise_floor
 from tutorsim.analysis.statistics.text_similarity_by_words_or_embeddings import role_collapse
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import Contrast
-from tutorsim.analysis.systems.panel import shifts_flips_and_ties_beside_chance as votes
 from tutorsim.analysis.systems.panel import student_outcomes as students
+from tutorsim.analysis.systems.panel import winners_steps_shifts_flips_beside_chance as votes
 from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import (
     HEAD_OUTCOMES,
     contrast_values,
@@ -125,9 +125,6 @@ def _wins(part: float, whole: float) -> str:
 
 
 # --- Report inputs -------------------------------------------------------------------------------
-
-THRESHOLDS: Final = (0.4, 0.7, 0.75, 0.9, 1.0)
-"""Success thresholds that a report tries."""
 
 
 def _once(compute: Callable[[Source], T]) -> cached_property[T]:

@@ -29,11 +29,6 @@ from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system imp
     chance_words,
     contrasts_between,
 )
-from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import (
-    Diagnostics,
-    diagnostics,
-    turn_diagnostics,
-)
 from tutorsim.analysis.systems.panel.student_outcomes import (
     Rounds,
     cells_of,
@@ -42,6 +37,11 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     rounds_of,
     success_rate,
     units_of,
+)
+from tutorsim.analysis.systems.panel.winners_steps_shifts_flips_beside_chance import (
+    Diagnostics,
+    diagnostics,
+    turn_diagnostics,
 )
 from tutorsim.records import EpisodeRecord
 from tutorsim.records.run_head_and_reading_run_folders_and_retests import (

@@ -37,7 +37,7 @@ from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
     pivotality,
     self_support,
 )
-from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import (
+from tutorsim.analysis.systems.panel.winners_steps_shifts_flips_beside_chance import (
     chance_baselines,
     diagnostics,
     winning_roles,

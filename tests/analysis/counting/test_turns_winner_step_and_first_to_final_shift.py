@@ -23,7 +23,9 @@ from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
     effective_votes,
     pivotality,
 )
-from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import chance_baselines
+from tutorsim.analysis.systems.panel.winners_steps_shifts_flips_beside_chance import (
+    chance_baselines,
+)
 from tutorsim.ballot_reading_and_decisions import leaders, tally
 from tutorsim.vocabularies import DECIDED_BY, PROTOCOLS
 

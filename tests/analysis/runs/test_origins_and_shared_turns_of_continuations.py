@@ -21,10 +21,6 @@ from tutorsim.analysis.systems.panel.first_divergent_turns_and_success_bounds im
     diverge,
     under_order,
 )
-from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import (
-    diagnostics,
-    winning_roles,
-)
 from tutorsim.analysis.systems.panel.student_outcomes import (
     gains,
     outcome_of,
@@ -33,6 +29,10 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     scores_by_turn,
     success_rates,
     successes,
+)
+from tutorsim.analysis.systems.panel.winners_steps_shifts_flips_beside_chance import (
+    diagnostics,
+    winning_roles,
 )
 from tutorsim.records import Branch, BranchPoint, Turn
 

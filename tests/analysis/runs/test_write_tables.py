@@ -16,7 +16,9 @@ from tutorsim.analysis.runs.write_tables import (
     export_run,
     write_frames,
 )
-from tutorsim.analysis.systems.panel.shifts_flips_and_ties_beside_chance import turn_diagnostics
+from tutorsim.analysis.systems.panel.winners_steps_shifts_flips_beside_chance import (
+    turn_diagnostics,
+)
 from tutorsim.errors import FolderError, UsageError
 from tutorsim.records import EPISODES_FILE, RUN_FILE, to_line
 

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import table
-from tutorsim.cli.options import plain
+from tutorsim.cli.options_that_commands_share import plain
 from tutorsim.cli.printed_prose_and_tables_and_published_files import print_all
 from tutorsim.cli.terminal_documents import parts_shown, table_shown
 from tutorsim.runner.find_and_check_recording import bundled_recording

@@ -9,7 +9,7 @@ A discussion agrees by one of four consensus rules over the flags of its message
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, get_args
@@ -17,6 +17,7 @@ from typing import Final, Literal, NamedTuple, get_args
 from tutorsim.records.debate import (
     Agreement,
     AgreementReading,
+    AnswerRecord,
     DebateSetup,
     EndedBy,
     Majority,
@@ -182,3 +183,19 @@ def _enough(
             return share == 1
         case "hybrid":
             return share == 1 if everybody else share >= _HYBRID
+
+
+def different_answers(answers: Mapping[str, AnswerRecord]) -> dict[str, str]:
+    """Author → first author of the same answer, in the order of the authors.
+
+    Answers are the same if they are equal after trimming, case folding and dropping one trailing
+    full stop.
+    """
+    first: dict[str, str] = {}
+    return {
+        agent: first.setdefault(_plain(answer.text), agent) for agent, answer in answers.items()
+    }
+
+
+def _plain(text: str) -> str:
+    return text.strip().casefold().removesuffix(".").rstrip()

@@ -30,9 +30,12 @@ from tutorsim.records.debate import (
     EndedBy,
     HeldVote,
     PersonaRecord,
+)
+from tutorsim.systems.debate.consensus_rules_and_end_of_debate import (
+    End,
+    consensus_rule,
     different_answers,
 )
-from tutorsim.systems.debate.consensus_rules_and_end_of_debate import End, consensus_rule
 from tutorsim.systems.debate.discussion_and_challenges import (
     CHALLENGER,
     DebateContext,

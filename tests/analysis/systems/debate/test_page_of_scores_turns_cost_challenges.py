@@ -25,7 +25,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 from tutorsim.analysis.statistics.text_similarity_by_words_or_embeddings import Embedding
 from tutorsim.analysis.systems.debate import VIEW
 from tutorsim.analysis.systems.debate.charts_of_protocols_vote_start_councils import rounds
-from tutorsim.analysis.systems.debate.episode_messages import trace
+from tutorsim.analysis.systems.debate.episode_messages_and_telling_episodes import trace
 from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     RULES,
     Contrast,

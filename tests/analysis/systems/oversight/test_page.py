@@ -13,7 +13,7 @@ from tutorsim.analysis.pages.document_as_json_and_as_claims import to_value
 from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.systems.oversight import VIEW
-from tutorsim.analysis.systems.oversight.episode_messages import TELLING, trace
+from tutorsim.analysis.systems.oversight.episode_messages_and_telling_episodes import TELLING, trace
 from tutorsim.analysis.systems.oversight.label_accuracy import baselines, pair_of
 from tutorsim.analysis.systems.oversight.page import (
     _same_text,

@@ -5,7 +5,11 @@ import pytest
 from tests.analysis.panel_runs import panel_episode, panel_turn, run_record, votes
 from tutorsim.analysis.pages.shown_episodes import Episodes, Grid, Group, Message, Run
 from tutorsim.analysis.pages.words_and_safe_text import step_sentence
-from tutorsim.analysis.systems.panel.episode_messages import ballots_grid, telling, trace
+from tutorsim.analysis.systems.panel.episode_messages_and_telling_episodes import (
+    ballots_grid,
+    telling,
+    trace,
+)
 from tutorsim.ballot_reading_and_decisions import RichBallot
 from tutorsim.records import Branch, BranchPoint, Proposal, RunRecord, VerdictRecord
 

@@ -17,7 +17,12 @@ import pytest
 from tutorsim.errors import SandboxError, SandboxUnavailable, TaskFileError, UsageError
 from tutorsim.kernel.flow_drivers_and_call_log import CodeRun
 from tutorsim.sandbox import LEVELS, Limits, Sandbox, prove_tasks, require_provable
-from tutorsim.sandbox.sandbox import Usage, _workers, memory_ceiling, read_aftermath
+from tutorsim.sandbox.sandbox_judges_answers_and_proves_tasks import (
+    Usage,
+    _workers,
+    memory_ceiling,
+    read_aftermath,
+)
 from tutorsim.sandbox.zygote_client import Aftermath, Broken, Zygote
 from tutorsim.tasks import CodeTask, builtin, load_tasks
 
@@ -193,7 +198,9 @@ def test_as_many_programs_run_at_once_as_there_are_cores_unless_memory_allows_fe
 
 
 def test_the_limit_on_memory_follows_the_container(monkeypatch):
-    monkeypatch.setattr("tutorsim.sandbox.sandbox.memory_ceiling", lambda: 300 << 20)
+    monkeypatch.setattr(
+        "tutorsim.sandbox.sandbox_judges_answers_and_proves_tasks.memory_ceiling", lambda: 300 << 20
+    )
     with Sandbox() as sandbox:
         assert sandbox.workers == 1
         assert sandbox.fingerprint["limits"]["memory"] == 150 << 20

@@ -29,7 +29,7 @@ from tutorsim.analysis.recount.first_screen import recount_verdict
 from tutorsim.analysis.recount.recount_plan_and_own_rules import ScoreFunction, refuse_shadowed
 from tutorsim.analysis.recount.result_models import Interval, RecountResult, RuleRow
 from tutorsim.analysis.recount.tables import turns_table
-from tutorsim.analysis.runs.write_tables import RATINGS, with_provenance
+from tutorsim.analysis.runs.exported_tables_and_preflib_files import RATINGS, with_provenance
 from tutorsim.analysis.systems.any_systems_report_reply_endings_noise_floor import document_of
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
     Asked,
@@ -42,7 +42,7 @@ from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
 from tutorsim.errors import FolderError, UsageError
 from tutorsim.kernel.load_and_check_study_file import system_named
 from tutorsim.runner.find_and_check_recording import is_recording
-from tutorsim.runner.replay import replay_into
+from tutorsim.runner.replay_in_several_processes import replay_into
 
 _PAGES: Final = (".html", ".md")
 

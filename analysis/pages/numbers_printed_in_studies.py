@@ -5,7 +5,7 @@ for figure in printed("tutorsim.analysis:data/published.toml", source):
 """
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.resources import files
@@ -71,6 +71,16 @@ class Answered(Protocol):
 def by_language_model(run: Answered) -> bool:
     """Whether printed figures stand beside a run's: nothing in it is the scripted stand-in's."""
     return "stand-in" not in run.kinds
+
+
+def refuse_published(name: str, run: Answered, published: Sequence[Printed] | None) -> None:
+    """Refuse a reader's figures beside a run that the stand-in answered."""
+    if published is not None and not by_language_model(run):
+        raise UsageError(
+            f"{name} was answered by the scripted stand-in model.",
+            why="Printed figures stand beside those of a language model alone.",
+            hint="Leave --published out.",
+        )
 
 
 def printed(data: str, run: Answered) -> tuple[Printed, ...]:

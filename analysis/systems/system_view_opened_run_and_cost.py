@@ -19,13 +19,12 @@ from tutorsim.analysis.ballots.recount_source import (
     source_of,
 )
 from tutorsim.analysis.pages.document import Document, Fact
-from tutorsim.analysis.pages.numbers_printed_in_studies import Answered, Printed, by_language_model
+from tutorsim.analysis.pages.numbers_printed_in_studies import Printed, refuse_published
 from tutorsim.analysis.pages.shown_episodes import NO_EPISODES, Episodes, Run, Telling
 from tutorsim.analysis.pages.words_and_safe_text import answered_words, odd_replies, warning_of_run
 from tutorsim.analysis.ratings.what_a_rater_sees import Passage
 from tutorsim.analysis.runs.run_tables import SHARED_TABLES, Gathered, Table, ballots_table
 from tutorsim.analysis.statistics import by_key
-from tutorsim.errors import UsageError
 from tutorsim.records import (
     RUN_FILE,
     CallRecord,
@@ -438,21 +437,12 @@ def opened(
     """
     if not (path / RUN_FILE).is_file():
         source = open_source(path, hints=hints)
-        _refuse_published(source.name, source, asked)
+        refuse_published(source.name, source, asked.published)
         return Ballots(source if panel is None else of_panel(source, panel), asked)
     refuse_hints(path, hints)
     run = replace(open_run(path, use=use), asked=asked)
-    _refuse_published(run.name, run.head, asked)
+    refuse_published(run.name, run.head, asked.published)
     return run if panel is None else _one_panel(run, panel)
-
-
-def _refuse_published(name: str, answered: Answered, asked: Asked) -> None:
-    if asked.published is not None and not by_language_model(answered):
-        raise UsageError(
-            f"{name} was answered by the scripted stand-in model.",
-            why="Printed figures stand beside those of a language model alone.",
-            hint="Leave --published out.",
-        )
 
 
 def _one_panel(run: SystemRun, panel: str) -> SystemRun:

@@ -9,7 +9,7 @@ from tests.tutorsim.cli.conftest import draw, usual_reply, write_records, write_
 from tests.tutorsim.systems.debate import test_mallm_logs as mallm
 from tutorsim.kernel.flow_drivers_and_call_log import PersonInput, drive, scripted
 from tutorsim.kernel.load_and_check_study_file import load_study
-from tutorsim.kernel.retest_flow import askings, retest_flow
+from tutorsim.kernel.retest_flow_and_drawn_turns import askings, retest_flow
 from tutorsim.kernel.system_and_loaded_study import Chance
 from tutorsim.records import (
     RETEST_FILE,

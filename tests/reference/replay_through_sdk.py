@@ -48,7 +48,9 @@ def through_the_sdk():
 
         for module in ("find_and_check_recording", "play_recorded_episodes_and_retests"):
             patch.setattr(f"tutorsim.runner.{module}.Reader", reader)
-        patch.setattr("tutorsim.runner.replay.default_workers", lambda episodes: 1)
+        patch.setattr(
+            "tutorsim.runner.replay_in_several_processes.default_workers", lambda episodes: 1
+        )
         yield
 
 

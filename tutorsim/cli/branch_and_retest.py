@@ -42,7 +42,7 @@ from tutorsim.cli.printed_prose_and_tables_and_published_files import (
 from tutorsim.errors import UsageError
 from tutorsim.kernel.cost_plan import PriceTable, load_prices
 from tutorsim.kernel.load_and_check_study_file import load_recorded_study
-from tutorsim.kernel.retest_flow import Design
+from tutorsim.kernel.retest_flow_and_drawn_turns import Design
 from tutorsim.kernel.system_and_loaded_study import CallRange, LoadedStudy
 from tutorsim.records import RUN_FILE, Branch
 from tutorsim.replay import MANIFEST_FILE
@@ -480,7 +480,7 @@ def _opened(recording: Recording, path: Path) -> Iterator[Source]:
         check_log_of(path, recording)
         yield open_source(path)
         return
-    from tutorsim.runner.replay import replay
+    from tutorsim.runner.replay_in_several_processes import replay
 
     with TemporaryDirectory() as folder:
         with counted("episodes replayed") as count:

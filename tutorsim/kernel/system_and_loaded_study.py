@@ -27,7 +27,7 @@ from tutorsim.kernel.flow_drivers_and_call_log import (
     drive,
     scripted,
 )
-from tutorsim.kernel.retest_flow import AskedTogether, BallotReading, votes_again
+from tutorsim.kernel.retest_flow_and_drawn_turns import AskedTogether, BallotReading, votes_again
 from tutorsim.kernel.study_file_models import BaseModels, BaseStudy, EpisodeSpec
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.records import (

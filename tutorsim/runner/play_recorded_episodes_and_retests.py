@@ -24,7 +24,7 @@ from tutorsim.kernel.flow_drivers_and_call_log import (
     drive,
     drive_async,
 )
-from tutorsim.kernel.retest_flow import (
+from tutorsim.kernel.retest_flow_and_drawn_turns import (
     AskedTogether,
     Asking,
     Design,
@@ -53,7 +53,7 @@ from tutorsim.replay.manifests_of_recordings_and_retests_provenance import (
     retest_folder,
 )
 from tutorsim.replay.program_verdicts_and_person_inputs import InputStore
-from tutorsim.runner.episodes_as_pieces_of_jobs_person_heard_event_loop import Piece
+from tutorsim.runner.episode_per_tape_person_heard_event_loop import Piece
 from tutorsim.runner.find_and_check_recording import (
     Recording,
     check_fact,

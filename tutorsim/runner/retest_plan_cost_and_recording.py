@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tutorsim.errors import RecordingError, UsageError
 from tutorsim.kernel.cost_plan import PriceTable, cost_of
-from tutorsim.kernel.retest_flow import AskedTogether, Asking, Design, drawn_turns
+from tutorsim.kernel.retest_flow_and_drawn_turns import AskedTogether, Asking, Design, drawn_turns
 from tutorsim.kernel.scene_asks_and_votes import ask_each
 from tutorsim.model import Call, CallKey, Reply
 from tutorsim.model.sdk_model_and_reasons_of_failed_calls import OF_THE_MOMENT
@@ -32,7 +32,7 @@ from tutorsim.runner.begin_or_resume_recording import (
     locked,
 )
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
-from tutorsim.runner.episodes_as_pieces_of_jobs_person_heard_event_loop import run_in_loop
+from tutorsim.runner.episode_per_tape_person_heard_event_loop import run_in_loop
 from tutorsim.runner.find_and_check_recording import Recording, check_drift, open_recording
 from tutorsim.runner.play_recorded_episodes_and_retests import (
     asked_again,
@@ -42,7 +42,7 @@ from tutorsim.runner.play_recorded_episodes_and_retests import (
 )
 from tutorsim.runner.record import Job, Recorder
 from tutorsim.runner.recording_options_and_queue_of_calls import RecordingOptions, check_credentials
-from tutorsim.runner.replay import replay_each
+from tutorsim.runner.replay_in_several_processes import replay_each
 from tutorsim.runner.write_run_folder_timings_and_imported_logs import RetestLog
 
 # --- Retest session ------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 
 from tests.tutorsim.conftest import ended, files, on_disk
 from tutorsim.kernel.cost_plan import load_prices
-from tutorsim.kernel.retest_flow import Design
+from tutorsim.kernel.retest_flow_and_drawn_turns import Design
 from tutorsim.records import read_episodes, read_retest
 from tutorsim.replay import FolderLock, read_cassette
 from tutorsim.replay.manifests_of_recordings_and_retests_provenance import read_retest_manifest

@@ -12,7 +12,7 @@ from tutorsim.model import Question
 from tutorsim.records import RETEST_FILE, RETEST_HEAD_FILE, read_retest, read_run
 from tutorsim.runner.find_and_check_recording import open_recording
 from tutorsim.runner.play_recorded_episodes_and_retests import open_retest
-from tutorsim.runner.replay import replay_each
+from tutorsim.runner.replay_in_several_processes import replay_each
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 HEAD = "retest/retest.manifest.json"
@@ -130,7 +130,7 @@ def test_a_call_that_no_prompt_asks_for_is_told(retested, shell):
 
 def test_another_reading_of_ballots_is_drift_of_the_retest(retested, shell, monkeypatch):
     monkeypatch.setattr(
-        "tutorsim.kernel.retest_flow.ballot_question",
+        "tutorsim.kernel.retest_flow_and_drawn_turns.ballot_question",
         lambda call, labels, *, form, budget, reminder: Question(call, lambda _: None, reminder),
     )
     # what could be read then is now asked for a second time

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 from tutorsim.kernel.flow_drivers_and_call_log import Flow
-from tutorsim.kernel.retest_flow import AskedTogether, reply_again
+from tutorsim.kernel.retest_flow_and_drawn_turns import AskedTogether, reply_again
 from tutorsim.kernel.scene_asks_and_votes import ask, indented
 from tutorsim.model import Answer, CallKey, Question
 from tutorsim.records.group import GroupRecord, PredictionRecord, ThoughtRecord, UtteranceRecord

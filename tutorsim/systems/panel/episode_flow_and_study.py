@@ -20,7 +20,7 @@ from tutorsim.kernel.flow_drivers_and_call_log import (
     Flow,
     run_to_failure,
 )
-from tutorsim.kernel.retest_flow import BallotReading
+from tutorsim.kernel.retest_flow_and_drawn_turns import BallotReading
 from tutorsim.kernel.scene_asks_and_votes import ask, indented
 from tutorsim.kernel.study_file_models import EpisodeSpec, nearest
 from tutorsim.kernel.system_and_loaded_study import LoadedStudy

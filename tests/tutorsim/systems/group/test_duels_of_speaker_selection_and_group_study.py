@@ -17,7 +17,7 @@ from tutorsim.errors import StudyError, TaskFileError
 from tutorsim.kernel.cost_plan import estimate_tokens, total_tokens
 from tutorsim.kernel.flow_drivers_and_call_log import PersonInput, drive, scripted
 from tutorsim.kernel.load_and_check_study_file import load_recorded_study, load_study
-from tutorsim.kernel.retest_flow import askings, retest_flow
+from tutorsim.kernel.retest_flow_and_drawn_turns import askings, retest_flow
 from tutorsim.kernel.system_and_loaded_study import Chance
 from tutorsim.records.group import JudgmentRecord
 from tutorsim.runner.begin_or_resume_recording import as_begun

@@ -6,7 +6,7 @@ import pytest
 
 from tests.tutorsim.systems.oversight.conftest import study
 from tutorsim.kernel.flow_drivers_and_call_log import Round, drive, scripted
-from tutorsim.kernel.retest_flow import askings, retest_flow
+from tutorsim.kernel.retest_flow_and_drawn_turns import askings, retest_flow
 from tutorsim.kernel.system_and_loaded_study import Asking, Chance
 from tutorsim.model import Reply
 from tutorsim.records import Failure

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tutorsim.errors import UsageError
 from tutorsim.kernel.flow_drivers_and_call_log import drive, scripted
-from tutorsim.kernel.retest_flow import (
+from tutorsim.kernel.retest_flow_and_drawn_turns import (
     BallotReading,
     Design,
     askings,

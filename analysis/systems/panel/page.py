@@ -35,9 +35,9 @@ from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_js
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
     contrast_headline,
 )
-from tutorsim.analysis.systems.panel import self_support_labels_and_power as voters
+from tutorsim.analysis.systems.panel import self_support_labels_pivotality_margins as voters
 from tutorsim.analysis.systems.panel import student_outcomes as students
-from tutorsim.analysis.systems.panel import winners_steps_shifts_flips_beside_chance as votes
+from tutorsim.analysis.systems.panel import winners_first_to_final_flips_beside_chance as votes
 from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import (
     Family,
     contrast_words,

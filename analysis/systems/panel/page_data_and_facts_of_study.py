@@ -38,7 +38,7 @@ from tutorsim.analysis.statistics.noise_floor_of_retests import noise_floor
 from tutorsim.analysis.statistics.text_similarity_by_words_or_embeddings import role_collapse
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import Contrast
 from tutorsim.analysis.systems.panel import student_outcomes as students
-from tutorsim.analysis.systems.panel import winners_steps_shifts_flips_beside_chance as votes
+from tutorsim.analysis.systems.panel import winners_first_to_final_flips_beside_chance as votes
 from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import (
     HEAD_OUTCOMES,
     contrast_values,
@@ -53,7 +53,7 @@ from tutorsim.analysis.systems.panel.first_divergent_turns_and_success_bounds im
     without_tie_round,
 )
 from tutorsim.analysis.systems.panel.panels_compared_and_ties_of_random_ballots import PanelsView
-from tutorsim.analysis.systems.panel.self_support_labels_and_power import pivotality
+from tutorsim.analysis.systems.panel.self_support_labels_pivotality_margins import pivotality
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import NOTHING_ASKED, Asked, usage
 from tutorsim.records import Provenance, RunRecord, stop_counts
 from tutorsim.records.run_head_and_reading_run_folders_and_retests import (

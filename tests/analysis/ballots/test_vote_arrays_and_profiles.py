@@ -30,14 +30,14 @@ from tutorsim.analysis.ballots.vote_arrays_and_profiles import (
 from tutorsim.analysis.counting import turns_winner_step_and_first_to_final_shift
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import leaders_of
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
+from tutorsim.analysis.systems.panel.self_support_labels_pivotality_margins import (
     effective_votes,
     label_positions,
     margins,
     pivotality,
     self_support,
 )
-from tutorsim.analysis.systems.panel.winners_steps_shifts_flips_beside_chance import (
+from tutorsim.analysis.systems.panel.winners_first_to_final_flips_beside_chance import (
     chance_baselines,
     diagnostics,
     winning_roles,

@@ -19,11 +19,11 @@ from tests.reference.turns import DecidedTurn, decided_turns, read_turns, vote_s
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.table_to_arrays import read_votes
 from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import turn_table
-from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
+from tutorsim.analysis.systems.panel.self_support_labels_pivotality_margins import (
     effective_votes,
     pivotality,
 )
-from tutorsim.analysis.systems.panel.winners_steps_shifts_flips_beside_chance import (
+from tutorsim.analysis.systems.panel.winners_first_to_final_flips_beside_chance import (
     chance_baselines,
 )
 from tutorsim.ballot_reading_and_decisions import leaders, tally

@@ -16,7 +16,7 @@ from tutorsim.analysis.runs.exported_tables_and_preflib_files import (
     write_frames,
 )
 from tutorsim.analysis.runs.run_tables import TABLES
-from tutorsim.analysis.systems.panel.winners_steps_shifts_flips_beside_chance import (
+from tutorsim.analysis.systems.panel.winners_first_to_final_flips_beside_chance import (
     turn_diagnostics,
 )
 from tutorsim.errors import FolderError, UsageError

@@ -30,7 +30,7 @@ from tutorsim.analysis.systems.panel.student_outcomes import (
     success_rates,
     successes,
 )
-from tutorsim.analysis.systems.panel.winners_steps_shifts_flips_beside_chance import (
+from tutorsim.analysis.systems.panel.winners_first_to_final_flips_beside_chance import (
     diagnostics,
     winning_roles,
 )

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from tutorsim.kernel.system_and_loaded_study import Asking, Chance
-from tutorsim.systems.panel.scripted_prompt_reading_and_known_tasks import (
+from tutorsim.systems.panel.scripted_prompt_reading_tasks_moods_quality import (
     Asked,
     Kind,
     Knowledge,

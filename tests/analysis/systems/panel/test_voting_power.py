@@ -7,7 +7,7 @@ import pytest
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, share_over_tasks
-from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
+from tutorsim.analysis.systems.panel.self_support_labels_pivotality_margins import (
     effective_votes,
     margins,
     pivotality,

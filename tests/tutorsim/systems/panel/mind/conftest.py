@@ -14,7 +14,7 @@ from tutorsim.records import EpisodeRecord, VerdictRecord
 from tutorsim.standin.messages_api_routes_and_replies import read_request, think
 from tutorsim.systems.panel.episode_flow_and_study import episode
 from tutorsim.systems.panel.scene_and_reading_proposals_reviews_judge_scores import Scene
-from tutorsim.systems.panel.scripted_prompt_reading_and_known_tasks import Asked
+from tutorsim.systems.panel.scripted_prompt_reading_tasks_moods_quality import Asked
 
 STUDY = """
 name = "played"

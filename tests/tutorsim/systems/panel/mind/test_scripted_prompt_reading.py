@@ -5,7 +5,7 @@ import pytest
 from tests.reference.programs import verdicts
 from tests.tutorsim.systems.panel.mind.conftest import ask
 from tutorsim.kernel.system_and_loaded_study import Chance
-from tutorsim.systems.panel.scripted_prompt_reading_and_known_tasks import (
+from tutorsim.systems.panel.scripted_prompt_reading_tasks_moods_quality import (
     Asked,
     knowledge_of,
     level_of,

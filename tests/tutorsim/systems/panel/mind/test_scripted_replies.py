@@ -12,7 +12,7 @@ from tutorsim.systems.panel.scene_and_reading_proposals_reviews_judge_scores imp
     read_reviews,
     read_score,
 )
-from tutorsim.systems.panel.scripted_prompt_reading_and_known_tasks import (
+from tutorsim.systems.panel.scripted_prompt_reading_tasks_moods_quality import (
     knowledge_of,
     style_weights,
 )

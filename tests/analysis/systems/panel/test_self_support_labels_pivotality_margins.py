@@ -7,9 +7,9 @@ import pytest
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.analysis.systems.panel import (
-    self_support_labels_and_power as self_support_and_label_tests,
+    self_support_labels_pivotality_margins as self_support_and_label_tests,
 )
-from tutorsim.analysis.systems.panel.self_support_labels_and_power import (
+from tutorsim.analysis.systems.panel.self_support_labels_pivotality_margins import (
     LabelPosition,
     SelfSupport,
     label_positions,

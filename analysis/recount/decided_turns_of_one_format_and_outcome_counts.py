@@ -204,9 +204,6 @@ def _logged(decided: DecidedTurns, names: Sequence[str], own_order: Sequence[str
 
 # --- Mergeable counts ----------------------------------------------------------------------------
 
-LISTED_VOTERS: Final = 12
-"""Voters that get a row each in `leave_one_out`; with more there is only the row of any one."""
-
 
 class Ended(NamedTuple):
     """How a turn ended; candidates stand in the order recounted under, so that the first wins."""
@@ -318,7 +315,7 @@ class RecountCounts:
     approved: Counter[int] = field(default_factory=Counter, repr=False)
     """Candidates approved → logged approval ballots of final votes."""
     voters: Mapping[BallotFormat, frozenset[str]] = field(default_factory=dict, repr=False)
-    """Who voted, up to one more than get a row each."""
+    """Who voted; of many in one group of turns, one more than get a row each."""
     notes: tuple[str, ...] = ()
 
     def __add__(self, other: "RecountCounts") -> "RecountCounts":
@@ -326,7 +323,7 @@ class RecountCounts:
         for name, total in counters.items():
             total.update(getattr(other, name))
         voters = {
-            protocol: few({*self.voters.get(protocol, ()), *other.voters.get(protocol, ())})
+            protocol: frozenset({*self.voters.get(protocol, ()), *other.voters.get(protocol, ())})
             for protocol in {**self.voters, **other.voters}
         }
         return RecountCounts(**counters, voters=voters, notes=(*self.notes, *other.notes))
@@ -352,11 +349,6 @@ class RecountCounts:
 
 
 _COUNTERS: Final = ("ended", "electorates", "any_voter", "answers", "flips", "agreed", "approved")
-
-
-def few(names: Iterable[str]) -> frozenset[str]:
-    """The first names, enough to tell whether there are too many to list."""
-    return frozenset(sorted(names)[: LISTED_VOTERS + 1])
 
 
 class OutcomeTables(NamedTuple):

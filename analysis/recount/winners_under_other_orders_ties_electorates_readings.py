@@ -26,7 +26,6 @@ from tutorsim.analysis.ballots.vote_arrays_and_profiles import (
 )
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import leaders_of
 from tutorsim.analysis.recount.decided_turns_of_one_format_and_outcome_counts import (
-    LISTED_VOTERS,
     AnyVoter,
     Electorate,
     Ended,
@@ -34,7 +33,6 @@ from tutorsim.analysis.recount.decided_turns_of_one_format_and_outcome_counts im
     RecountCounts,
     StageVotes,
     TurnGroup,
-    few,
     outcome_tables,
 )
 from tutorsim.analysis.recount.recount_plan_and_own_rules import Plan
@@ -70,6 +68,8 @@ over orders needs."""
 
 LISTED_ORDERS: Final = 720
 """Orders that a table lists one by one: all of six candidates."""
+LISTED_VOTERS: Final = 12
+"""Voters that get a row each in `leave_one_out`; with more there is only the row of any one."""
 COUNTED_ORDERS: Final = 18
 """Candidates whose orders are counted in digits: 18! is the last below 2^53."""
 
@@ -250,9 +250,11 @@ def electorate_counts(group: TurnGroup) -> RecountCounts:
     if len(own):
         standing = decided.without_own(same).standing
         found += _standing(group, final, "no_own_votes", standing, some=own)
-    named = few({group.votes.voters[v] for v in np.unique(voters).tolist()})
+    named = sorted({group.votes.voters[v] for v in np.unique(voters).tolist()})
     return RecountCounts(
-        electorates=found, any_voter=_any_voter(group), voters={final.protocol: named}
+        electorates=found,
+        any_voter=_any_voter(group),
+        voters={final.protocol: frozenset(named[: LISTED_VOTERS + 1])},
     )
 
 

@@ -166,7 +166,7 @@ def _replayed(folder: Path, known: dict[Path, ReplayedStudy]) -> ReplayedStudy:
 def _replay(folder: Path) -> ReplayedStudy:
     from tutorsim.runner.find_and_check_recording import check_drift, open_recording
     from tutorsim.runner.replay_in_several_processes import replay_each
-    from tutorsim.runner.write_run_folder_timings_and_imported_logs import run_record
+    from tutorsim.runner.write_run_folder_and_timings import run_record
 
     episodes: dict[str, EpisodeLine] = {}
     digest = hashlib.sha256()

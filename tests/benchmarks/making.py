@@ -30,7 +30,7 @@ from tutorsim.replay import (
 )
 from tutorsim.replay.cassette_file import write_cassette
 from tutorsim.replay.recorded_calls_event_streams_and_mismatches import STANDIN_HEADER, Interaction
-from tutorsim.runner.write_run_folder_timings_and_imported_logs import LogWriter, fingerprint_text
+from tutorsim.runner.write_run_folder_and_timings import LogWriter, fingerprint_text
 from tutorsim.sandbox import Sandbox
 from tutorsim.standin import STANDIN_VERSION, Endpoint
 

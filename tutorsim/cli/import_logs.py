@@ -51,7 +51,7 @@ def import_logs(
       written, episodes, skipped: [path and reason]
       notes: {fault of the program: [file, and vote in it]}
     """
-    from tutorsim.runner import write_run_folder_timings_and_imported_logs as log_import
+    from tutorsim.runner import import_logs_of_other_programs as log_import
 
     system, form = _format(program)
     if spelling is not None and not form.asks_spelling:

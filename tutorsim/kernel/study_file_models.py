@@ -1,21 +1,17 @@
-"""The head of a study file: what every system's studies have, and how a file is read.
+"""The head of a study file: what every system's studies have.
 
 A study file is TOML. Its `system` says which system it is of, and that system's model checks the
 rest. Paths in it are relative to the file.
 """
 
-import re
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from tutorsim.errors import StudyError
-from tutorsim.regular_files_and_digests import read_named
 from tutorsim.system_registry import DEFAULT_SYSTEM
 from tutorsim.tasks import Task
 
@@ -72,7 +68,7 @@ class BaseStudy(Settings):
     @classmethod
     def recorded(cls, data: Mapping[str, Any]) -> dict[str, Any]:
         """The tables of a recording's study file, with what held before later settings."""
-        return _merged(cls.later, data)
+        return merged(cls.later, data)
 
     def with_earlier_settings(self) -> Self:
         """The study with later settings that its file does not name as they were before."""
@@ -141,111 +137,11 @@ def shipped_studies() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
 
 
-def read_study(path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """The tables of a study file, with overrides put in their places.
-
-    `overrides`: settings that take the file's place, as nested tables. Raises `StudyError` if the
-    file cannot be read or is no TOML.
-    """
-    return _merged(_read_toml(path), overrides)
-
-
-S = TypeVar("S", bound=BaseStudy)
-
-
-def validated_study(data: Mapping[str, Any], model: type[S], path: Path, *, example: str) -> S:
-    """Check the tables of a study file.
-
-    `example`: name of a shipped study of the system, to start from; may be empty. Raises
-    `StudyError` on an unknown key, with the nearest known one, or a wrong value.
-    """
-    _refuse_unknown_keys(data, model, str(path))
-    try:
-        return model.model_validate(data)
-    except StudyError as error:
-        raise StudyError(f"{path}: {error.what}", why=error.why, hint=error.hint) from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        message = re.sub(r"^Value error, ", "", first["msg"])
-        given = "" if first["type"] in ("missing", "value_error") else f" (got {first['input']!r})"
-        start = shipped_studies().get(example)
-        raise StudyError(
-            f"{path}: {place + ': ' if place else ''}{message}{given}.",
-            hint=f"A complete study file to start from: {start}." if start else "",
-        ) from error
-
-
-def nearest(name: str, known: Sequence[str]) -> str:
-    """What a mistyped name may have meant, or every known one."""
-    import difflib  # of refusals alone
-
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"Did you mean {close[0]!r}?" if close else "Known are " + ", ".join(known) + "."
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(read_named(path).decode("utf-8-sig"))
-    except OSError as error:
-        shipped = ", ".join(shipped_studies())
-        raise StudyError(
-            f"The study file {path} cannot be read.",
-            why=str(error.strerror or error),
-            hint=f"Name a TOML file, or a shipped study: {shipped}.",
-        ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise StudyError(
-            f"{path} is no TOML file.", why=str(error), hint="Correct the file at that place."
-        ) from error
-
-
-def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested tables, in which those of `over` take the place of the others."""
+    found = dict(base)
     for key, value in over.items():
-        inner = merged.get(key)
+        inner = found.get(key)
         both = isinstance(value, Mapping) and isinstance(inner, Mapping)
-        merged[key] = _merged(inner, value) if both and isinstance(inner, Mapping) else value
-    return merged
-
-
-def _refuse_unknown_keys(data: Mapping[str, Any], model: type[BaseModel], where: str) -> None:
-    """Refuse keys that no setting has, in the tables that are models and in tables of them."""
-    fields = {field.alias or name: field for name, field in model.model_fields.items()}
-    _refuse(data, tuple(fields), where)
-    for name, field in fields.items():
-        table = data.get(name)
-        if not isinstance(table, Mapping):
-            continue
-        inner = _model_of(field.annotation)
-        if inner is not None:
-            _refuse_unknown_keys(table, inner, f"{where.split(', ')[0]}, [{name}]")
-        entries = _entries_of(field.annotation)
-        if entries is not None:
-            names, entry = entries
-            if names:
-                _refuse(table, names, f"{where}, [{name}]")
-            for key, value in table.items():
-                if isinstance(value, Mapping):
-                    _refuse_unknown_keys(value, entry, f"{where}, [{name}.{key}]")
-
-
-def _model_of(annotation: Any) -> type[BaseModel] | None:
-    is_model = isinstance(annotation, type) and issubclass(annotation, BaseModel)
-    return annotation if is_model else None
-
-
-def _entries_of(annotation: Any) -> tuple[tuple[str, ...], type[BaseModel]] | None:
-    """Names that a table of tables can have (none: any), and what each of its tables holds."""
-    arguments = get_args(annotation)
-    if len(arguments) != 2 or get_origin(annotation) not in (dict, Mapping):
-        return None
-    entry = _model_of(arguments[1])
-    names = get_args(arguments[0]) if get_origin(arguments[0]) is Literal else ()
-    return None if entry is None else (names, entry)
-
-
-def _refuse(table: Mapping[str, Any], known: Sequence[str], where: str) -> None:
-    for key in table:
-        if key not in known:
-            raise StudyError(f"{where}: there is no setting {key!r}.", hint=nearest(key, known))
+        found[key] = merged(inner, value) if both and isinstance(inner, Mapping) else value
+    return found

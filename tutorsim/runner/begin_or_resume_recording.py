@@ -41,7 +41,7 @@ from tutorsim.replay.recorded_calls_event_streams_and_mismatches import cassette
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
 from tutorsim.runner.find_and_check_recording import check_verdicts
 from tutorsim.runner.recording_options_and_queue_of_calls import RecordingOptions, check_no_keys
-from tutorsim.runner.write_run_folder_timings_and_imported_logs import check_log_folder
+from tutorsim.runner.write_run_folder_and_timings import check_log_folder
 
 if TYPE_CHECKING:
     from tutorsim.sandbox import Sandbox

@@ -65,11 +65,7 @@ from tutorsim.replay.manifests_of_recordings_and_retests_provenance import (
     retest_folder,
 )
 from tutorsim.replay.program_verdicts_and_person_inputs import INPUTS_FILE, inputs_digest
-from tutorsim.runner.write_run_folder_timings_and_imported_logs import (
-    RECORDING,
-    retest_head,
-    run_record,
-)
+from tutorsim.runner.write_run_folder_and_timings import RECORDING, retest_head, run_record
 
 # --- Bundled recordings --------------------------------------------------------------------------
 

@@ -61,7 +61,7 @@ from tutorsim.runner.find_and_check_recording import (
     check_origin,
     check_provenance,
 )
-from tutorsim.runner.write_run_folder_timings_and_imported_logs import RetestLog
+from tutorsim.runner.write_run_folder_and_timings import RetestLog
 
 if TYPE_CHECKING:
     from tutorsim.sandbox import Sandbox

@@ -47,7 +47,7 @@ from tutorsim.runner.episode_per_tape_person_heard_event_loop import (
     study_piece,
 )
 from tutorsim.runner.recording_options_and_queue_of_calls import CallQueue, RecordingOptions
-from tutorsim.runner.write_run_folder_timings_and_imported_logs import (
+from tutorsim.runner.write_run_folder_and_timings import (
     LogWriter,
     fingerprint_text,
     machine_facts,

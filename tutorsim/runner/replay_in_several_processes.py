@@ -32,7 +32,7 @@ from tutorsim.runner.play_recorded_episodes_and_retests import (
     play,
     played,
 )
-from tutorsim.runner.write_run_folder_timings_and_imported_logs import (
+from tutorsim.runner.write_run_folder_and_timings import (
     LogWriter,
     RetestLog,
     check_log_folder,

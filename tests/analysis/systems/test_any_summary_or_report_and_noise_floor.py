@@ -26,8 +26,8 @@ from tutorsim.records import (
     SystemSettings,
 )
 from tutorsim.runner.find_and_check_recording import bundled_recording
+from tutorsim.runner.import_logs_of_other_programs import import_logs, log_files
 from tutorsim.runner.replay_in_several_processes import replay
-from tutorsim.runner.write_run_folder_timings_and_imported_logs import import_logs, log_files
 from tutorsim.systems.debate import DEBATE
 
 

@@ -16,7 +16,7 @@ from tutorsim.model import Call, CallKey, Request
 from tutorsim.records import VerdictRecord
 from tutorsim.replay import FolderLock
 from tutorsim.runner.record import _World
-from tutorsim.runner.write_run_folder_timings_and_imported_logs import LogWriter
+from tutorsim.runner.write_run_folder_and_timings import LogWriter
 from tutorsim.sandbox import Sandbox
 
 pytestmark = pytest.mark.loopback

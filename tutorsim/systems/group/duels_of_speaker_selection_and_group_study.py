@@ -11,9 +11,10 @@ from typing import Any, ClassVar, Final, TypeVar
 from tutorsim.catalog import WordingNames
 from tutorsim.errors import StudyError, TaskFileError
 from tutorsim.kernel.flow_drivers_and_call_log import CallLog, Flow, run_to_failure
+from tutorsim.kernel.load_and_check_study_file import nearest
 from tutorsim.kernel.retest_flow_and_drawn_turns import AskedTogether
 from tutorsim.kernel.scene_asks_and_votes import ask, indented
-from tutorsim.kernel.study_file_models import EpisodeSpec, nearest
+from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import CUT_OFF_REMINDER, LoadedStudy
 from tutorsim.model import Answer, Call, Question
 from tutorsim.records import EpisodeLine, Failure

@@ -23,7 +23,7 @@ from tutorsim.analysis.systems.debate.council_report_self_votes_right_winners_ot
 )
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import open_run
 from tutorsim.errors import UsageError
-from tutorsim.runner.write_run_folder_timings_and_imported_logs import import_logs, log_files
+from tutorsim.runner.import_logs_of_other_programs import import_logs, log_files
 from tutorsim.systems.debate import DEBATE
 
 BUNDLED = Path(__file__).parents[4] / "cassettes" / "council"

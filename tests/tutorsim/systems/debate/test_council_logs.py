@@ -10,7 +10,7 @@ import pytest
 from tutorsim.errors import LogError
 from tutorsim.kernel.system_and_loaded_study import LogReading
 from tutorsim.records import read_run
-from tutorsim.runner.write_run_folder_timings_and_imported_logs import import_logs, log_files
+from tutorsim.runner.import_logs_of_other_programs import import_logs, log_files
 from tutorsim.systems.debate import DEBATE
 from tutorsim.systems.debate import council_logs as logs
 

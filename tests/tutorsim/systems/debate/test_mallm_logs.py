@@ -10,7 +10,7 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import Chang
 from tutorsim.errors import FolderError, LogError
 from tutorsim.kernel.system_and_loaded_study import LogReading
 from tutorsim.records import RUN_FILE, read_run
-from tutorsim.runner.write_run_folder_timings_and_imported_logs import import_logs, log_files
+from tutorsim.runner.import_logs_of_other_programs import import_logs, log_files
 from tutorsim.systems.debate import DEBATE
 from tutorsim.systems.debate.mallm_logs import read_mallm
 

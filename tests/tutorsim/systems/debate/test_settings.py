@@ -5,7 +5,8 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from tutorsim.kernel.study_file_models import read_study, shipped_studies
+from tutorsim.kernel.load_and_check_study_file import read_study
+from tutorsim.kernel.study_file_models import shipped_studies
 from tutorsim.systems.debate.episode_flow_and_study import DebateStudyFile
 from tutorsim.systems.debate.settings import DebateSettings, DebateTable, idle_settings
 

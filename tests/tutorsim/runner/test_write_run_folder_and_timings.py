@@ -4,7 +4,7 @@ import pytest
 
 from tutorsim.errors import FolderError, LogError
 from tutorsim.records import RUN_FILE, read_episodes, read_run
-from tutorsim.runner.write_run_folder_timings_and_imported_logs import (
+from tutorsim.runner.write_run_folder_and_timings import (
     LogWriter,
     check_log_folder,
     fingerprint_text,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from datetime import date, timedelta
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -228,15 +227,15 @@ def max_age_option(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _day_before(_: click.Context, __: click.Parameter, age: str | None) -> str | None:
-    """The day that lies so many days before today."""
+    """The first day that is young enough."""
     if age is None:
         return None
-    days = age.removesuffix("d")
-    if not (days.isascii() and days.isdigit() and len(days) < 6):
-        raise click.BadParameter(f"{age!r} is no number of days; write for example 90d.")
-    from tutorsim.replay.manifests_of_recordings_and_retests_provenance import today
+    from tutorsim.replay.list_and_check_recordings import earliest_day
 
-    return str(date.fromisoformat(today()) - timedelta(days=int(days)))
+    try:
+        return earliest_day(age)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 def add_markdown(path: Path, text: str) -> None:

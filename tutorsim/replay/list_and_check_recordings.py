@@ -5,6 +5,7 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -35,6 +36,7 @@ from tutorsim.replay.manifests_of_recordings_and_retests_provenance import (
     read_manifest,
     read_retest_manifest,
     retest_folder,
+    today,
 )
 from tutorsim.replay.program_verdicts_and_person_inputs import VERDICTS_FILE
 from tutorsim.replay.recorded_calls_event_streams_and_mismatches import (
@@ -458,3 +460,11 @@ def _check_verdicts(folder: Path, manifest: Manifest) -> Iterator[Finding]:
 
 def _one_line(error: TutorsimError) -> str:
     return " ".join(part for part in (error.what, error.why) if part)
+
+
+def earliest_day(age: str) -> str:
+    """The day that lies so many days before today, as in 90d; `ValueError` for another text."""
+    days = age.removesuffix("d")
+    if not (days.isascii() and days.isdigit() and len(days) < 6):
+        raise ValueError(f"{age!r} is no number of days; write for example 90d.")
+    return str(date.fromisoformat(today()) - timedelta(days=int(days)))

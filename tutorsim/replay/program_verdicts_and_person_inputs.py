@@ -3,7 +3,7 @@
 import hashlib
 import json
 from pathlib import Path
-from typing import ClassVar, Final, Generic, TypeVar
+from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -268,3 +268,23 @@ def inputs_digest(folder: Path) -> str | None:
 def _inputs_digest(entry: _InputLine) -> str:
     value = entry.model_dump(mode="json", exclude={"digest"})
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+class VerdictChange(NamedTuple):
+    """A program that the sandbox now judges otherwise than recorded."""
+
+    episode_id: str
+    turn: int
+    recorded: str
+    now: str
+
+
+def verdicts_differ(recorded: CodeResult, now: CodeResult) -> bool:
+    """Whether a program is judged otherwise: other code was extracted, or the verdict changed."""
+    return (now.code, verdict_words(now)) != (recorded.code, verdict_words(recorded))
+
+
+def verdict_words(result: CodeResult) -> str:
+    """A verdict with its reason."""
+    verdict = result.verdict
+    return f"{verdict.outcome} ({verdict.reason})" if verdict.reason else verdict.outcome

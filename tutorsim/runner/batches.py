@@ -130,6 +130,13 @@ class Submissions:
         for batch_id in [one.batch for one in self.open if one.batch is not None]:
             await self._patiently(partial(endpoint.cancel, batch_id))
 
+    async def end_early(self, endpoint: BatchEndpoint) -> list[BatchResults]:
+        """What batches of an earlier command bring, once they are ended."""
+        self._note(f"an earlier command sent {len(self.open)} batches; they are ended now.")
+        await self.cancel(endpoint)
+        found = [await self.results(endpoint, one) for one in self.open]
+        return [results for results in found if results is not None]
+
     def on_tape(self, taken: Sequence[Submission]) -> None:
         """Forget batches whose replies are on tape, durably."""
         for one in taken:

@@ -108,16 +108,6 @@ class Person(Protocol):
         ...
 
 
-def check_person(loaded: LoadedStudy, person: Person | None) -> None:
-    """Refuse a study with a person in it where nobody is there to be heard."""
-    if person is None and next(loaded.with_person(), None) is not None:
-        raise UsageError(
-            f"The study {loaded.study.name!r} has a person in it, so it cannot run by itself.",
-            why="Nobody would be there to be heard.",
-            hint="Serve it with `tutorsim chat`.",
-        )
-
-
 class RefusedMessage(ValueError):
     """A message that is not taken; its text says why.
 

@@ -52,7 +52,12 @@ from tutorsim.replay.manifests_of_recordings_and_retests_provenance import (
     retest_entry,
     retest_folder,
 )
-from tutorsim.replay.program_verdicts_and_person_inputs import InputStore
+from tutorsim.replay.program_verdicts_and_person_inputs import (
+    InputStore,
+    VerdictChange,
+    verdict_words,
+    verdicts_differ,
+)
 from tutorsim.runner.episode_per_tape_person_heard_event_loop import Piece
 from tutorsim.runner.find_and_check_recording import (
     Recording,
@@ -70,15 +75,6 @@ if TYPE_CHECKING:
 # --- Piece playback ------------------------------------------------------------------------------
 
 R = TypeVar("R")
-
-
-class VerdictChange(NamedTuple):
-    """A program that the sandbox now judges otherwise than recorded."""
-
-    episode_id: str
-    turn: int
-    recorded: str
-    now: str
 
 
 class Replayed(NamedTuple):
@@ -225,16 +221,10 @@ class _World:
             )
         if self.source.sandbox is not None:
             now = self.source.sandbox.judge(run)
-            if (now.code, _said(now)) != (recorded.code, _said(recorded)):
-                self.changes.append(
-                    VerdictChange(self.piece_id, run.turn, _said(recorded), _said(now))
-                )
+            if verdicts_differ(recorded, now):
+                said = verdict_words(recorded), verdict_words(now)
+                self.changes.append(VerdictChange(self.piece_id, run.turn, *said))
         return recorded
-
-
-def _said(result: CodeResult) -> str:
-    verdict = result.verdict
-    return f"{verdict.outcome} ({verdict.reason})" if verdict.reason else verdict.outcome
 
 
 # --- Recorded prefix -----------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from tutorsim.errors import CallFailed
+from tutorsim.errors import CallFailed, UsageError
 from tutorsim.kernel.flow_drivers_and_call_log import (
     CodeResult,
     CodeRun,
@@ -42,7 +42,6 @@ from tutorsim.runner.episode_per_tape_person_heard_event_loop import (
     Hearing,
     Lines,
     Piece,
-    check_person,
     run_in_loop,
     study_piece,
 )
@@ -320,7 +319,7 @@ def record(
     programs that cannot be judged are refused, each by its own error.
     """
     check_parent(loaded, parent)
-    check_person(loaded, options.person)
+    _check_person(loaded, options)
     with recording(
         loaded, cassette_dir, log_dir, sandbox=sandbox, budget=budget, options=options
     ) as begun:
@@ -350,6 +349,16 @@ async def record_episode(
     with closing(job.inputs):
         [line] = await Recorder(job, session, budget, options).put_on_tape(wanted)
     return line
+
+
+def _check_person(loaded: LoadedStudy, options: RecordingOptions) -> None:
+    """Refuse a study with a person in it where nobody is there to be heard."""
+    if options.person is None and next(loaded.with_person(), None) is not None:
+        raise UsageError(
+            f"The study {loaded.study.name!r} has a person in it, so it cannot run by itself.",
+            why="Nobody would be there to be heard.",
+            hint="Serve it with `tutorsim chat`.",
+        )
 
 
 class _StudyJob(Job[EpisodeLine, EpisodeEntry, RunRecord]):

@@ -271,18 +271,13 @@ class CallQueue:
         )
 
     async def _prepaid(self, live: Model) -> Model:
-        """Use first what batches of an earlier command bring, once they are ended."""
-        sent = self._submissions
-        self._options.on_warning(
-            f"an earlier command sent {len(sent.open)} batches; they are ended now."
-        )
+        """The model, after what batches of an earlier command bring."""
         endpoint = self._batch_endpoint()
         try:
-            await sent.cancel(endpoint)
-            found = [await sent.results(endpoint, one) for one in sent.open]
+            found = await self._submissions.end_early(endpoint)
         finally:
             await endpoint.aclose()
-        return Prepaid(live, self._store, [results for results in found if results is not None])
+        return Prepaid(live, self._store, found)
 
     def _say_what_is_waited_for(self) -> None:
         self._options.on_warning(stopping(None if self._options.batch else self._under_way))

@@ -16,7 +16,7 @@ from tutorsim.kernel.flow_drivers_and_call_log import at_once
 from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.records import EpisodeLine, RunRecord, uncollected
 from tutorsim.replay import AnsweredBy, FolderLock, VerdictStore
-from tutorsim.replay.program_verdicts_and_person_inputs import InputStore
+from tutorsim.replay.program_verdicts_and_person_inputs import InputStore, VerdictChange
 from tutorsim.runner.episode_per_tape_person_heard_event_loop import Lines, study_piece
 from tutorsim.runner.find_and_check_recording import (
     Recording,
@@ -27,7 +27,6 @@ from tutorsim.runner.find_and_check_recording import (
 from tutorsim.runner.play_recorded_episodes_and_retests import (
     Replayed,
     Source,
-    VerdictChange,
     open_retest,
     play,
     played,

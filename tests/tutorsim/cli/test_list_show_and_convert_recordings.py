@@ -297,9 +297,7 @@ def test_cassettes_of_other_apis_are_shown_and_told_by_age(tmp_path, shell, monk
         one["choices"][0]["delta"].get("content", "") for one in streamed["response"]
     ).startswith("I play")
     assert shell("cassette", "verify", folder).code == 0
-    monkeypatch.setattr(
-        "tutorsim.replay.manifests_of_recordings_and_retests_provenance.today", lambda: "2020-04-01"
-    )
+    monkeypatch.setattr("tutorsim.replay.list_and_check_recordings.today", lambda: "2020-04-01")
     for verify in (("cassette", "verify"), ("verify",)):
         for age, code in (("60d", 0), ("59d", 1), ("soon", 2)):
             said = shell(*verify, folder, "--max-age", age)

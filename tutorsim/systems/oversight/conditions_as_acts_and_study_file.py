@@ -31,6 +31,8 @@ VOTING_CONDITIONS: Final[tuple[Condition, ...]] = ("self_consistency", "ensemble
 ANALYSTS: Final = ("conceptual", "behavioural", "trajectory")
 CRITICS: Final = ("permissive", "strict")
 REVIEWERS: Final = ("a", "b")
+ARGUMENTS: Final = 3
+"""Messages of each critic in the free argument."""
 
 
 class Act(Enum):

@@ -39,6 +39,7 @@ from tutorsim.records.oversight import (
 from tutorsim.systems.oversight import judge_and_lead_with_or_without_debate
 from tutorsim.systems.oversight.conditions_as_acts_and_study_file import (
     ANALYSTS,
+    ARGUMENTS,
     CRITICS,
     REVIEWERS,
     SCRIPTS,
@@ -85,8 +86,6 @@ BRIEF_FIELDS: Mapping[str, tuple[str, ...]] = {
     "trajectory": ("TRAJECTORY", "CORRECTED BEFORE", "EVIDENCE"),
 }
 """Analyst → the fields of its briefing."""
-ARGUMENTS = 3
-"""Messages of each critic in the free argument."""
 
 
 def briefing(scene: ItemScene, progress: Progress) -> Flow[None]:

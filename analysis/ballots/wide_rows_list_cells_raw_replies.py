@@ -624,10 +624,10 @@ def of_wide(rows: Rows, candidates: Sequence[str]) -> Rows:
     called = _in_brackets(candidates)
     shown = ", ".join(called[:_MOST_NAMED]) + ", …" * (len(called) > _MOST_NAMED)
     numbers = {name: rows.numbers(name) for name in candidates}
-    texts = [name for name in candidates if rows.frame.schema[name] == pl.String]
-    if any(_said(rows.frame.get_column(n)).str.contains(r"\d").any() for n in texts):
-        numbers |= {n: None for n in texts if _said(rows.frame.get_column(n)).is_in(_DASHES).all()}
-    for name in texts:
+    given = {name: _said(rows.frame.get_column(name)) for name in candidates}
+    if any(cells.str.contains(r"\d").any() for cells in given.values()):
+        numbers |= {name: None for name, cells in given.items() if cells.is_in(_DASHES).all()}
+    for name in candidates:
         if numbers[name] is None:
             refuse_strange(rows, name)
     _refuse_sums(rows, numbers)

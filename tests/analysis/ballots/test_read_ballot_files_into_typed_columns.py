@@ -75,6 +75,13 @@ def test_the_same_ballots_come_out_of_every_format(tmp_path, form):
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
+def test_dashes_beside_numbers_give_nothing_in_every_format(tmp_path, form):
+    file = tmp_path / f"b.{form}"
+    write(pl.DataFrame({"voter": ["v", "w"], "a": [3, 2], "b": ["-", "-"], "c": [1, 2]}), file)
+    assert {candidate for _, candidate in mass_of(file)} == {"a", "c"}
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
 @pytest.mark.parametrize(
     ("named", "beside"),
     [("a[1]", "a1"), ("q?", "qx"), ("*", "z"), ("d[1]/e", "d1/e"), ("~/b", "b"), ("{a,b}", "b")],

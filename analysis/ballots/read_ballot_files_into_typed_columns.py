@@ -144,7 +144,7 @@ def read_own(file: Path) -> dict[str, dict[str, str]]:
     voter, candidate = (column_named(name, names) for name in ("voter", "candidate"))
     if voter is None or candidate is None:
         raise columns_missed(file, ["voter", "candidate"], names)
-    vote = column_named("episode_id", [n for n in names if n not in (voter, candidate)])
+    vote = column_named("episode_id", names)
     of = pl.lit(EVERY_VOTE) if vote is None else pl.col(vote)
     return by_vote(frame, of, voter, pl.col(candidate))
 

@@ -408,6 +408,8 @@ ROWS = [
     ("voter,candidate,score\nv,a,4\nv,b,left early\nw,a,2\n", "'left early' for score is no"),
     ("Name,Motion 1,Motion 2\nv,Ja,Nein\nw,Ja,Ja\n", "one column a vote (Motion 1, Motion 2)"),
     ("Name,a,b\nv,for,against\nw,against,unclear\n", "'unclear' in “b” is neither for"),
+    ("Item 1,Item 2\nfor,against\nfor,for\n", "one column a vote (Item 1, Item 2)"),
+    ("view\nfor\nagainst\nfor\n", "votes in “view”"),
     ("House,a,b\n1,4,5\n2,4,1\n3,2,5\n4,9,3\n", "one column a candidate (a, b)"),
     ("Name,a,b,Remarks\nv,x,,\nw,,x,ok\n", "one column a candidate (a, b)"),
     (",Mon,Tue\nAl,OK,\nBo,OK,OK\n", "approval b Al Mon=1 Tue=0"),

@@ -15,7 +15,7 @@ from tutorsim.analysis.ballots.table_to_arrays import read_votes, without_empty
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import Rounds, joined
 from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import places_of
 from tutorsim.ballot_reading_and_decisions import leaders, tally
-from tutorsim.errors import BallotFileError
+from tutorsim.errors import BallotFileError, UsageError
 
 NAMES = ("ann", "bob", "cyd")
 PROTOCOLS = ("simple", "ranked", "cumulative", "approval")
@@ -150,6 +150,22 @@ def test_categories_are_read_in_batches(tmp_path):
     table = a_table(1).with_columns(pl.col("voter").cast(pl.Categorical))
     table.write_parquet(tmp_path / "b.parquet")
     assert batched([tmp_path / "b.parquet"], Hints()) is not None
+
+
+@pytest.mark.parametrize("column", ["candidate", "voter"])
+def test_names_that_differ_in_case_alone_are_asked_about(column, tmp_path):
+    of_one = pl.when(pl.col("turn") == 1).then(pl.col(column).str.to_uppercase())
+    table = a_table(1).with_columns(of_one.otherwise(column).alias(column))
+    table.write_parquet(tmp_path / "b.parquet")
+    with pytest.raises(UsageError, match=f"The {column}s 'ANN', 'ann' differ in case"):
+        batched([tmp_path / "b.parquet"], Hints())
+
+
+def test_the_budget_of_rich_ballots_is_what_their_points_sum_to(tmp_path):
+    table = a_table(1).filter(pl.col("protocol") == "simple")
+    table = table.with_columns(protocol=pl.lit("rich"), points=10 * pl.col("mass"))
+    table.write_parquet(tmp_path / "b.parquet")
+    assert batched([tmp_path / "b.parquet"], Hints()).points == 10
 
 
 def by_rows(path):

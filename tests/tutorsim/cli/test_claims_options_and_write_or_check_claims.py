@@ -241,6 +241,9 @@ def test_one_number_is_asked_for_by_its_citation(recorded_once, claims, shell):
     said.tells("How the panels decided: turns (protocol: simple)", f"tutorsim:{digest[:12]}#{FLIP}")
     said = shell("verify", recorded_once.cassettes, "--claim", f"tutorsim:{'0' * 12}#{FLIP}")
     said.fails(1, "cites another recording")
+    asked = ("verify", recorded_once.cassettes, "--claims", claims, "--claim")
+    said = shell(*asked, f"tutorsim:{'0' * 12}#{FLIP}")
+    said.fails(1, "The digest of the claims of")
     shell("verify", recorded_once.cassettes, "--claim", f"{FLIP}s").fails(1, f"Most alike: {FLIP}")
 
 
@@ -278,6 +281,15 @@ def test_ballots_from_elsewhere_are_their_own_recording(shell, tmp_path):
     change(claims, "", options={})
     other = shell("verify", renamed, "--claims", claims)
     assert "claims numbers of other ballots" in other.err
+
+
+@pytest.mark.parametrize("option", ["output", "colour"])
+def test_claims_are_asked_again_with_options_that_change_numbers_alone(shell, tmp_path, option):
+    ballots, claims = tmp_path / "b.csv", tmp_path / "c.json"
+    ballots.write_text("voter,choice\nv,a\nw,b\nx,a\n", encoding="utf-8")
+    assert shell("recount", ballots, "--claims", claims).code == 0
+    change(claims, "", options={"asked": {option: "x"}})
+    shell("verify", ballots, "--claims", claims).fails(2, f"It has no option '{option}'")
 
 
 @pytest.mark.costly

@@ -456,6 +456,15 @@ def test_what_was_appended_is_read_back(tmp_path, entries):
     assert list(Journal(tmp_path, EPISODE, DIGEST).read().values()) == entries
 
 
+def test_a_journal_that_was_removed_begins_with_its_head_again(tmp_path, entries):
+    journal = Journal(tmp_path, EPISODE, DIGEST)
+    journal.append(entries[0])
+    journal.remove()
+    journal.append(entries[1])
+    journal.close()
+    assert [*Journal(tmp_path, EPISODE, DIGEST).read().values()] == entries[1:]
+
+
 def test_lines_that_name_no_method_and_address_are_messages(tmp_path, entries):
     """As journals were written before they could hold calls of other APIs."""
     journal = Journal(tmp_path, EPISODE, DIGEST)

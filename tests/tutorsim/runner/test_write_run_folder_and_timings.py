@@ -1,5 +1,7 @@
 """Run folders: a whole log under its names, or none."""
 
+import json
+
 import pytest
 
 from tutorsim.errors import FolderError, LogError
@@ -22,7 +24,7 @@ def logged(recorded_once):
 def written(folder, run, lines):
     with LogWriter(folder) as log:
         for number, line in enumerate(lines):
-            log.add(line, str(number), 0.1)
+            log.add(line, str(number), 1.23456789)
         assert log.sha256 == run.episodes_sha256
         log.finish(run, {"command": "test"})
 
@@ -40,6 +42,8 @@ def test_a_log_has_its_names_only_when_it_is_whole(logged, tmp_path):
     written(tmp_path, run, lines)
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["episodes.jsonl", "run.json", "timings.jsonl"]
+    timings = (tmp_path / "timings.jsonl").read_text().splitlines()[1:]
+    assert {json.loads(timing)["seconds"] for timing in timings} == {1.234568}  # to a microsecond
     assert read_run(tmp_path) == run
     assert len(list(read_episodes(tmp_path))) == len(lines)
     check_log_folder(tmp_path, run.study_digest)

@@ -236,6 +236,18 @@ def test_each_event_has_its_speaker_under_each_setting(logged):
         VIEW.outcomes_under({"colour": ("1",)})
 
 
+@pytest.mark.parametrize(
+    ("key", "least", "most"),
+    [("threshold", 1, 5), ("interrupt_threshold", 1, 5), ("lambda", 0, 1)],
+)
+def test_a_threshold_or_weight_outside_its_range_is_refused(key, least, most):
+    assert rule_of({key: f"{least}"}) != rule_of({key: f"{most}"})
+    for beyond in (least - 0.01, most + 0.01):
+        with pytest.raises(UsageError) as refused:
+            rule_of({key: f"{beyond}"})
+        assert refused.value.why == f"The value does not fit: it lies between {least} and {most}."
+
+
 @pytest.mark.parametrize("silence", ["raise", "decay", "off"])
 def test_outcomes_are_those_of_the_plain_computation_from_the_log(logged, silence):
     changes = {"threshold": ("2.5", "3.5", "4"), "interrupt_threshold": ("3", "4.2")}

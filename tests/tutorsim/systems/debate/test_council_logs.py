@@ -109,6 +109,7 @@ ABC = ["A", "B", "C"]
         ({"ranking": ABC, "scores": [9, 8, 7]}, (A, B, C), logs.BAD_SCORES),
         ({"ranking": ABC, "scores": {"A": 9, "B": 4, "C": -5}}, (A, B, C), logs.BAD_SCORES),
         ({"ranking": ABC, "scores": {"A": 1e308, "B": 4, "C": 2}}, (A, B, C), logs.BAD_SCORES),
+        ({"ranking": ABC, "scores": {"A": 9.5, "B": 4, "C": 2}}, (A, B, C), logs.BAD_SCORES),
     ],
 )
 def test_a_damaged_ranking_is_told_and_never_guessed(tmp_path, parsed, order, told):

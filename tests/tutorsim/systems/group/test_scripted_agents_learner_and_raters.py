@@ -42,6 +42,10 @@ def test_the_learner_makes_mistakes_after_seven_messages_and_not_before():
         assert any(wrong.says in lines for wrong in known.wrong) == errs
 
 
+def test_usual_scores_of_thoughts_lie_on_the_scale():
+    assert all(1 <= score <= 5 for scores in script._WEIGHTS.values() for score in scores)
+
+
 def test_a_continuation_in_which_nobody_speaks_is_worth_half_a_point():
     assert script._worth(None, "A long silence.") == 0.5
 

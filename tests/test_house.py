@@ -525,6 +525,7 @@ FORMATS_BY_NAME = {
     # Rules, which count ballots of one format each.
     "tutorsim.analysis.counting.names_and_parameters_of_rules": "rules",
     "tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule": "rules",
+    "tutorsim.analysis.identify.possible_winners": "rules",
     "tutorsim.analysis.identify.small_panel_winners": "rules",
     "tutorsim.analysis.identify.win_conditions": "rules",
     "tutorsim.analysis.recount.same_voter_in_two_formats": "ballots that a rule's format allows",

@@ -10,6 +10,7 @@ shown by one, and only the others are searched.
 """
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import product
 from typing import Final, Literal, NamedTuple
 
@@ -17,7 +18,15 @@ import numpy as np
 
 from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT, DistinctPanels, Profile
-from tutorsim.analysis.counting.names_and_parameters_of_rules import Rule, approvals_of
+from tutorsim.analysis.counting.names_and_parameters_of_rules import (
+    ANY_NUMBER,
+    Approvals,
+    Rule,
+    approvals_of,
+    ballot_format,
+    rank_scores,
+)
+from tutorsim.analysis.counting.rules_in_arrays import CountedPanels, whole
 from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
     Domain,
     domain_of,
@@ -37,12 +46,11 @@ from tutorsim.analysis.identify.small_panel_winners import (
 )
 from tutorsim.analysis.identify.win_conditions import (
     NOBODY,
+    Domains,
     Feasibility,
     Query,
     Sets,
     Sums,
-    counted,
-    elected,
     feasible,
     sums_of,
     too_large,
@@ -190,7 +198,7 @@ class PanelSearch:
         self._ordered = "fallback" in readings
         self._budgets = {use: WorkBudget(limit) for use in ("possible", "breakdown")}
         self._outcomes = range(NOBODY if query.target == "condorcet" else 0, query.m)
-        self._counted = counted(query)
+        self._counted = _counted(query)
         self._elected: dict[int, Sets] = {}
         self._progress: dict[tuple[int, int], _Progress] = {}
         self._runoffs: dict[int, tuple[Sets, bool]] = {}
@@ -484,3 +492,191 @@ def _first_loss(ends: OutcomeBits, winners: PanelWinners | None) -> Ints:
     lost[:, 0] = False
     first = np.where(lost.any(axis=1), lost.argmax(axis=1), NEVER)
     return first if winners else np.where(np.bitwise_count(kept[:, 0]) > 1, 0, first)
+
+
+# --- Votes that are known -------------------------------------------------------------------------
+
+
+def _counted(q: Query) -> frozenset[int] | None:
+    """The tied winners where every voter's ballot under the target is known, else `None`.
+
+    Known are ballots in the target's format, rankings where they are strict, and a vote where
+    one candidate stands alone on top.
+    """
+    if not all(d is None or _known(q.target, d) for d in q.domains):
+        return None
+    voters = _voters(q.domains, q.m)
+    if _by_numbers(q.target):
+        cast = whole([d.data if d else (0,) * q.m for d in q.domains], q.m)  # type: ignore[misc]
+    else:
+        cast = _marks(q.target, voters.level)
+    [found] = _tied(q.target, cast[None], voters.cast[None])
+    return found
+
+
+def _marks(target: Rule, place: Ints) -> Ints:
+    """What rankings give under a rule of no numbers; as `place`, shape (…, m), 0 the first."""
+    m = place.shape[-1]
+    scores = rank_scores(target, m)
+    if scores is not None:
+        return np.asarray(whole([scores], m)[0][place])
+    return np.asarray(1 * (place == 0) if target == "simple" else -place)
+
+
+def _tied(target: Rule, cast: Ints, votes: Bools) -> Sets:
+    """Sets of tied winners. `cast`: shape (panels, voters, m). `votes`: shape (panels, voters)."""
+    led = CountedPanels.of_elections(cast, votes).leaders(target)
+    rows = {tuple(row) for row in led.tolist()}
+    return frozenset(frozenset(c for c, leads in enumerate(row) if leads) for row in rows)
+
+
+def _by_numbers(target: Rule) -> bool:
+    """Whether a rule counts the numbers of ballots."""
+    return FORMATS[ballot_format(target)].numbers
+
+
+def _known(target: Rule, domain: Domain) -> bool:
+    if domain.kind == "open" or _by_numbers(target):
+        return domain.kind == "exact" and LEFT_OUT not in domain.data
+    return all(len(level) == 1 for level in domain.levels[: 1 if target == "simple" else None])
+
+
+# --- Elections that favour a candidate -----------------------------------------------------------
+
+_VOTER_COST: Final = 4_000
+"""Units of work that one voter's rankings take, in however few elections."""
+
+
+def elected(
+    q: Query, candidates: Sequence[int], exempt: int, *, each: bool, budget: WorkBudget
+) -> Sets:
+    """The sets of tied winners of elections that agree with the ballots cast.
+
+    Each favours one of some candidates, and the exempt voters are those from whom it gains most.
+    Where rankings do not tell ballots under the target, or are more work than one search may
+    take, there are none.
+
+    `each`: for each candidate one without each different voter and, of the others, those.
+    """
+    voters = _voters(q.domains, q.m)
+    work = len(q.domains) * _VOTER_COST
+    work += len(q.domains) * len(candidates) * (len(voters.different) if each else 1) * q.m * q.m
+    if not (candidates and q.domains and _tell(q)) or work > budget.share:
+        return frozenset()
+    budget.spend(work)
+    of, freed = list[int](), list[tuple[int, ...]]()
+    for c in candidates:
+        most = voters.gain[c][:exempt]
+        for first in voters.different if each else most[:1] or [0]:
+            of.append(c)
+            freed.append((first, *(v for v in most if v != first))[:exempt])
+    place, votes = _favouring(q.domains, q.m, tuple(of), tuple(freed))
+    number = approvals_of(q.target)
+    if number is None:
+        return _tied(q.target, _marks(q.target, place), votes)
+    approved = _approved(q, np.array(of), np.array(freed), number)
+    return _tied(q.target, 1 * (place < approved[:, :, None]), votes)
+
+
+def _tell(q: Query) -> bool:
+    """Whether rankings tell ballots under the target."""
+    form = ballot_format(q.target)
+    if too_large(q):
+        return False
+    if form == "approval" and any(d is not None and d.kind == "open" for d in q.domains):
+        return False
+    return form in ("simple", "ranked", "approval")
+
+
+@lru_cache(maxsize=1 << 7)
+def _favouring(
+    domains: Domains, m: int, candidates: tuple[int, ...], exempt: tuple[tuple[int, ...], ...]
+) -> tuple[Ints, Bools]:
+    """Rankings that agree with the ballots cast, with a candidate first in its level.
+
+    The place of each candidate, shape (elections, voters, m), 0 the first; and who votes.
+
+    Voter by voter, whoever has most points of Borda's from all ballots stands last in its level,
+    so that nobody gets far ahead; a ballot that is to come counts with the mean of its rankings.
+
+    `candidates`, `exempt`: of each election.
+    """
+    own, freed = np.array(candidates), np.array(exempt, dtype=np.int64)
+    every, voters = np.arange(len(own)), _voters(domains, m)
+    votes = np.repeat(voters.cast[None], len(own), axis=0)
+    level, above, equal = (
+        np.repeat(one[None], len(own), axis=0) for one in (voters.level, voters.above, voters.equal)
+    )
+    votes[every[:, None], freed], equal[every[:, None], freed] = True, m
+    level[every[:, None], freed], above[every[:, None], freed] = 0, 0
+    beside_own = level == level[every, :, own][:, :, None]
+    mean = 2 * above + equal - 1 + beside_own  # twice the mean place
+    mean[every, :, own] = 2 * above[every, :, own]
+    level = 2 * level
+    level[every, :, own] -= 1
+    points = -(mean * votes[:, :, None]).sum(axis=1)
+    apart = 2 * m * (len(domains) + 1)
+    place, line = np.empty_like(level), np.arange(m, dtype=level.dtype)[None]
+    for v in range(len(domains)):
+        order = np.argsort(level[:, v].astype(np.int64) * apart + points, axis=1, kind="stable")
+        np.put_along_axis(place[:, v], order, line, axis=1)
+        points += (mean[:, v] - 2 * place[:, v]) * votes[:, v, None]
+    return place, votes
+
+
+def _approved(q: Query, own: Ints, freed: Ints, number: Approvals) -> Ints:
+    """Number of approvals of each voter, shape (elections, voters): few, and its favourite.
+
+    `own`: the candidate of each election. `freed`: its exempt voters.
+    """
+    voters, (least, most) = _voters(q.domains, q.m), number.of(q.m)
+    with_own = voters.above + 1
+    few = np.where(with_own > most, least, np.maximum(with_own, least))
+    for v, domain in enumerate(q.domains):
+        if domain is not None and domain.kind == "exact":
+            few[v] = sum(map(bool, domain.data))
+        elif domain is not None and domain.kind == "order" and number == ANY_NUMBER:
+            few[v] = voters.above[v] + voters.equal[v]
+    found = few.T[own]
+    if freed.size:
+        found[np.arange(len(own))[:, None], freed] = least
+    return found
+
+
+class _Voters(NamedTuple):
+    """What the ballots of some voters tell; the arrays have shape (voters, candidates).
+
+    An open ballot has those without a score on its last level; an abstention has all on one.
+    """
+
+    cast: Bools
+    """Shape (voters,): false for an abstention."""
+    level: Ints
+    """The level of each candidate, 0 the best."""
+    above: Ints
+    """How many stand above it."""
+    equal: Ints
+    """How many stand on its level."""
+    gain: list[list[int]]
+    """Candidate → voters, first those whose exemption adds most to its margins."""
+    different: list[int]
+    """One voter of each different ballot."""
+
+
+@lru_cache(maxsize=1 << 7)
+def _voters(domains: Domains, m: int) -> _Voters:
+    cast = np.array([domain is not None for domain in domains])
+    level = np.zeros((len(domains), m), dtype=np.int16)
+    for row, domain in zip(level, domains, strict=True):
+        if domain is not None:
+            row[:] = max(len(domain.levels) - 1, 0)
+            for i, names in enumerate(domain.levels):
+                row[list(names)] = i
+    voter = np.arange(len(domains))[:, None]
+    sizes = np.bincount((level + m * voter).ravel(), minlength=level.size).reshape(level.shape)
+    equal = sizes[voter, level].astype(np.int16)
+    above = (sizes.cumsum(axis=1) - sizes)[voter, level].astype(np.int16)
+    gain = np.where(cast[:, None], 2 * above, m - 1)
+    most = np.argsort(-gain, axis=0, kind="stable").T.tolist()
+    different = sorted({domain: v for v, domain in enumerate(domains)}.values())
+    return _Voters(cast, level, above, equal, most, different)

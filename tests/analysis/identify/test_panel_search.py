@@ -22,6 +22,7 @@ from tutorsim.analysis.identify.possible_winners import (
     NOT_SETTLED,
     PanelSearch,
     breakdown_point,
+    elected,
     query_of,
 )
 from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import (
@@ -36,7 +37,6 @@ from tutorsim.analysis.identify.win_conditions import (
     PAIRWISE_CONDITIONS,
     Query,
     _most,
-    elected,
     nobody_condition,
 )
 from tutorsim.vocabularies import PROTOCOLS

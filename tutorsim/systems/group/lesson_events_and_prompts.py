@@ -226,6 +226,8 @@ class Progress(NamedTuple):
 CONTEXT: Final[Mapping[str, int]] = {"manager": 100, "think": 50, "code": 10}
 """Template → how many of the last messages it shows; 15 where it is not named."""
 _SEES: Final = 15
+OWN_THOUGHTS: Final = 5
+"""How many of its own thoughts an agent sees."""
 
 T = TypeVar("T")
 

@@ -15,6 +15,7 @@ from tutorsim.model import Answer, CallKey, Question
 from tutorsim.records.group import GroupRecord, PredictionRecord, ThoughtRecord, UtteranceRecord
 from tutorsim.systems.group.lesson_events_and_prompts import (
     LEARNER,
+    OWN_THOUGHTS,
     SIGNALS,
     Conversation,
     Group,
@@ -257,8 +258,6 @@ EVALUATE: Final = "evaluate"
 """Stage of the call that scores the thoughts which want to speak."""
 
 
-_OWN_THOUGHTS: Final = 5
-"""How many of its own thoughts an agent sees."""
 Scores = dict[str, dict[str, int]]
 """Name → criterion → score in tenths."""
 
@@ -283,7 +282,7 @@ def thoughts_after(talk: Conversation, turn: int) -> Flow[list[ThoughtRecord]]:
 
 def _think(talk: Conversation, turn: int, agent: str) -> Question[ReadThought]:
     """Ask an agent for a thought; it sees its own earlier ones, and nobody else's."""
-    held = "\n".join(talk.held.get(agent, ())[-_OWN_THOUGHTS:])
+    held = "\n".join(talk.held.get(agent, ())[-OWN_THOUGHTS:])
     return talk.question(
         *(turn, "think", agent, read_thought),
         system=talk.scene.peers[agent],

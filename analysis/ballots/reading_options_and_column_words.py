@@ -1,4 +1,4 @@
-"""What a user says of a file of ballots, and the names that people give to its columns."""
+"""What a user says of a file of ballots, and the words that people write in heads and cells."""
 
 import re
 import unicodedata
@@ -132,6 +132,7 @@ PLACE_WORDS: Final = {
         *("_scelta", "_opción", "_wahl", "_choix"),
     )
 }
+"""Head of a column → the place whose holder stands in it."""
 YES_OR_NO: Final = {
     **dict.fromkeys(("x", "yes", "y", "true", "ja", "oui", "si", "ok", "✓", "✔"), 1.0),
     **dict.fromkeys(("no", "n", "false", "nein", "non"), 0.0),

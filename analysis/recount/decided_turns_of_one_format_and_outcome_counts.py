@@ -315,7 +315,7 @@ class RecountCounts:
     approved: Counter[int] = field(default_factory=Counter, repr=False)
     """Candidates approved → logged approval ballots of final votes."""
     voters: Mapping[BallotFormat, frozenset[str]] = field(default_factory=dict, repr=False)
-    """Who voted; of many in one group of turns, one more than get a row each."""
+    """Who voted. Of a group with too many for a row each, only enough to tell that are named."""
     notes: tuple[str, ...] = ()
 
     def __add__(self, other: "RecountCounts") -> "RecountCounts":

@@ -461,6 +461,16 @@ def rule_wins_table(rows: Sequence[RuleRow]) -> Rows:
         }
 
 
+def turns_table(per_turn: pl.DataFrame) -> pl.DataFrame:
+    """Every turn under every target, as other programs read it.
+
+    `fallback_order` is null where a tie stays a tie, and given where ties go to its first.
+    """
+    goes = pl.col("reading") == "fallback"
+    ordered = pl.when(goes).then(pl.col("fallback_order")).alias("fallback_order")
+    return per_turn.with_columns(ordered).drop("reading")
+
+
 # --- Recount sections ----------------------------------------------------------------------------
 
 Parts = Iterator[Part | None]
@@ -511,13 +521,3 @@ SECTIONS: Final[Mapping[str, Callable[[RecountResult, str, bool], Parts]]] = {
 
 Given: the recount; in words, how far the assumption behind the sets was tested; whether to show
 every order, every protocol and all wins."""
-
-
-def turns_table(per_turn: pl.DataFrame) -> pl.DataFrame:
-    """The rows as other programs read them.
-
-    `fallback_order` is null where a tie stays a tie, and given where ties go to its first.
-    """
-    goes = pl.col("reading") == "fallback"
-    ordered = pl.when(goes).then(pl.col("fallback_order")).alias("fallback_order")
-    return per_turn.with_columns(ordered).drop("reading")

@@ -1,4 +1,4 @@
-"""The view of a system, and what it is a view of: a run opened, or ballots from elsewhere."""
+"""The view of a system; what it is of, a run opened or ballots from elsewhere; and what it cost."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What the commands show: prose, headings, tables, and numbers in words.
+"""What the commands show, on a console or in a file: prose, headings, tables, numbers in words.
 
 A console prints elements one after another:
 

@@ -1,4 +1,4 @@
-"""Flows and the world: what a flow may ask for, and the drivers that perform it.
+"""Flows and the world: what a flow asks for, the drivers that perform it, and the log of calls.
 
 A flow is a generator. It yields a `Round` (model calls that do not depend on one another), a
 `CodeRun` or a `Listen`, receives what came of it, and returns its result:

@@ -1,4 +1,4 @@
-"""From a study file to a study of its system, and back into a recording."""
+"""From a study file, whose mistakes are refused, to a study of its system, and into a recording."""
 
 import re
 import tomllib
@@ -218,7 +218,7 @@ def _write_text(path: Path, text: str) -> None:
         ) from error
 
 
-# --- Settings of a study file ---------------------------------------------------------------------
+# --- Reading and checking a study file ------------------------------------------------------------
 
 
 def read_study(path: Path, overrides: Mapping[str, Any]) -> dict[str, Any]:

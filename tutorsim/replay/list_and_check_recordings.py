@@ -212,6 +212,14 @@ def unasked_calls(folder: Path) -> tuple[Finding, ...]:
     )
 
 
+def earliest_day(age: str) -> str:
+    """The day that lies an age such as `90d` before today; `ValueError` for any other text."""
+    days = age.removesuffix("d")
+    if not (days.isascii() and days.isdigit() and len(days) < 6):
+        raise ValueError(f"{age!r} is no number of days; write for example 90d.")
+    return str(date.fromisoformat(today()) - timedelta(days=int(days)))
+
+
 def recorded_before(folder: Path, day: str) -> tuple[Finding, ...]:
     """Recordings whose first reply is older than a day, and those that do not say how old they are.
 
@@ -460,11 +468,3 @@ def _check_verdicts(folder: Path, manifest: Manifest) -> Iterator[Finding]:
 
 def _one_line(error: TutorsimError) -> str:
     return " ".join(part for part in (error.what, error.why) if part)
-
-
-def earliest_day(age: str) -> str:
-    """The day that lies so many days before today, as in 90d; `ValueError` for another text."""
-    days = age.removesuffix("d")
-    if not (days.isascii() and days.isdigit() and len(days) < 6):
-        raise ValueError(f"{age!r} is no number of days; write for example 90d.")
-    return str(date.fromisoformat(today()) - timedelta(days=int(days)))

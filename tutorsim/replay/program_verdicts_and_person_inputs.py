@@ -1,4 +1,4 @@
-"""What is kept beside the cassettes: verdicts on programs, and what a person said."""
+"""What is kept beside the cassettes: verdicts on programs, how two differ, a person's words."""
 
 import hashlib
 import json
@@ -177,6 +177,26 @@ def _program_digest(program: str, fingerprint: str) -> str:
     return hashlib.sha256(f"{program}\n{fingerprint}".encode()).hexdigest()
 
 
+class VerdictChange(NamedTuple):
+    """A program that the sandbox now judges otherwise than recorded."""
+
+    episode_id: str
+    turn: int
+    recorded: str
+    now: str
+
+
+def verdicts_differ(recorded: CodeResult, now: CodeResult) -> bool:
+    """Whether a program is judged otherwise: other code was extracted, or the verdict changed."""
+    return (now.code, verdict_words(now)) != (recorded.code, verdict_words(recorded))
+
+
+def verdict_words(result: CodeResult) -> str:
+    """A verdict with its reason."""
+    verdict = result.verdict
+    return f"{verdict.outcome} ({verdict.reason})" if verdict.reason else verdict.outcome
+
+
 # --- Person inputs -------------------------------------------------------------------------------
 
 INPUTS_FILE: Final = "inputs.jsonl"
@@ -268,23 +288,3 @@ def inputs_digest(folder: Path) -> str | None:
 def _inputs_digest(entry: _InputLine) -> str:
     value = entry.model_dump(mode="json", exclude={"digest"})
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-
-
-class VerdictChange(NamedTuple):
-    """A program that the sandbox now judges otherwise than recorded."""
-
-    episode_id: str
-    turn: int
-    recorded: str
-    now: str
-
-
-def verdicts_differ(recorded: CodeResult, now: CodeResult) -> bool:
-    """Whether a program is judged otherwise: other code was extracted, or the verdict changed."""
-    return (now.code, verdict_words(now)) != (recorded.code, verdict_words(recorded))
-
-
-def verdict_words(result: CodeResult) -> str:
-    """A verdict with its reason."""
-    verdict = result.verdict
-    return f"{verdict.outcome} ({verdict.reason})" if verdict.reason else verdict.outcome

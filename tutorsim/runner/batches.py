@@ -125,15 +125,11 @@ class Submissions:
             self._note(f"batch {one.batch} is gone; its calls are made again.")
         return found
 
-    async def cancel(self, endpoint: BatchEndpoint) -> None:
-        """End all open batches early; what they have answered stays to be read."""
+    async def end_early(self, endpoint: BatchEndpoint) -> list[BatchResults]:
+        """End the batches of an earlier command, and read what they have answered."""
+        self._note(f"an earlier command sent {len(self.open)} batches; they are ended now.")
         for batch_id in [one.batch for one in self.open if one.batch is not None]:
             await self._patiently(partial(endpoint.cancel, batch_id))
-
-    async def end_early(self, endpoint: BatchEndpoint) -> list[BatchResults]:
-        """What batches of an earlier command bring, once they are ended."""
-        self._note(f"an earlier command sent {len(self.open)} batches; they are ended now.")
-        await self.cancel(endpoint)
         found = [await self.results(endpoint, one) for one in self.open]
         return [results for results in found if results is not None]
 

@@ -1,4 +1,4 @@
-"""The queue from episodes to the endpoint: calls side by side, until told to stop."""
+"""How to record, and the queue from episodes to the endpoint: calls side by side, until a stop."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
@@ -271,7 +271,7 @@ class CallQueue:
         )
 
     async def _prepaid(self, live: Model) -> Model:
-        """The model, after what batches of an earlier command bring."""
+        """A model that answers first from what batches of an earlier command bring."""
         endpoint = self._batch_endpoint()
         try:
             found = await self._submissions.end_early(endpoint)

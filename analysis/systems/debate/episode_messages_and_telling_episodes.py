@@ -1,4 +1,4 @@
-"""A debate message by message, with who saw what."""
+"""A debate message by message, with who saw what; and which debates are worth a look, and why."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import shorten

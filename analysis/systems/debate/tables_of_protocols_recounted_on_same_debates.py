@@ -244,7 +244,9 @@ def _range(row: ProtocolRow) -> Written:
     """A score, with its interval, or its least and largest value."""
     if isinstance(row.score, Estimate):
         return percent_estimate(row.score)
-    return bounds(Bounds(row.low or 0.0, row.high or 0.0, row.debates), digits=1)
+    assert row.low is not None  # a protocol without debates has no row
+    assert row.high is not None
+    return bounds(Bounds(row.low, row.high, row.debates), digits=1)
 
 
 @table("protocols", "every protocol")

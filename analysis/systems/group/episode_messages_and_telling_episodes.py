@@ -1,4 +1,4 @@
-"""One lesson or duel, message by message, with what was thought."""
+"""One lesson or duel, message by message, with what was thought; and which are worth a look."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""An item as a reader sees it: the dialogue, the debate act by act, and the labels."""
+"""An item as a reader sees it, act by act, with its labels; and which items are worth a look."""
 
 from collections.abc import Iterator
 from textwrap import shorten

@@ -1,4 +1,4 @@
-"""What the debate did, and other ways to put the logged opinions together."""
+"""What the debate did, how far confidence holds, and other ways to put opinions together."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

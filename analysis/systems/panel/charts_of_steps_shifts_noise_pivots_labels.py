@@ -1,4 +1,4 @@
-"""Charts of how votes went: what decided, who moved, what re-asking gives, how far to trust."""
+"""Charts of how votes went: what decided, who moved, what re-asking gives, pivots, labels."""
 
 from collections.abc import Iterator
 from itertools import product

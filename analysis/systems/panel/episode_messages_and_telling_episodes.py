@@ -1,4 +1,4 @@
-"""A panel's episodes, message by message."""
+"""A panel's episodes, message by message; and which are worth a look, and why."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final

@@ -31,8 +31,8 @@ def test_every_bundled_figure_says_where_it_is_printed():
 
 
 def test_the_printed_tables_add_up():
-    printed = {"simple": 222, "ranked": 223, "cumulative": 236, "approval": 234}
-    for condition, turns in printed.items():
+    turns_of = {"simple": 222, "ranked": 223, "cumulative": 236, "approval": 234}
+    for condition, turns in turns_of.items():
         wins = [
             f.value
             for f in figures_in(PUBLISHED)

@@ -92,7 +92,8 @@ def whole(table, tmp_path_factory):
     file = tmp_path_factory.mktemp("rows") / "b.csv"
     table.write_csv(file)
     found = counted(file)
-    assert (found.turns, found.notes[0][:9]) == (48, "8 of the ")
+    assert found.turns == 48
+    assert found.notes[0].startswith("8 of the ")
     return found
 
 

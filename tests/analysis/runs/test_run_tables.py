@@ -39,9 +39,7 @@ def test_ballots_are_long_with_labels_as_shown_and_no_mass_for_abstentions(log):
     assert tie == [(S, S, 0), (S, MI, 1), (MI, S, 0), (MI, MI, 1)]
 
 
-def test_a_path_goes_from_a_named_part_or_the_last_one_and_ends_where_something_is_missing(
-    log,
-):
+def test_a_path_goes_from_a_named_part_or_the_last_and_ends_where_something_is_missing(log):
     def parts(episode):
         yield episode, "here", episode.turns[0].decision if episode.turns else None
 

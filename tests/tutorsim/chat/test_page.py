@@ -70,7 +70,7 @@ def test_a_whole_lesson_by_keyboard_on_a_small_screen(begin):
     assert all(url.split("/", 3)[:3] == origin for url in tab.requests)
     assert tab.errors == []
     messages = tab.messages()
-    assert served.ended()[0] == 0
+    assert served.ended().code == 0
     assert served.said() == messages
     assert served.record()["ended_by"] == "person"
 
@@ -113,7 +113,7 @@ def test_thoughts_are_shown_after_the_lesson_only(begin):
     text = tab.until("document.querySelectorAll('#messages details p').length && "
                      "document.querySelector('#messages details').innerText")  # fmt: skip
     served.process.send_signal(signal.SIGINT)
-    assert served.ended()[0] == 0
+    assert served.ended().code == 0
     thoughts = [
         thought["thought"]
         for event in served.record()["events"]
@@ -142,7 +142,7 @@ def test_every_hostile_construct_appears_as_typed(begin, shell, tmp_path):
     assert tab.run("document.title").startswith("Group lesson")
     assert tab.errors == []
     tab.end_lesson()
-    assert served.ended()[0] == 0
+    assert served.ended().code == 0
     assert served.said()[0][1] == text
     page = shell("report", served.log, "-o", tmp_path / "r.html", "--with-messages")
     assert page.code == 0
@@ -170,7 +170,7 @@ def test_a_report_holds_a_persons_words_only_when_asked(begin, shell, tmp_path):
     tab.say("xylophone quokka")
     tab.until("document.querySelectorAll('.message:not(.pending)').length >= 2")
     tab.end_lesson()
-    assert served.ended()[0] == 0
+    assert served.ended().code == 0
     for suffix in ("html", "md"):
         assert shell("report", served.log, "-o", tmp_path / f"r.{suffix}").code == 0
         assert "quokka" not in unpacked((tmp_path / f"r.{suffix}").read_text())
@@ -193,7 +193,7 @@ def test_a_second_tab_follows_and_a_reload_loses_nothing(begin, browser):
     tab.end_lesson()
     other.until("state.phase === 'ended'")
     assert tab.messages() == other.messages()
-    assert served.ended()[0] == 0
+    assert served.ended().code == 0
     assert served.said() == tab.messages()
 
 
@@ -215,7 +215,7 @@ def test_eight_tabs_follow_one_lesson(begin, browser):
     for tab in tabs[1:]:
         tab.until("state.phase === 'ended'")
         assert tab.messages() == tabs[-1].messages()
-    assert served.ended()[0] == 0
+    assert served.ended().code == 0
     assert served.said() == tabs[-1].messages()
 
 
@@ -237,7 +237,7 @@ def test_a_message_is_in_the_log_or_given_back(begin):
     )
     sent = tab.run("sent")
     served.process.send_signal(signal.SIGINT)
-    assert served.ended()[0] == 0
+    assert served.ended().code == 0
     logged = [text for name, text in served.said() if name == "Tom"]
     assert logged
     assert back
@@ -265,7 +265,7 @@ def test_what_a_person_writes_is_neither_lost_nor_cut(begin):
     tab.enter()
     tab.until("document.querySelectorAll('.mine:not(.pending)').length === 3")
     tab.end_lesson()
-    assert served.ended()[0] == 0
+    assert served.ended().code == 0
     assert [len(text) for name, text in served.said() if name == "Tom"][1:] == [2000, 2000]
 
 
@@ -303,7 +303,7 @@ def test_a_lesson_survives_kills_reloads_and_writing_at_any_moment(begin, shell,
         one.until("document.querySelectorAll('.pending').length === 0")
     tab.end_lesson()
     other.until("state.phase === 'ended'")
-    assert served.ended()[0] == 0
+    assert served.ended().code == 0
     said = served.said()
     assert sorted(text for name, text in said if name == "Tom") == sorted(typed)
     assert tab.messages() == said

@@ -344,7 +344,8 @@ def test_one_signal_ends_the_command(serve, name, moment):
         served.request("POST", "leave", "{}", **own(served))
         served.until_shown(b'"phase": "ended"')
     served.process.send_signal(getattr(signal, name))
-    served.ended(20).fails(0 if moment == "after the lesson" else 130)
+    said = served.ended(20)
+    assert said.code == (0 if moment == "after the lesson" else 130), said
     address = served.url
     if moment == "while agents think":
         assert served.start() == address, "the same command goes on, at the same address"
@@ -359,7 +360,7 @@ def test_a_finished_study_has_no_lesson_left(serve):
     served = serve()
     served.request("POST", "begin", "{}", **own(served))
     served.request("POST", "leave", "{}", **own(served))
-    assert served.ended()[0] == 0
+    assert served.ended().code == 0
     assert served.record()["learner_name"]
     served.start()
     served.ended().fails(2, "Every lesson of 'talk' with a person is recorded.")

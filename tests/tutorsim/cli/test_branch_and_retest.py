@@ -285,7 +285,7 @@ def test_a_rule_left_open_is_asked_for_on_the_same_proposals(parent, shell, endp
 
 
 @pytest.mark.costly
-def test_a_parent_asked_in_the_rule_s_format_pays_the_future_alone(parent, shell, endpoint, new):
+def test_a_parent_with_the_rule_s_ballots_pays_for_the_future_alone(parent, shell, endpoint, new):
     made = parent(votes=AS_RANKED, vote_formats=["ranked", "rich"])
     planned = plan_of(shell, made.log, "--rule", "ranked")
     assert planned["calls"] == {"least": 4, "most": 4, "ceiling": 8}

@@ -300,7 +300,7 @@ def test_words_around_what_was_said_are_stored_and_digested_where_a_study_change
     assert own.prompt_digest() != first.prompt_digest()
 
 
-def test_a_recording_made_before_some_words_is_of_the_study_that_does_not_change_them(make_study):
+def test_a_recording_older_than_a_template_is_of_the_study_that_does_not_change_it(make_study):
     first, own = make_study(), make_study(catalog={"prompts": {"notes_on": "About $label:"}})
     wordings = first.wordings()
     prompts = {name: text for name, text in wordings["prompts"].items() if name != "notes_on"}

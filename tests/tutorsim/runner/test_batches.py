@@ -164,7 +164,7 @@ ONCE_MORE = ("--max-retries", 1, "--max-outage", 0)
 
 @pytest.mark.costly
 @pytest.mark.parametrize("fault", ["500", "expired"])
-def test_failed_calls_mark_their_episode_as_direct_ones(fault, serve, write_grid, record, tmp_path):
+def test_failed_calls_mark_an_episode_as_direct_ones_do(fault, serve, write_grid, record, tmp_path):
     study = write_grid(conditions=["baseline"], benchmarks=SCIENCE)
     serve("500:1:persist")
     assert record(study, *ONCE_MORE, name="direct").code == 1

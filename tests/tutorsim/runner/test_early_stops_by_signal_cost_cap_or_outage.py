@@ -342,7 +342,7 @@ def test_a_call_that_waits_for_the_cap_is_not_made_after_a_stop(tmp_path):
         tape = SimpleNamespace(episode_id="e", reply=lambda *_: inner.handle_async_request(None))
         budget = stops.Budget(PRICES, 100)  # of which one call may take 84
         queue = CallQueue(store, study_digest="", budget=budget, options=RecordingOptions())
-        asked = [queue.paid(tape, call(), failed=None) for _ in "12"]
+        asked = [queue.paid(tape, call(), failed=None) for _ in range(2)]
         asyncio.get_running_loop().call_later(0, queue._stop.because, Interrupted("stop"))
         _, stopped = await asyncio.gather(*asked, return_exceptions=True)
         return inner.asked, type(stopped)

@@ -302,7 +302,7 @@ def test_every_lasting_fault_is_named_in_the_log(endpoint, write_grid, record, s
     }
 
 
-def test_a_failed_first_call_still_replays(endpoint, write_grid, record, shell, tmp_path):
+def test_an_episode_whose_first_call_failed_replays(endpoint, write_grid, record, shell, tmp_path):
     endpoint.fault = lambda call, attempt: "400" if "ice" in call else None
     assert record(write_grid(), "--max-retries", 0).code == 1
     assert list(statuses(tmp_path).values()).count("failed") == 2

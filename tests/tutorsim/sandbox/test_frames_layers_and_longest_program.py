@@ -46,10 +46,7 @@ def test_any_bytes_are_a_frame_or_refused(sent):
 
 def test_one_frame_is_read_and_the_next_one_left():
     reader = _piped(frame_bytes(1) + frame_bytes(2))
-    assert [
-        read_frame(reader),
-        read_frame(reader),
-    ] == [1, 2]
+    assert [read_frame(reader), read_frame(reader)] == [1, 2]
     with pytest.raises(Closed):
         read_frame(reader)
     os.close(reader)

@@ -66,7 +66,7 @@ def test_names_and_formats_that_do_not_fit_are_refused(written, name, settings, 
 
 @pytest.mark.costly
 @pytest.mark.loopback
-def test_its_recording_replays_and_every_view_names_it(written, record, shell, endpoint, tmp_path):
+def test_an_own_benchmark_is_replayed_and_named_by_all(written, record, shell, endpoint, tmp_path):
     said = record(written("trivia", OWN))
     assert said.code == 0, said.err
     folder, log = next(tmp_path.rglob("manifest.json")).parent, next(tmp_path.rglob("run.json"))

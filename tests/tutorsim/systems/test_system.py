@@ -111,7 +111,7 @@ def test_two_runs_of_it_are_compared(recorded, shell, tmp_path):
         ("show", ("Otto", "--turn", "1")),
     ],
 )
-def test_an_unfit_command_names_system_and_command(recorded, shell, tmp_path, command, arguments):
+def test_a_command_not_for_it_names_both(recorded, shell, tmp_path, command, arguments):
     said = shell(command, tmp_path / "log", *arguments)
     said.fails(2, "'greeting'", command)
     assert len(said.err.strip().splitlines()) == 3

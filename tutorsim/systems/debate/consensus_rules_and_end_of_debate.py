@@ -5,7 +5,8 @@ Both ask `end_of` at every moment of `moments`, and once more with the vote of a
     end = end_of("unanimity", Moment(turn, over, flags=flags), setup)
     end = end_of("approval", Moment(turn, True, leading=("agent_2",), agents=agents), setup)
 
-A discussion agrees by one of four consensus rules over the flags of its messages, `agreed`.
+A discussion agrees by one of four consensus rules over the flags of its messages, `agreed`. Which
+answers of a vote are the same says `different_answers`.
 """
 
 import re
@@ -183,6 +184,9 @@ def _enough(
             return share == 1
         case "hybrid":
             return share == 1 if everybody else share >= _HYBRID
+
+
+# --- Different answers ---------------------------------------------------------------------------
 
 
 def different_answers(answers: Mapping[str, AnswerRecord]) -> dict[str, str]:

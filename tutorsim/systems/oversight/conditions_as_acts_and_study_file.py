@@ -51,7 +51,7 @@ class Act(Enum):
     CLOSING = "closing"
     """Act V: both critics sum up and answer a press."""
     ARGUMENT = "argument"
-    """Both critics argue freely, three messages each in turn."""
+    """Both critics argue freely, `ARGUMENTS` messages each in turn."""
     ASSESSMENT = "assessment"
     """Two reviewers without a side assess."""
     MERGE = "merge"

@@ -60,7 +60,7 @@ def test_a_missing_package_is_named_with_how_to_install_it(examples, tmp_path, m
     assert "tutorsim[finetune]" in text
 
 
-def test_weights_in_four_bits_need_a_gpu_and_no_others_do(examples, tmp_path, monkeypatch, capsys):
+def test_weights_in_four_bits_alone_need_a_gpu(examples, tmp_path, monkeypatch, capsys):
     for name in PACKAGES:
         monkeypatch.setitem(sys.modules, name, MagicMock())
     sys.modules["torch"].cuda.is_available.return_value = False

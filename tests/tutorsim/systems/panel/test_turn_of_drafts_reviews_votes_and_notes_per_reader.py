@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 from tutorsim.kernel.scene_asks_and_votes import labelled
 from tutorsim.records import Note, ReviewRecord
-from tutorsim.systems.panel import (
-    turn_of_drafts_reviews_votes_and_notes_per_reader as relabelled_notes,
-)
+from tutorsim.systems.panel import turn_of_drafts_reviews_votes_and_notes_per_reader as module
 from tutorsim.systems.panel.settings_and_members_of_compared_panels import load_panel_catalog
 from tutorsim.systems.panel.turn_of_drafts_reviews_votes_and_notes_per_reader import Notes, relabel
 from tutorsim.vocabularies import DEFAULT_ROLES, LABELS
@@ -470,7 +468,7 @@ def test_a_note_read_once_is_written_as_by_replacing_each_mention(words, between
     def swap(found):
         return label_of.get(WRITTEN.get(found[0], ""), found[0])
 
-    plain = relabelled_notes._MENTION.sub(lambda m: re.sub(r"(?<!\w)[A-H](?!\w)", swap, m[0]), note)
+    plain = module._MENTION.sub(lambda m: re.sub(r"(?<!\w)[A-H](?!\w)", swap, m[0]), note)
     assert relabel(note, WRITTEN, label_of) == plain
 
 

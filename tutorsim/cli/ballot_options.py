@@ -91,7 +91,11 @@ _OPTIONS: Final = (
         "the smallest and the largest seen.",
     ),
     click.option("--separator", metavar="SIGN", help="What parts the names in a cell."),
-    click.option("--budget", type=click.IntRange(min=1), help="Points of a cumulative ballot."),
+    click.option(
+        "--budget",
+        type=click.IntRange(min=1),
+        help="Points of a cumulative ballot, cast or counted as one.",
+    ),
 )
 
 

@@ -78,7 +78,7 @@ def show(
       episodes: [{episode_id benchmark task persona condition status turns success
                   first_score last_score winners decided_by special}],
                 of another system episode_id and special alone
-    Otherwise it gives the episode's log record, a line of episodes.jsonl:
+    Otherwise it gives the episode's log record, a line of episodes.jsonl; of a panel:
       episode_id benchmark task_id persona condition repeat status failure
       attempts: [{turn text score score_rationale code code_passed verdict}]
       turns: [{turn proposals_initial reviews ballots_initial proposals_final

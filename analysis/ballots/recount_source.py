@@ -326,6 +326,7 @@ def _read_ballots(
     and reason, where rows make no ballot, where a file cannot be read, and where files disagree
     about the budget; `UsageError` if a hint names a column or candidate that a file has not.
     """
+    # A run needs no reader.
     from tutorsim.analysis.ballots.read_ballot_files_into_typed_columns import by_name, read_file
 
     read = [read_file(file, hints, frame) for file in files]

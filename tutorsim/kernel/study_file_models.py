@@ -142,6 +142,8 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     found = dict(base)
     for key, value in over.items():
         inner = found.get(key)
-        both = isinstance(value, Mapping) and isinstance(inner, Mapping)
-        found[key] = merged(inner, value) if both and isinstance(inner, Mapping) else value
+        if isinstance(value, Mapping) and isinstance(inner, Mapping):
+            found[key] = merged(inner, value)
+        else:
+            found[key] = value
     return found

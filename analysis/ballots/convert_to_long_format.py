@@ -22,8 +22,13 @@ from typing import Final
 
 import polars as pl
 
-from tutorsim.analysis.ballots import refusals_of_doubtful_rows_and_proposed_columns as doubtful
-from tutorsim.analysis.ballots.ballot_checks import (
+from tutorsim.analysis.ballots import ambiguous_columns_and_cells_with_proposed_options as doubtful
+from tutorsim.analysis.ballots.ambiguous_columns_and_cells_with_proposed_options import (
+    ALSO,
+    ONE_CELL,
+    other_columns,
+)
+from tutorsim.analysis.ballots.malformed_rows import (
     EXAMPLE,
     FileRows,
     columns_doubled,
@@ -49,11 +54,6 @@ from tutorsim.analysis.ballots.reading_options_and_column_words import (
     column_named,
     plain,
     spellings,
-)
-from tutorsim.analysis.ballots.refusals_of_doubtful_rows_and_proposed_columns import (
-    ALSO,
-    ONE_CELL,
-    other_columns,
 )
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import BALLOT
 from tutorsim.analysis.ballots.wide_rows_list_cells_raw_replies import (

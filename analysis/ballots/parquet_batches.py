@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_checks import (
+from tutorsim.analysis.ballots.malformed_rows import (
     FileRows,
     approving_nobody,
     budget_of,

@@ -19,7 +19,7 @@ from typing import Any, Final
 import orjson
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_checks import FileRows, unreadable
+from tutorsim.analysis.ballots.malformed_rows import FileRows, unreadable
 from tutorsim.analysis.ballots.reading_options_and_column_words import (
     COLUMN_WORDS,
     WHO_CHOSE,

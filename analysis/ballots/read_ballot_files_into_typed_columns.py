@@ -5,8 +5,8 @@ from typing import Final, TypeVar
 
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, FileRows, columns_missed, unreadable
 from tutorsim.analysis.ballots.convert_to_long_format import by_vote, lay_out, standing_of_lists
+from tutorsim.analysis.ballots.malformed_rows import EXAMPLE, FileRows, columns_missed, unreadable
 from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import protocol_named
 from tutorsim.analysis.ballots.preflib import PREFLIB_SUFFIXES, read_preflib
 from tutorsim.analysis.ballots.raw_tables import CELL_SUFFIXES, read_cells

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, get_args
 
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_checks import (
+from tutorsim.analysis.ballots.malformed_rows import (
     EXAMPLE,
     FileRows,
     Places,

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Self, cast
 
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_checks import EXAMPLE, FileRows, columns_doubled
+from tutorsim.analysis.ballots.malformed_rows import EXAMPLE, FileRows, columns_doubled
 from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import FORMATS
 from tutorsim.analysis.ballots.reading_options_and_column_words import (
     NO_HINTS,

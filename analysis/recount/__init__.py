@@ -44,7 +44,7 @@ from weakref import WeakKeyDictionary
 
 import polars as pl
 
-from tutorsim.analysis.ballots.ballot_checks import notes_together
+from tutorsim.analysis.ballots.malformed_rows import notes_together
 from tutorsim.analysis.ballots.parquet_batches import ParquetBatches, Part, Runner
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.names_and_parameters_of_rules import (

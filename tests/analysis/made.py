@@ -1,6 +1,6 @@
 """What is made for tests that have no folder: reports of a panel's source, and other heads."""
 
-from tutorsim.analysis.systems.panel.page import document
+from tutorsim.analysis.systems.panel.page_sections_cost_and_divergence import document
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import Asked, Ballots
 
 

@@ -211,7 +211,7 @@ from urllib.parse import urlsplit
 from tutorsim.chat.serve_and_record_lesson import ChatOptions, serve_lesson
 from tutorsim.kernel.cost_plan import load_prices
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
-from tutorsim.runner.recording_options_and_queue_of_calls import RecordingOptions
+from tutorsim.runner.recording_options_and_queue_of_episodes_and_calls import RecordingOptions
 from tutorsim.sandbox import Sandbox
 from tutorsim.systems import load_study
 

@@ -13,7 +13,7 @@ import tomli_w
 
 from tests.benchmarks.making import published, record_stand_in
 from tests.benchmarks.test_replay_speed import stock
-from tutorsim.analysis.systems.group.page import recount
+from tutorsim.analysis.systems.group.page_tables_and_first_sentence import recount
 from tutorsim.analysis.systems.group.speakers_under_other_settings import cycles_in
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun, open_run
 from tutorsim.kernel.load_and_check_study_file import load_study

@@ -47,7 +47,7 @@ from tutorsim.runner.episode_per_tape_person_heard_event_loop import (
     run_in_loop,
 )
 from tutorsim.runner.record import record, record_episode
-from tutorsim.runner.recording_options_and_queue_of_calls import RecordingOptions
+from tutorsim.runner.recording_options_and_queue_of_episodes_and_calls import RecordingOptions
 from tutorsim.sandbox import Sandbox
 from tutorsim.system_registry import named, system_names
 

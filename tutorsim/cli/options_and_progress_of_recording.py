@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tutorsim.records import EpisodeLine, StopCount
     from tutorsim.runner.branch_plan_and_answers_from_parent import Parent
     from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
-    from tutorsim.runner.recording_options_and_queue_of_calls import RecordingOptions
+    from tutorsim.runner.recording_options_and_queue_of_episodes_and_calls import RecordingOptions
 
 
 _SENDING: Final = (
@@ -110,7 +110,7 @@ def sending(
     on_warning: Callable[[str], None],
 ) -> "RecordingOptions":
     """The values of `sending_options`, and where progress is told."""
-    from tutorsim.runner.recording_options_and_queue_of_calls import RecordingOptions
+    from tutorsim.runner.recording_options_and_queue_of_episodes_and_calls import RecordingOptions
 
     given = {name: options[name] for name in options.keys() & RecordingOptions.__annotations__}
     named = {"relay_name": options["relay"], "on_warning": on_warning, "on_progress": on_progress}

@@ -53,12 +53,7 @@ from tutorsim.records.run_head_and_reading_run_folders_and_retests import (
     read_retest,
     read_run,
 )
-from tutorsim.records.stop_reasons_of_replies import (
-    StopCount,
-    StopCounter,
-    odd_stops,
-    stop_counts,
-)
+from tutorsim.records.stop_reasons_of_replies import StopCount, StopCounter, odd_stops, stop_counts
 
 __all__ = [
     "EPISODES_FILE",

@@ -40,7 +40,10 @@ from tutorsim.replay.manifests_of_recordings_and_retests_provenance import (
 from tutorsim.replay.recorded_calls_event_streams_and_mismatches import cassette_name, is_episode_id
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
 from tutorsim.runner.find_and_check_recording import check_verdicts
-from tutorsim.runner.recording_options_and_queue_of_calls import RecordingOptions, check_no_keys
+from tutorsim.runner.recording_options_and_queue_of_episodes_and_calls import (
+    RecordingOptions,
+    check_no_keys,
+)
 from tutorsim.runner.write_run_folder_and_timings import check_log_folder
 
 if TYPE_CHECKING:

@@ -45,7 +45,10 @@ from tutorsim.runner.episode_per_tape_person_heard_event_loop import (
     run_in_loop,
     study_piece,
 )
-from tutorsim.runner.recording_options_and_queue_of_calls import CallQueue, RecordingOptions
+from tutorsim.runner.recording_options_and_queue_of_episodes_and_calls import (
+    CallQueue,
+    RecordingOptions,
+)
 from tutorsim.runner.write_run_folder_and_timings import (
     LogWriter,
     fingerprint_text,

@@ -41,7 +41,10 @@ from tutorsim.runner.play_recorded_episodes_and_retests import (
     retest_piece,
 )
 from tutorsim.runner.record import Job, Recorder
-from tutorsim.runner.recording_options_and_queue_of_calls import RecordingOptions, check_credentials
+from tutorsim.runner.recording_options_and_queue_of_episodes_and_calls import (
+    RecordingOptions,
+    check_credentials,
+)
 from tutorsim.runner.replay_in_several_processes import replay_each
 from tutorsim.runner.write_run_folder_and_timings import RetestLog
 

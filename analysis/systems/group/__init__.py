@@ -7,7 +7,7 @@ from tutorsim.analysis.systems.group.exported_tables_messages_to_rate import (
     in_lesson,
     lesson_passages,
 )
-from tutorsim.analysis.systems.group.page import document, recount
+from tutorsim.analysis.systems.group.page_tables_and_first_sentence import document, recount
 from tutorsim.analysis.systems.group.speakers_under_other_settings import outcomes_under
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import View
 from tutorsim.records.group import DuelRecord, GroupRecord, LessonRecord

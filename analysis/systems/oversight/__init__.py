@@ -20,8 +20,12 @@ from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_
     proposal_passages,
 )
 from tutorsim.analysis.systems.oversight.label_accuracy import by_text, pair_of
-from tutorsim.analysis.systems.oversight.page import chosen, document, recount
 from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereading import reread
+from tutorsim.analysis.systems.oversight.page_tables_and_first_sentence import (
+    chosen,
+    document,
+    recount,
+)
 from tutorsim.analysis.systems.oversight.what_debates_changed_calibration_aggregation_curve import (
     Aggregated,
     aggregated,

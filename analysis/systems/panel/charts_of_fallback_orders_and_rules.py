@@ -22,7 +22,7 @@ from tutorsim.analysis.pages.words_and_safe_text import (
     top,
 )
 from tutorsim.analysis.statistics import by_key
-from tutorsim.analysis.systems.panel.page_data_and_facts_of_study import Evidence
+from tutorsim.analysis.systems.panel.page_data_and_published_figures import Evidence
 from tutorsim.vocabularies import PROTOCOLS
 
 # --- Fallback orders -----------------------------------------------------------------------------

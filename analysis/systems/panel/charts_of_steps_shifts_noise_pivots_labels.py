@@ -18,7 +18,7 @@ from tutorsim.analysis.pages.words_and_safe_text import (
     share,
 )
 from tutorsim.analysis.statistics.intervals_and_tests import ALPHA, Estimate, NotEstimable
-from tutorsim.analysis.systems.panel.page_data_and_facts_of_study import Evidence
+from tutorsim.analysis.systems.panel.page_data_and_published_figures import Evidence
 from tutorsim.analysis.systems.panel.self_support_labels_pivotality_margins import (
     label_positions,
     margins,

@@ -21,7 +21,7 @@ from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system imp
     contrast_headline,
     rows_about_zero,
 )
-from tutorsim.analysis.systems.panel.page_data_and_facts_of_study import Evidence
+from tutorsim.analysis.systems.panel.page_data_and_published_figures import Evidence
 from tutorsim.records import StudySettings
 
 _BENCHMARKS: Final = {"sciq": "science questions (sciq)", "humaneval": "programs (humaneval)"}

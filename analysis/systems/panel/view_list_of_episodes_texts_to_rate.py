@@ -136,8 +136,8 @@ _SPECIAL: Final[dict[str, Callable[[dict[str, Any]], bool]]] = {
 # --- View ----------------------------------------------------------------------------------------
 
 _PARTS: Final = "tutorsim.analysis.systems.panel"
-_document = later(f"{_PARTS}.page:document")  # a table needs no page
-_diverge = later(f"{_PARTS}.page:diverged")
+_document = later(f"{_PARTS}.page_sections_cost_and_divergence:document")  # a table needs no page
+_diverge = later(f"{_PARTS}.page_sections_cost_and_divergence:diverged")
 
 VIEW: Final = View(
     tables=TABLES,

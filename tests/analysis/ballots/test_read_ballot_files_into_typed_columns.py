@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutorsim.analysis.ballots.ballot_checks import FileRows
+from tutorsim.analysis.ballots.malformed_rows import FileRows
 from tutorsim.analysis.ballots.read_ballot_files_into_typed_columns import typed_columns
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.reference.drawn import drawn_ballot
-from tutorsim.analysis.ballots import ballot_checks
+from tutorsim.analysis.ballots import malformed_rows
 from tutorsim.analysis.ballots.table_to_arrays import plain_budget
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.ballot_reading_and_decisions import leaders, tally
@@ -78,14 +78,14 @@ def test_what_is_plain_to_see_is_what_every_check_passes(seed):
     budget = plain_budget(frame, None)
     assert budget is not None or seed % 4
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(ballot_checks, "plain_budget", lambda *_: None)
+        patched.setattr(malformed_rows, "plain_budget", lambda *_: None)
         try:
-            slow, points = ballot_checks.check_ballots(ballot_checks.FileRows(frame, FILE))
+            slow, points = malformed_rows.check_ballots(malformed_rows.FileRows(frame, FILE))
         except BallotFileError:
             assert budget is None
             return
     if budget is not None:
-        fast, found = ballot_checks.check_ballots(ballot_checks.FileRows(frame, FILE))
+        fast, found = malformed_rows.check_ballots(malformed_rows.FileRows(frame, FILE))
         assert (found, fast.assumed) == (points, slow.assumed)
         kept = BALLOTS_SCHEMA.names()
         assert fast.frame.select(kept).equals(slow.frame.select(kept))

@@ -7,7 +7,9 @@ from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.pages.document_as_html_with_packed_episodes import to_html
 from tutorsim.analysis.pages.document_as_markdown import to_markdown
-from tutorsim.analysis.systems.panel.page_data_and_facts_of_study import provenance_of
+from tutorsim.analysis.systems.panel.first_sentence_answers_and_facts_of_summary import (
+    provenance_of,
+)
 from tutorsim.records import Branch, BranchPoint
 
 ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")

@@ -19,8 +19,8 @@ from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS
 from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.systems.any_summary_or_report_and_noise_floor import document_of
-from tutorsim.analysis.systems.panel.page import answers
-from tutorsim.analysis.systems.panel.page_data_and_facts_of_study import Evidence
+from tutorsim.analysis.systems.panel.first_sentence_answers_and_facts_of_summary import answers
+from tutorsim.analysis.systems.panel.page_data_and_published_figures import Evidence
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import opened
 from tutorsim.runner.find_and_check_recording import bundled_recordings
 from tutorsim.runner.replay_in_several_processes import replay_into

@@ -8,7 +8,7 @@ from tutorsim.analysis.pages.numbers_printed_in_studies import (
     printed,
     read_printed,
 )
-from tutorsim.analysis.systems.panel.page_data_and_facts_of_study import PUBLISHED
+from tutorsim.analysis.systems.panel.page_data_and_published_figures import PUBLISHED
 from tutorsim.errors import UsageError
 from tutorsim.records import RunRecord, SystemSettings
 from tutorsim.records.run_head_and_reading_run_folders_and_retests import Inputs, Provenance

@@ -11,7 +11,7 @@ from tests.reference.completions import agrees, every_ballot
 from tutorsim.analysis.recount import same_voter_in_two_formats as formats
 from tutorsim.analysis.recount.tables import Dial, dial_table
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, to_json
-from tutorsim.analysis.systems.panel.page_data_and_facts_of_study import Evidence
+from tutorsim.analysis.systems.panel.page_data_and_published_figures import Evidence
 from tutorsim.analysis.systems.panel.winners_first_to_final_flips_beside_chance import (
     askings_table,
     beside_floor_table,

@@ -28,7 +28,7 @@ def test_the_summary_of_a_run_loads_no_reader_of_ballots_from_elsewhere():
     readers = (
         "read_ballot_files_into_typed_columns",
         "convert_to_long_format",
-        "refusals_of_doubtful_rows_and_proposed_columns",
+        "ambiguous_columns_and_cells_with_proposed_options",
     )
     loaded = loaded_by("import tutorsim.cli.summary")
     assert [name for name in loaded if name.endswith(readers)] == []

@@ -17,7 +17,10 @@ from tutorsim.errors import BudgetReached, CallFailed, Interrupted, TutorsimErro
 from tutorsim.kernel.cost_plan import Price, PriceTable
 from tutorsim.model import Call, CallKey, Reply, Request
 from tutorsim.runner import early_stops_by_signal_cost_cap_or_outage as stops
-from tutorsim.runner.recording_options_and_queue_of_calls import CallQueue, RecordingOptions
+from tutorsim.runner.recording_options_and_queue_of_episodes_and_calls import (
+    CallQueue,
+    RecordingOptions,
+)
 
 AWAY = CallFailed("Nothing answers.", away="nobody")
 BROKEN = CallFailed("HTTP 500.", away="broken")

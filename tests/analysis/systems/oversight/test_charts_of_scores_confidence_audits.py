@@ -11,8 +11,8 @@ from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_
     DELIVERED,
     Predicted,
 )
-from tutorsim.analysis.systems.oversight.page import document
 from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereading import Evidence
+from tutorsim.analysis.systems.oversight.page_tables_and_first_sentence import document
 
 SHARES = {"guides": (0.25, 0.25), "no_guidance": (0.0, 0.5), "hints": (0, 0)}
 PREDICTED = [

@@ -11,7 +11,7 @@ from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_
     proposal_passages,
     score_changes,
 )
-from tutorsim.analysis.systems.oversight.page import document
+from tutorsim.analysis.systems.oversight.page_tables_and_first_sentence import document
 from tutorsim.records.oversight import AuditedReply, Labels, OversightRecord
 
 ROLES = ("a", "b", "c")

@@ -3,8 +3,8 @@ import json
 import pytest
 
 from tests.analysis.made import tables_of
-from tutorsim.analysis.systems.oversight.page import recount
 from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereading import reread
+from tutorsim.analysis.systems.oversight.page_tables_and_first_sentence import recount
 from tutorsim.errors import UsageError
 from tutorsim.records.oversight import Labels, LeadLabels, OversightRecord
 

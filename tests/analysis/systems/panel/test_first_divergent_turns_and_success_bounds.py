@@ -19,7 +19,7 @@ from tutorsim.analysis.systems.panel.first_divergent_turns_and_success_bounds im
     with_random_ties,
     without_tie_round,
 )
-from tutorsim.analysis.systems.panel.page import divergence_document
+from tutorsim.analysis.systems.panel.page_sections_cost_and_divergence import divergence_document
 from tutorsim.analysis.systems.panel.student_outcomes import successes
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import Asked, Leaving
 from tutorsim.errors import UsageError

@@ -11,7 +11,7 @@ from tutorsim.analysis.recount.success_under_other_score_thresholds import (
     threshold_table,
 )
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
-from tutorsim.analysis.systems.panel.page_data_and_facts_of_study import Evidence
+from tutorsim.analysis.systems.panel.page_data_and_published_figures import Evidence
 from tutorsim.analysis.systems.panel.student_outcomes import (
     SCORES_SCHEMA,
     few_tasks_words,

@@ -79,8 +79,8 @@ def test_what_counts_votes_is_refused_where_nobody_votes(log, shell, given):
 
 
 def test_shares_and_phases_sum_to_one(log):
-    from tutorsim.analysis.systems.group.page import phases
     from tutorsim.analysis.systems.group.page_data_and_shares_of_coded_talk import Evidence
+    from tutorsim.analysis.systems.group.page_tables_and_first_sentence import phases
     from tutorsim.analysis.systems.system_view_opened_run_and_cost import open_run
 
     run = open_run(log)

@@ -13,7 +13,12 @@ from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.pages.numbers_printed_in_studies import figures_in
 from tutorsim.analysis.systems.group.charts_of_speakers_thresholds_and_acts import _most_said
 from tutorsim.analysis.systems.group.exported_tables_messages_to_rate import TABLES
-from tutorsim.analysis.systems.group.page import (
+from tutorsim.analysis.systems.group.page_data_and_shares_of_coded_talk import (
+    PUBLISHED,
+    WINDOW,
+    Evidence,
+)
+from tutorsim.analysis.systems.group.page_tables_and_first_sentence import (
     agreement,
     balance,
     best_system,
@@ -25,11 +30,6 @@ from tutorsim.analysis.systems.group.page import (
     phases,
     quality,
     reasons,
-)
-from tutorsim.analysis.systems.group.page_data_and_shares_of_coded_talk import (
-    PUBLISHED,
-    WINDOW,
-    Evidence,
 )
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import open_run
 from tutorsim.records.group import (

@@ -11,7 +11,7 @@ from tests.analysis.made import answered_by
 from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.ballots.recount_source import open_frame
 from tutorsim.analysis.pages.numbers_printed_in_studies import Printed
-from tutorsim.analysis.systems.panel.page_data_and_facts_of_study import Evidence
+from tutorsim.analysis.systems.panel.page_data_and_published_figures import Evidence
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import Asked
 from tutorsim.cli.terminal_documents import table_shown
 from tutorsim.vocabularies import DEFAULT_ROLES

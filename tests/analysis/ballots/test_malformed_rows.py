@@ -4,7 +4,7 @@ from random import Random
 import polars as pl
 import pytest
 
-from tutorsim.analysis.ballots.ballot_checks import FileRows, check_ballots, notes_together
+from tutorsim.analysis.ballots.malformed_rows import FileRows, check_ballots, notes_together
 from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
 from tutorsim.vocabularies import PROTOCOLS

@@ -1,4 +1,4 @@
-"""What a panel's pages rest on: what was read, and what is computed of it, each thing once."""
+"""What a panel's pages rest on, computed once each, and a run beside the published figures."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,52 +15,27 @@ from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift impor
 from tutorsim.analysis.identify.possible_winners import TieReading
 from tutorsim.analysis.pages.cells_and_tables import Table, estimate, number
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
-from tutorsim.analysis.pages.document import Document, Fact
 from tutorsim.analysis.pages.numbers_printed_in_studies import Printed, by_language_model, printed
-from tutorsim.analysis.pages.words_and_safe_text import (
-    WARNINGS,
-    counted,
-    listed,
-    spoken,
-    warning_of,
-)
+from tutorsim.analysis.pages.words_and_safe_text import WARNINGS, spoken
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.recount_plan_and_own_rules import RecountTable
 from tutorsim.analysis.recount.result_models import OrderTable, RecountResult, RuleRow
 from tutorsim.analysis.recount.same_voter_in_two_formats import format_invariance
 from tutorsim.analysis.recount.success_under_other_score_thresholds import THRESHOLDS, at_threshold
-from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import (
-    branch_changes,
-    branch_counts,
-    branch_words,
-)
+from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import branch_counts
 from tutorsim.analysis.statistics.noise_floor_of_retests import noise_floor
 from tutorsim.analysis.statistics.text_similarity_by_words_or_embeddings import role_collapse
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import Contrast
+from tutorsim.analysis.systems.panel import first_divergent_turns_and_success_bounds as divergence
 from tutorsim.analysis.systems.panel import student_outcomes as students
 from tutorsim.analysis.systems.panel import winners_first_to_final_flips_beside_chance as votes
 from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import (
     HEAD_OUTCOMES,
-    contrast_values,
     contrasts_of,
-)
-from tutorsim.analysis.systems.panel.first_divergent_turns_and_success_bounds import (
-    Divergence,
-    alternatives_of,
-    diverge,
-    under_order,
-    with_random_ties,
-    without_tie_round,
 )
 from tutorsim.analysis.systems.panel.panels_compared_and_ties_of_random_ballots import PanelsView
 from tutorsim.analysis.systems.panel.self_support_labels_pivotality_margins import pivotality
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import NOTHING_ASKED, Asked, usage
-from tutorsim.records import Provenance, RunRecord, stop_counts
-from tutorsim.records.run_head_and_reading_run_folders_and_retests import (
-    makeup_words,
-    panels_of,
-    sizes_of,
-)
 from tutorsim.vocabularies import BALLOT_FORMATS, MAX_ROLES, PROTOCOLS
 
 T = TypeVar("T")
@@ -296,7 +271,7 @@ class Evidence:
         return table
 
     @cached_property
-    def divergences(self) -> list[Divergence]:
+    def divergences(self) -> list[divergence.Divergence]:
         """Other paths: every role first in the order, other tie policies, other protocols.
 
         None where no order is logged that could be left.
@@ -304,15 +279,18 @@ class Evidence:
         if self.unordered:
             return []
         found = {
-            f"{first} first in the order": under_order(self.source, (first,))
+            f"{first} first in the order": divergence.under_order(self.source, (first,))
             for first in self.candidates[1:MAX_ROLES]
         }
-        found["no tie round"] = without_tie_round(self.source)
-        found["a lot instead of the order"] = with_random_ties(self.source)
+        found["no tie round"] = divergence.without_tie_round(self.source)
+        found["a lot instead of the order"] = divergence.with_random_ties(self.source)
         for target in PROTOCOLS:
             turns = self.recount.turns_under(target).filter(reading=self.reading)
-            found[f"{target} voting"] = alternatives_of(turns)
-        return [diverge(self.source, winners, question=name) for name, winners in found.items()]
+            found[f"{target} voting"] = divergence.alternatives_of(turns)
+        return [
+            divergence.diverge(self.source, winners, question=name)
+            for name, winners in found.items()
+        ]
 
     @cached_property
     def thresholds(self) -> dict[float, list[Row]]:
@@ -321,186 +299,3 @@ class Evidence:
             return {}
         tried = sorted({*THRESHOLDS, self.threshold})
         return {threshold: at_threshold(self.source, threshold) for threshold in tried}
-
-
-# --- What was read --------------------------------------------------------------------------------
-
-_UNKNOWN = "unknown: ballots from elsewhere"
-_ABSENT = "The file says how voters voted, and nothing of what was said before or came of it."
-
-
-def tutors_of(run: RunRecord) -> str:
-    """How many tutors a panel has, from the smallest to the largest."""
-    least, *_, most = (*sizes_of(run), sizes_of(run)[-1])
-    return str(least) if least == most else f"{least} to {most}"
-
-
-def days_of(stated: Provenance) -> str:
-    """The days on which a recording was made."""
-    if stated.recorded_from is None:
-        return "no day recorded"
-    if stated.recorded_to in (None, stated.recorded_from):
-        return f"recorded on {stated.recorded_from}"
-    return f"recorded from {stated.recorded_from} to {stated.recorded_to}"
-
-
-def study_words(evidence: Evidence) -> str:
-    """What was studied, and how much of it there is; nothing of ballots from elsewhere."""
-    run = evidence.source.run
-    if run is None:
-        return ""
-    study, grid = run.panel, evidence.grid
-    changed = run.branch is not None and run.branch.fallback_order is not None
-    said = (
-        f"Study {study.name}, seed {study.seed}, digest {run.study_digest[:12] or 'not stated'}; "
-        f"recording {run.recording_digest[:12] or 'not stated'}. "
-        f"Success: score at least {study.success_threshold:g}, and passing tests for programs, "
-        f"within {study.max_turns} turns. Labels: {spoken(study.blinding)}. "
-        f"Fallback order: {' > '.join(study.fallback_order)}"
-        + (", before the branch changes it." if changed else ".")
-    )
-    if not grid["episodes"]:
-        return said
-    named = panels_of(run)
-    panels = f"; panels {listed(list(named))}" if named else ""
-    tasks = listed([f"{n} of {name}" for name, n in grid["tasks"].items()])
-    return (
-        f"{said} Grid: tasks {tasks}; {len(grid['personas'])} personas; conditions "
-        f"{listed(grid['conditions'])}{panels}. Episodes: {grid['episodes']}, "
-        f"of which {grid['complete']} complete and {grid['failed']} failed."
-    )
-
-
-def provenance_of(source: Source) -> str:
-    """What answered the calls, for captions."""
-    if source.run is None and source.stated:
-        return f"{'; '.join(source.stated)} (exported ballots, {source.name})"
-    if source.run is None:
-        return f"{_UNKNOWN} ({source.name})"
-    stated, branch = source.run.provenance, source.run.branch
-    return f"{stated.kind} ({stated.name})" + (f"; {branch_words(branch)}" if branch else "")
-
-
-def summary_of(evidence: Evidence) -> str:
-    """What was run, and what a page says of it; of a summary, what was run in short."""
-    run = evidence.source.run
-    if evidence.brief:
-        return ran_in_short(evidence)
-    if run is None:
-        return (
-            f"What the ballots of {evidence.source.name} say about ties, orders and rules; "
-            f"{counted(evidence.turns.height, 'vote')}."
-        )
-    words = (
-        f"How panels of {tutors_of(run)} tutors chose what to tell a student, what became of "
-        f"the students, and what other decision rules would have chosen from the same ballots."
-    )
-    counts = evidence.branched
-    if run.branch is None or counts is None:
-        return words
-    return (
-        f"{words} The run is a {branch_words(run.branch)}. Its figures are of both together: "
-        f"{counted(counts.covered, 'logged episode')} and {counted(counts.continued, 'episode')} "
-        "re-simulated. The comparison with its parent keeps them apart."
-    )
-
-
-def ran_in_short(evidence: Evidence) -> str:
-    """How much was run, and by which models."""
-    run, source = evidence.source.run, evidence.source
-    if run is None:
-        cast = counted(evidence.turns.height, "vote")
-        notes = "".join(f" {note}" for note in source.notes)
-        return f"{cast} from elsewhere.{notes}"
-    episodes, stated = source.episodes, run.provenance
-    if not episodes:
-        return "The run has no episode."
-    failed, tasks = evidence.grid["failed"], sum(evidence.grid["tasks"].values())
-    left = f" {counted(failed, 'episode')} failed and are in no figure." if failed else ""
-    mixed = ""
-    if counts := evidence.branched:
-        mixed = (
-            f" Logged and re-simulated together: {counts.covered:,} as logged, "
-            f"{counts.continued:,} re-simulated. These have {counted(counts.draws, 'draw')}, of "
-            f"which {counts.failed:,} failed."
-        )
-    return (
-        f"{counted(len(episodes), 'episode')} of {counted(tasks, 'task')} under "
-        f"{listed(evidence.grid['conditions'])}.{left} Models: {listed(stated.models)}, "
-        f"{days_of(stated)}.{mixed}"
-    )
-
-
-def document_on(evidence: Evidence, title: str, **parts: Any) -> Document:
-    """A document with what was read around its parts; of ballots a warning says what an export
-    stated, and that the rest is absent."""
-    source, run = evidence.source, evidence.source.run
-    said = [WARNINGS[kind] for kind in source.kinds if source.stated]
-    return Document(
-        title=f"{title} of {run.study.name if run else source.name}",
-        provenance=provenance_of(source),
-        warning=warning_of(run.provenance) if run else " ".join((*said, _ABSENT)),
-        facts=_facts(source),
-        **parts,
-    )
-
-
-def _facts(source: Source) -> tuple[Fact, ...]:
-    """Settings, digests and versions; what a reader needs to find the same recording again."""
-    run = source.run
-    if run is None:
-        return (
-            ("Source", source.name),
-            ("Where they are from", _UNKNOWN),
-            ("Points of a cumulative ballot", source.budget),
-            *(("Reader's note", note) for note in source.notes),
-        )
-    study, stated, branch = run.panel, run.provenance, run.branch
-    branched = branch and (
-        ("Branch of", branch.parent),
-        ("Under", branch_changes(branch)),
-        ("Draws of each episode taken up", str(branch.continuations)),
-        ("Parent's recording digest", branch.parent_recording),
-    )
-    return (
-        ("Study", study.name),
-        *(branched or ()),
-        ("Seed", study.seed),
-        ("What answered", f"{stated.kind}: {stated.name}"),
-        ("Models that replied", listed(stated.models)),
-        ("Models asked for", listed([f"{who} {name}" for who, name in study.models.items()])),
-        ("Recorded", f"{stated.recorded_from or 'no day'} to {stated.recorded_to or 'no day'}"),
-        *((f"Panel {name}", makeup_words(made)) for name, made in run.panels.items()),
-        ("Roles", listed(study.roles)),
-        ("Fallback order", " › ".join(study.fallback_order)),
-        ("Labels", f"drawn {spoken(study.blinding)}"),
-        ("Success", f"judge score of at least {study.success_threshold:g}; programs also pass"),
-        ("Points of a cumulative ballot", study.cumulative_budget),
-        ("Repeats", study.repeats),
-        ("Study digest", run.study_digest),
-        ("Recording digest", run.recording_digest),
-        *((f"Package {name}", version) for name, version in run.packages.items()),
-    )
-
-
-def values_of(evidence: Evidence) -> dict[str, Any]:
-    """What a summary's tables leave out or say in words."""
-    run = evidence.source.run
-    return {
-        "study": None if run is None else run.study.model_dump(mode="json"),
-        "branch": evidence.branched,
-        "grid": evidence.grid,
-        "success": evidence.success,
-        "success_by_persona": evidence.successes,
-        "rounds": evidence.rounds,
-        "gains": evidence.gains,
-        "contrasts": contrast_values(evidence.contrasts),
-        "diagnostics": evidence.diagnostics,
-        "chance": evidence.chance,
-        "noise_floor": evidence.noise,
-        "winning_roles": evidence.winners.to_dicts(),
-        "ballots": evidence.ballots,
-        "stop_reasons": [count._asdict() for count in stop_counts(evidence.source.episodes)],
-        "usage": evidence.usage,
-        **({"panels": evidence.panels} if evidence.panels else {}),
-    }

@@ -1,9 +1,7 @@
-"""The summary and the report of a panel's run, or of ballots: first screen and sections."""
+"""The summary and the report of a panel's run, or of ballots: their sections, and divergence."""
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from typing import Any, Final
 
@@ -18,10 +16,9 @@ from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
 )
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.shown_episodes import NO_EPISODES, Episodes, Run
-from tutorsim.analysis.pages.words_and_safe_text import counted, listed, share, top
+from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.recount import tables as recounted
 from tutorsim.analysis.recount.first_screen import verdict_table
-from tutorsim.analysis.recount.result_models import RuleRow
 from tutorsim.analysis.recount.same_voter_in_two_formats import (
     askings_by_format_table,
     invariance_table,
@@ -32,9 +29,8 @@ from tutorsim.analysis.recount.success_under_other_score_thresholds import (
     threshold_table,
 )
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
-from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
-    contrast_headline,
-)
+from tutorsim.analysis.systems.panel import first_divergent_turns_and_success_bounds as divergence
+from tutorsim.analysis.systems.panel import first_sentence_answers_and_facts_of_summary as opening
 from tutorsim.analysis.systems.panel import self_support_labels_pivotality_margins as voters
 from tutorsim.analysis.systems.panel import student_outcomes as students
 from tutorsim.analysis.systems.panel import winners_first_to_final_flips_beside_chance as votes
@@ -44,236 +40,9 @@ from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import 
     contrasts_table,
 )
 from tutorsim.analysis.systems.panel.episode_messages_and_telling_episodes import telling, trace
-from tutorsim.analysis.systems.panel.first_divergent_turns_and_success_bounds import (
-    Divergence,
-    alternatives_table,
-    coverage_table,
-    divergence_under,
-    first_turns_table,
-)
-from tutorsim.analysis.systems.panel.page_data_and_facts_of_study import (
-    Evidence,
-    days_of,
-    document_on,
-    ran_in_short,
-    study_words,
-    summary_of,
-    tutors_of,
-    values_of,
-)
+from tutorsim.analysis.systems.panel.page_data_and_published_figures import Evidence
 from tutorsim.analysis.systems.panel.panels_compared_and_ties_of_random_ballots import certain_table
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import Leaving, Left, Opened
-from tutorsim.vocabularies import PROTOCOLS
-
-# --- First screen answers ------------------------------------------------------------------------
-
-
-_NO_VOTES: Final = ("Not estimable", "Nothing was put to a vote.")
-
-
-def _ran(evidence: Evidence) -> Answer | None:
-    run = evidence.source.run
-    turns = evidence.turns
-    if run is None:
-        formats = listed([d.protocol for d in evidence.diagnostics])
-        return Answer(
-            "What was read?",
-            f"{counted(turns.height, 'vote')} on {counted(len(evidence.candidates), 'candidate')}",
-            " ".join((f"Ballots are {formats}.", *evidence.source.notes)),
-            "record",
-        )
-    grid, study = evidence.grid, run.panel
-    failed = f" {counted(grid['failed'], 'episode')} failed." if grid["failed"] else ""
-    panels = f"{counted(len(run.panels), 'panel')} stand side by side. " if run.panels else ""
-    return Answer(
-        "What was run?",
-        f"{counted(grid['episodes'], 'episode')}, {counted(turns.height, 'voting turn')}",
-        f"{counted(sum(grid['tasks'].values()), 'task')} × "
-        f"{counted(len(study.personas), 'student persona')} under each of the conditions "
-        f"{listed(study.conditions)}. {panels}A panel has {tutors_of(run)} tutors and at most "
-        f"{counted(study.max_turns, 'turn')}.{failed}",
-        "outcomes",
-    )
-
-
-def _won(evidence: Evidence) -> Answer | None:
-    """Who won, of ballots from elsewhere."""
-    n, wins = evidence.turns.height, Counter[str]()
-    for row in evidence.winners.iter_rows(named=True):
-        wins[row["role"]] += row["wins"]
-    left = wins.pop(votes.LEFT_TIED, 0)
-    if evidence.source.run is not None or not n:
-        return None
-    best, each = top(wins), ", ".join(f"{name} {k:,}" for name, k in wins.most_common(8) if k)
-    most = f"Most wins: {each}. " if best and n > 1 else ""
-    won = f"{listed(best[:3])}{' and others' if len(best) > 3 else ''}"
-    of = f"{max(wins.values(), default=0):,} of {counted(n, 'vote')}"
-    tied = f"{counted(left, 'vote')} stayed tied. " if left else ""
-    return Answer(
-        "Who won?",
-        "Nobody: a tie" if not best else won if n == 1 else f"{won}, {of}",
-        f"{most}{tied}By the rule of each ballot format.",
-        "decisions",
-    )
-
-
-def _answered(evidence: Evidence) -> Answer | None:
-    source, run = evidence.source, evidence.source.run
-    if run is None and not source.stated:  # the head of the page says that nobody knows
-        return None
-    if run is None:
-        told = _ANSWERED[source.kinds[0]][0] if len(source.kinds) == 1 else "Several"
-        detail = f"The ballots were exported from a recording: {'; '.join(source.stated)}."
-    else:
-        stated, calls = run.provenance, sum(len(e.calls) for e in source.episodes)
-        told, asked = _ANSWERED[stated.kind]
-        models, days = listed(stated.models), days_of(stated)
-        detail = f"{stated.name}. {counted(calls, 'call')} {asked} {models}, {days}."
-    return Answer("What answered the calls?", told, detail, "record")
-
-
-_ANSWERED: Final = {
-    "api": ("The real endpoint", "answered by"),
-    "stand-in": (
-        "A scripted stand-in, no language model",
-        "in the name of models that never saw them:",
-    ),
-    "relay": ("A relay, on the user's word", "in the name of"),
-    "imported": ("Another program, whose logs were imported", "logged as answered by"),
-}
-"""Kind of what answered → its name, and what it did to calls."""
-
-
-def _differs(evidence: Evidence) -> Answer | None:
-    """Which differences between conditions are beyond chance."""
-    found = evidence.contrasts
-    if not found:
-        return None
-    return Answer(
-        "Do the conditions differ?",
-        contrast_headline(found),
-        contrast_words(found),
-        "contrasts" if evidence.brief else "conditions",
-    )
-
-
-def _of_panels(evidence: Evidence) -> Answer | None:
-    """Which differences between panels are beyond chance."""
-    panels = evidence.panels
-    if not panels:
-        return None
-    headline = contrast_headline(panels.contrasts)
-    return Answer("Do the panels differ?", headline, panels.words(), "panels")
-
-
-def _agreed(evidence: Evidence) -> Answer:
-    """Turns whose winner every other protocol surely keeps, or some protocol surely changes."""
-    answer = partial(Answer, "What do the rules agree on?", section="rules")
-    if not evidence.voted:
-        return answer(*_NO_VOTES)
-    unit, (keeps, changes, n) = evidence.unit, evidence.recount.agreed("set")
-    if not n:
-        return answer("Not estimable", f"{evidence.no_winner}, so there is no winner to keep.")
-    detail = (
-        f"A tie under another protocol stays a tie here. In {share(changes, n, unit)} at least "
-        "one other protocol would surely elect somebody else."
-    )
-    if n > keeps + changes:
-        detail += (
-            f" In the other {n - keeps - changes:,} it depends on what the voters would have cast "
-            "in the other formats, which their ballots do not say, or on who breaks a tie."
-        )
-    if not evidence.unordered:
-        given, _, _ = evidence.recount.agreed("fallback")
-        detail += f" With ties given to the fallback order, all agree in {share(given, n, unit)}."
-    return answer(f"All four protocols surely agree in {share(keeps, n, unit)}", detail)
-
-
-def _decided(evidence: Evidence) -> Answer:
-    ordered = (
-        "would an order" if evidence.voted and evidence.unordered else "did the fallback order"
-    )
-    section = "decisions" if evidence.brief else "orders"
-    answer = partial(Answer, f"What {ordered} decide?", section=section)
-    if not evidence.voted:
-        return answer(*_NO_VOTES)
-    found, unit = evidence.orders, evidence.unit
-    if not found.decided_by_order:
-        single = f"Counting left a single winner in every {unit}"
-        return answer("Nothing", f"{single}: every fallback order elects the same.")
-    decided = share(found.decided_by_order, found.turns, unit)
-    if evidence.unordered:
-        return answer(
-            decided,
-            f"Counting leaves a tie there, and no order is logged: such a {unit} has no "
-            "winner in this report. An order would give it one.",
-        )
-    widest = max(found.candidates, key=lambda one: one.most - one.least)
-    drawn = float(found.changed_expected or 0)
-    return answer(
-        decided,
-        f"Another fallback order could change these, and a random one would change "
-        f"{drawn:.1f} on average. {widest.candidate} wins "
-        f"{widest.least:,} to {counted(widest.most, unit)} depending on the order. As logged it "
-        f"wins {widest.logged:,}.",
-    )
-
-
-def _open(evidence: Evidence) -> Answer:
-    section = "decisions" if evidence.brief else "rules"
-    answer = partial(Answer, "What is not identified?", section=section)
-    if not evidence.voted:
-        return answer(*_NO_VOTES)
-    said = ""
-    if evidence.source.run is not None:
-        said = " What a student would have said to another reply is never identified."
-    if evidence.brief:
-        bounded = f"`tutorsim recount` bounds the winners.{said}"
-        return answer("Who would have won under another ballot format", bounded)
-    every = [r for r in evidence.rule_rows if r.other and r.target in PROTOCOLS]
-    other, given = ([r for r in every if r.reading == reading] for reading in ("set", "fallback"))
-    cases, unit = sum(r.turns for r in other), evidence.unit
-    open_, left = (sum(r.turns - r.identified for r in rows) for rows in (other, given))
-    if not cases:
-        return answer("Nothing was recounted", "No other rule was asked for.")
-    if not evidence.unordered:
-        said = f" With ties given to the fallback order it is {share(left, cases, 'case')}.{said}"
-    return answer(
-        f"The winner under another protocol, in {share(open_, cases, 'case')}",
-        f"A case is a {unit} and another protocol, under which a tie stays a tie. Several winners "
-        f"are possible there: {_where_open(other, unit)}{said}",
-    )
-
-
-def _where_open(other: Sequence[RuleRow], unit: str) -> str:
-    """Under which protocols most and fewest turns are open."""
-
-    def known(row: RuleRow) -> Fraction:
-        return Fraction(row.identified, row.turns)
-
-    def missing(row: RuleRow) -> str:
-        return (
-            f"{row.turns - row.identified:,} of {row.turns:,} {unit}s when {row.logged_protocol} "
-            f"ballots are counted as {row.target}"
-        )
-
-    least, most = min(other, key=known), max(other, key=known)
-    if known(least) == known(most):
-        return "equally often, whatever ballots are counted as."
-    return f"most often in {missing(least)}. Least often they are in {missing(most)}."
-
-
-_OF_PAGE: Final = (_ran, _won, _answered, _differs, _of_panels, _agreed, _decided, _open)
-"""Questions of a page's first screen; each says nothing where it has nothing to say."""
-_OF_TERMINAL: Final = (_won, _differs, _of_panels, _decided, _open)
-"""Questions of a terminal's, whose head says what ran; of agreement only a recount tells."""
-
-
-def answers(evidence: Evidence) -> tuple[Answer, ...]:
-    """The answers of the first screen."""
-    asked = _OF_TERMINAL if evidence.brief else _OF_PAGE
-    return tuple(found for ask in asked if (found := ask(evidence)) is not None)
-
 
 # --- Sections ------------------------------------------------------------------------------------
 
@@ -396,7 +165,7 @@ RULES: Final = section(
     lambda of: askings_by_format_table({"": of.invariance}),
     _electorates,
     lambda of: recounted.readings_table(recounted.of_protocol(of.recount.readings)),
-    alternatives_table,
+    divergence.alternatives_table,
 )
 VOTERS: Final = section(
     "voters",
@@ -521,7 +290,7 @@ def cost_table(of: Evidence) -> Iterator[Row]:
 
 
 BRIEF: Final[tuple[DeclaredSection[Evidence], ...]] = (
-    section("study", "The study", study_words, failures_table),
+    section("study", "The study", opening.study_words, failures_table),
     section(
         "outcomes",
         "What became of the students",
@@ -575,12 +344,12 @@ def document(opened: Opened, brief: bool) -> Document:
     source, run = evidence.source, evidence.source.run
     whole = OF_BALLOTS if run is None else WHOLE
     tables = (students.success_table, votes.winners_table) if brief else ()
-    return document_on(
+    return opening.document_on(
         evidence,
         "Report",
-        summary=summary_of(evidence),
+        summary=opening.summary_of(evidence),
         told_of="What answered the calls" if run else "Where the ballots are from",
-        answers=answers(evidence),
+        answers=opening.answers(evidence),
         sections=sections_of(evidence, BRIEF if brief else whole),
         episodes=NO_EPISODES if brief else _episodes(evidence),
         without_episodes="The run holds no episode." if run else "",
@@ -588,17 +357,17 @@ def document(opened: Opened, brief: bool) -> Document:
         unknown=run is None and not source.stated,
         digest=run.recording_digest if run else "",
         brief=present(*(part(evidence) for part in tables)),
-        values=lambda: values_of(evidence) if brief else {},
+        values=lambda: opening.values_of(evidence) if brief else {},
     )
 
 
 def diverged(opened: Opened, leaving: Leaving) -> Left:
     """Where episodes leave their logged path under one alternative."""
-    found = divergence_under(opened.source, leaving)
+    found = divergence.divergence_under(opened.source, leaving)
     return Left(found.question, found.episodes, lambda: divergence_document(opened, found))
 
 
-def divergence_document(opened: Opened, found: Divergence) -> Document:
+def divergence_document(opened: Opened, found: divergence.Divergence) -> Document:
     """The document on where episodes leave their logged path."""
     evidence = Evidence(opened.source, opened.asked, True)
     covered = sum(row.covered for row in found.coverage)
@@ -606,11 +375,11 @@ def divergence_document(opened: Opened, found: Divergence) -> Document:
     known = any(not isinstance(row.logged["success"], NotEstimable) for row in found.coverage)
     unknown = "" if known else "No outcome is logged, so there is none to bound."
     open_ = f" {_OPEN}" if evidence.unordered else ""
-    tables = present(coverage_table(found), first_turns_table(found))
-    return document_on(
+    tables = present(divergence.coverage_table(found), divergence.first_turns_table(found))
+    return opening.document_on(
         evidence,
         "Divergence",
-        summary=f"{found.question}. {ran_in_short(evidence)}{open_}",
+        summary=f"{found.question}. {opening.ran_in_short(evidence)}{open_}",
         answers=(
             Answer(
                 "How far does the recording speak for it?",

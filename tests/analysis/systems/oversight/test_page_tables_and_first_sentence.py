@@ -15,7 +15,8 @@ from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstima
 from tutorsim.analysis.systems.oversight import VIEW
 from tutorsim.analysis.systems.oversight.episode_messages_and_telling_episodes import TELLING, trace
 from tutorsim.analysis.systems.oversight.label_accuracy import baselines, pair_of
-from tutorsim.analysis.systems.oversight.page import (
+from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereading import Evidence
+from tutorsim.analysis.systems.oversight.page_tables_and_first_sentence import (
     _same_text,
     _shown,
     aggregation,
@@ -23,7 +24,6 @@ from tutorsim.analysis.systems.oversight.page import (
     document,
     recount,
 )
-from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereading import Evidence
 from tutorsim.analysis.systems.oversight.what_debates_changed_calibration_aggregation_curve import (
     RULES,
 )

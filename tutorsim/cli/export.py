@@ -6,13 +6,13 @@ import click
 
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source, refuse_hints
-from tutorsim.analysis.runs.exported_tables_and_preflib_files import (
+from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import branch_words
+from tutorsim.analysis.runs.write_export_and_preflib_files import (
     EXPORT_FORMATS,
     ExportFormat,
     export_run,
 )
-from tutorsim.analysis.runs.exported_tables_and_preflib_files import export as write_tables
-from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import branch_words
+from tutorsim.analysis.runs.write_export_and_preflib_files import export as write_tables
 from tutorsim.cli.ballot_options import ballot_options
 from tutorsim.cli.console_progress_and_safe_text import emit_json, out, safe, tell
 from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath, check_logs

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tutorsim.analysis.runs.run_tables import (
+from tutorsim.analysis.runs.exported_columns import (
     SHARED_TABLES,
     Table,
     real,

@@ -32,7 +32,7 @@ from tutorsim.analysis.pages.words_and_safe_text import counted, listed, spoken
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.recount_plan_and_own_rules import NOBODY_NAME, RecountTable
 from tutorsim.analysis.recount.result_models import ElectorateRow, RecountResult, RuleRow
-from tutorsim.analysis.runs.run_tables import Parts
+from tutorsim.analysis.runs.exported_columns import Parts
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     corrected,

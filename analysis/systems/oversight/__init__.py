@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from tutorsim.analysis.ratings.what_a_rater_sees import delivered
-from tutorsim.analysis.runs.run_tables import (
+from tutorsim.analysis.runs.exported_columns import (
     SHARED_TABLES,
     Parts,
     Table,

@@ -9,8 +9,8 @@ from typing import Any, Final
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.pages.words_and_safe_text import odd_replies
 from tutorsim.analysis.ratings.what_a_rater_sees import Block, Passage, Place, delivered
+from tutorsim.analysis.runs.exported_columns import TABLES
 from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import shared_turns
-from tutorsim.analysis.runs.run_tables import TABLES
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.systems.panel.winners_first_to_final_flips_beside_chance import (
     turn_diagnostics,

@@ -14,7 +14,7 @@ from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT
 from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS, ballot_format
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.runs.exported_tables_and_preflib_files import export
+from tutorsim.analysis.runs.write_export_and_preflib_files import export
 
 MOST = 800
 """Completions of a vote that are counted one by one."""

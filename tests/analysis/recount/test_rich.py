@@ -9,8 +9,8 @@ from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS, RankScores
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.runs.exported_tables_and_preflib_files import export
-from tutorsim.analysis.runs.run_tables import BALLOTS_SCHEMA
+from tutorsim.analysis.runs.exported_columns import BALLOTS_SCHEMA
+from tutorsim.analysis.runs.write_export_and_preflib_files import export
 from tutorsim.ballot_reading_and_decisions import RichBallot, cast_as, decide, masses_of
 from tutorsim.errors import BallotFileError
 from tutorsim.records import BallotRecord

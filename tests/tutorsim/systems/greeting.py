@@ -21,7 +21,7 @@ from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
 )
 from tutorsim.analysis.pages.document import Answer, Document
 from tutorsim.analysis.pages.shown_episodes import Episode, Message, Run
-from tutorsim.analysis.runs.run_tables import SHARED_TABLES, table_of, text, whole
+from tutorsim.analysis.runs.exported_columns import SHARED_TABLES, table_of, text, whole
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
     SystemRun,
     View,

@@ -8,7 +8,7 @@ from unittest.mock import MagicMock
 import polars as pl
 import pytest
 
-from tutorsim.analysis.runs.exported_tables_and_preflib_files import export_run
+from tutorsim.analysis.runs.write_export_and_preflib_files import export_run
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import open_run
 from tutorsim.errors import TaskFileError
 from tutorsim.runner.find_and_check_recording import bundled_recording

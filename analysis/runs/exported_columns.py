@@ -1,4 +1,4 @@
-"""Tables of a run log, as polars frames with stated schemas.
+"""The tables of a run, exported and counted from: their columns, as polars frames with schemas.
 
 A table is its columns, a line each: name, type, and how a cell is read. Its rows come of one
 episode at a time, so that a log of any size can be written piece by piece. A failed episode is in

@@ -8,14 +8,14 @@ from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.ballots.read_ballot_files_into_typed_columns import by_name
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.runs.exported_tables_and_preflib_files import (
+from tutorsim.analysis.runs.exported_columns import TABLES
+from tutorsim.analysis.runs.write_export_and_preflib_files import (
     EXPORT_FORMATS,
     export,
     export_preflib,
     export_run,
     write_frames,
 )
-from tutorsim.analysis.runs.run_tables import TABLES
 from tutorsim.analysis.systems.panel.winners_first_to_final_flips_beside_chance import (
     turn_diagnostics,
 )
@@ -147,7 +147,7 @@ def test_a_log_in_pieces_gives_the_same_tables_as_a_whole_one(source, tmp_path, 
     (log / RUN_FILE).write_text(to_line(source.run))
     lines = "".join(to_line(episode) + "\n" for episode in source.episodes)
     (log / EPISODES_FILE).write_text(lines)
-    monkeypatch.setattr("tutorsim.analysis.runs.exported_tables_and_preflib_files.PIECE", 1)
+    monkeypatch.setattr("tutorsim.analysis.runs.write_export_and_preflib_files.PIECE", 1)
     whole, pieces = tmp_path / "whole", tmp_path / "pieces"
     names = [path.relative_to(whole) for path in export(source, whole, form)]
     assert [path.relative_to(pieces) for path in export_run(log, pieces, form)] == names

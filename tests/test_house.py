@@ -26,7 +26,7 @@ FOR_ANALYSIS = {
 
 RULES_FOR_ANALYSIS = {
     "tutorsim.analysis.systems.debate.": (
-        "tutorsim.systems.debate.consensus_rules_and_end_of_debate."
+        "tutorsim.systems.debate.agreement_reading_consensus_and_end_of_debate."
     ),
     "tutorsim.analysis.systems.group.": "tutorsim.systems.group.speaker_selection_and_its_reasons.",
     "tutorsim.analysis.systems.oversight.": "tutorsim.systems.oversight.reply_reading.",

@@ -33,10 +33,7 @@ from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule impor
     placements,
 )
 from tutorsim.analysis.identify.runoff_winners import path_sets, runoff_sets
-from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import (
-    WORK_LIMIT,
-    WorkBudget,
-)
+from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WorkBudget
 from tutorsim.analysis.identify.small_panel_winners import (
     labels_of,
     panel_ends,
@@ -64,6 +61,11 @@ TieReading = Literal["fallback", "set"]
 """What a tie under a target means: the order decides, or it stays a set."""
 
 READINGS_OF_TIES: Final[tuple[TieReading, ...]] = ("set", "fallback")
+
+WORK_LIMIT: Final = 40_000_000
+"""Units of work that all questions about one panel and target may take together, before the rest
+counts as not settled. A unit is about ten nanoseconds on a machine of 2026: the work is counted,
+never timed, so that answers do not depend on the machine."""
 
 NEVER: Final = -1
 """The breakdown point of a winner that no number of exempt voters can lose."""

@@ -16,11 +16,6 @@ import numpy as np
 from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import Options
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 
-WORK_LIMIT: Final = 40_000_000
-"""Units of work that all questions about one panel and target may take together, before the rest
-counts as not settled. A unit is about ten nanoseconds on a machine of 2026: the work is counted,
-never timed, so that answers do not depend on the machine."""
-
 _SHARE: Final = 3
 """One search may take this part of the work that is left, so that others get their turn."""
 _STEP: Final = 10_000

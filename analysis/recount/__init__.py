@@ -53,7 +53,7 @@ from tutorsim.analysis.counting.names_and_parameters_of_rules import (
     RankScores,
     Target,
 )
-from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WORK_LIMIT
+from tutorsim.analysis.identify.possible_winners import WORK_LIMIT
 from tutorsim.analysis.recount.decided_turns_of_one_format_and_outcome_counts import (
     RecountCounts,
     TurnGroup,

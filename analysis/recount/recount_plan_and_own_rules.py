@@ -34,8 +34,7 @@ from tutorsim.analysis.counting.names_and_parameters_of_rules import (
     check_targets,
 )
 from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import approvals_asked
-from tutorsim.analysis.identify.possible_winners import READINGS_OF_TIES, TieReading
-from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WORK_LIMIT
+from tutorsim.analysis.identify.possible_winners import READINGS_OF_TIES, WORK_LIMIT, TieReading
 from tutorsim.analysis.recount.decided_turns_of_one_format_and_outcome_counts import (
     StageVotes,
     TurnGroup,

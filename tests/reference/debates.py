@@ -7,7 +7,7 @@ from tutorsim.ballot_reading_and_decisions import RULES
 from tutorsim.kernel.flow_drivers_and_call_log import drive, scripted
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.systems.debate import DEBATE
-from tutorsim.systems.debate.discussion_and_challenges import DebateContext
+from tutorsim.systems.debate.discussion_challenges_and_reply_reading import DebateContext
 from tutorsim.systems.debate.episode_flow_and_study import debate_episode
 from tutorsim.systems.debate.published_question_sets import DebateTask
 from tutorsim.systems.debate.settings import DebateSettings

@@ -1,7 +1,6 @@
 """Answers about profiles by search alone, each question once."""
 
-from tutorsim.analysis.identify.possible_winners import PanelSearch, query_of
-from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WORK_LIMIT
+from tutorsim.analysis.identify.possible_winners import WORK_LIMIT, PanelSearch, query_of
 
 __all__ = ["Identifier"]
 

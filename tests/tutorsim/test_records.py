@@ -11,7 +11,8 @@ from pydantic import TypeAdapter
 
 from tutorsim import records
 from tutorsim.errors import LogError
-from tutorsim.records.oversight import Labels, gold_labels
+from tutorsim.records.gold_labels_of_annotations import gold_labels
+from tutorsim.records.oversight import Labels
 from tutorsim.vocabularies import DEFAULT_ROLES
 
 S, M, V, C = DEFAULT_ROLES

@@ -66,7 +66,7 @@ from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun,
 from tutorsim.errors import UsageError
 from tutorsim.records import RunRecord
 from tutorsim.records.debate import DebateRecord, DebateSetup
-from tutorsim.systems.debate.consensus_rules_and_end_of_debate import MAJORITIES
+from tutorsim.systems.debate.agreement_reading_consensus_and_end_of_debate import MAJORITIES
 from tutorsim.vocabularies import PROTOCOLS, SCORINGS, Scoring
 
 # --- Evidence ---------------------------------------------------------------------------------

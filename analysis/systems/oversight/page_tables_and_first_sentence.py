@@ -75,7 +75,8 @@ from tutorsim.analysis.systems.oversight.what_debates_changed_calibration_aggreg
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun, episodes_of, framed
 from tutorsim.errors import UsageError
 from tutorsim.records import SystemSettings
-from tutorsim.records.oversight import LABELS, Labels, OversightRecord, gold_labels
+from tutorsim.records.gold_labels_of_annotations import gold_labels
+from tutorsim.records.oversight import LABELS, Labels, OversightRecord
 from tutorsim.vocabularies import READINGS
 
 Rows = Iterator[Row]

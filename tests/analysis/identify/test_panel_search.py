@@ -20,13 +20,13 @@ from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule impor
 from tutorsim.analysis.identify.possible_winners import (
     NEVER,
     NOT_SETTLED,
+    WORK_LIMIT,
     PanelSearch,
     breakdown_point,
     elected,
     query_of,
 )
 from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import (
-    WORK_LIMIT,
     WorkBudget,
     linear_condition,
     with_subsets,

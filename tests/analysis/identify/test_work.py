@@ -18,11 +18,11 @@ from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule impor
 from tutorsim.analysis.identify.possible_winners import (
     NOT_SETTLED,
     READINGS_OF_TIES,
+    WORK_LIMIT,
     PanelSearch,
     breakdown_point,
     query_of,
 )
-from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import WORK_LIMIT
 from tutorsim.vocabularies import PROTOCOLS
 
 pytestmark = pytest.mark.costly

@@ -8,7 +8,7 @@ from tutorsim.kernel.system_and_loaded_study import LogFormat, System
 from tutorsim.records import VotingSettings
 from tutorsim.records.debate import DebateRecord
 from tutorsim.systems.debate.council_logs import read_council
-from tutorsim.systems.debate.discussion_and_challenges import agent_names
+from tutorsim.systems.debate.discussion_challenges_and_reply_reading import agent_names
 from tutorsim.systems.debate.episode_flow_and_study import STAGES, DebateStudy, DebateStudyFile
 from tutorsim.systems.debate.mallm_logs import read_mallm
 from tutorsim.systems.debate.published_question_sets import debate_formats

@@ -31,12 +31,12 @@ from tutorsim.records.debate import (
     HeldVote,
     PersonaRecord,
 )
-from tutorsim.systems.debate.consensus_rules_and_end_of_debate import (
+from tutorsim.systems.debate.agreement_reading_consensus_and_end_of_debate import (
     End,
     consensus_rule,
     different_answers,
 )
-from tutorsim.systems.debate.discussion_and_challenges import (
+from tutorsim.systems.debate.discussion_challenges_and_reply_reading import (
     CHALLENGER,
     DebateContext,
     Discussion,

@@ -37,7 +37,7 @@ from tutorsim.records.debate import (
     PersonaRecord,
 )
 from tutorsim.regular_files_and_digests import read_named
-from tutorsim.systems.debate.discussion_and_challenges import agent_names
+from tutorsim.systems.debate.discussion_challenges_and_reply_reading import agent_names
 from tutorsim.tasks import safe_id
 from tutorsim.tasks.task_types_ids_digests_and_scoring import LETTERS, chosen_letter
 from tutorsim.vocabularies import AnswerKind, Protocol

@@ -19,7 +19,7 @@ from tutorsim.records.debate import (
     Paradigm,
     Undecided,
 )
-from tutorsim.systems.debate.consensus_rules_and_end_of_debate import consensus_rule
+from tutorsim.systems.debate.agreement_reading_consensus_and_end_of_debate import consensus_rule
 from tutorsim.vocabularies import CUMULATIVE_BUDGET, PROTOCOLS, Protocol
 
 MAX_AGENTS: Final = 10

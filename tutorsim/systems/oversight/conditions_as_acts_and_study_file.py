@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from tutorsim.kernel.study_file_models import BaseModels, BaseStudy, BenchmarkSettings, Settings
 from tutorsim.records import Inputs
-from tutorsim.records.oversight import GuidanceMap, MistakeMap
+from tutorsim.records.gold_labels_of_annotations import GuidanceMap, MistakeMap
 
 # --- Acts by condition ---------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.model import Answer, Call, Question
 from tutorsim.records import EpisodeLine, Failure, VotingSettings
+from tutorsim.records.gold_labels_of_annotations import gold_labels
 from tutorsim.records.oversight import (
     CANDIDATES,
     LABELS,
@@ -33,7 +34,6 @@ from tutorsim.records.oversight import (
     OversightRecord,
     Press,
     first_ids,
-    gold_labels,
     right_labels,
 )
 from tutorsim.systems.oversight import judge_and_lead_with_or_without_debate

@@ -11,14 +11,13 @@ from typing import Any, Final, Literal, NamedTuple, NoReturn
 from pydantic import ValidationError
 
 from tutorsim.errors import TaskFileError
-from tutorsim.records.oversight import (
+from tutorsim.records.gold_labels_of_annotations import (
     ANNOTATION_TEXTS,
     GUIDANCE,
     MISTAKE,
     REVEALING,
-    AuditedReply,
-    dialogue_text,
 )
+from tutorsim.records.oversight import AuditedReply, dialogue_text
 from tutorsim.tasks import Task
 from tutorsim.tasks.task_files_jsonl_parquet_sciq_humaneval import (
     Row,

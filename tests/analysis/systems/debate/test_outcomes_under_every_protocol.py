@@ -17,7 +17,7 @@ from tutorsim.analysis.systems.debate.outcomes_under_every_protocol import (
     contrasts,
     possible_outcomes,
 )
-from tutorsim.systems.debate.consensus_rules_and_end_of_debate import CONSENSUS_RULES
+from tutorsim.systems.debate.agreement_reading_consensus_and_end_of_debate import CONSENSUS_RULES
 from tutorsim.vocabularies import PROTOCOLS
 
 DEBATES = 200

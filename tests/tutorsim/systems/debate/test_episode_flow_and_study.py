@@ -19,7 +19,7 @@ from tutorsim.records import to_line
 from tutorsim.records.debate import DebateRecord
 from tutorsim.systems.debate import DEBATE
 from tutorsim.systems.debate import published_question_sets as questions
-from tutorsim.systems.debate.discussion_and_challenges import LABELS
+from tutorsim.systems.debate.discussion_challenges_and_reply_reading import LABELS
 from tutorsim.systems.debate.episode_flow_and_study import debate_episode
 from tutorsim.systems.debate.settings import CONDITIONS
 

@@ -31,7 +31,7 @@ from tutorsim.records.debate import (
     PersonaRecord,
     flag,
 )
-from tutorsim.systems.debate.consensus_rules_and_end_of_debate import (
+from tutorsim.systems.debate.agreement_reading_consensus_and_end_of_debate import (
     End,
     Moment,
     consensus_rule,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.systems.debate import consensus_rules_and_end_of_debate as rules
+from tutorsim.systems.debate import agreement_reading_consensus_and_end_of_debate as rules
 
 Y, N, D = True, False, None
 

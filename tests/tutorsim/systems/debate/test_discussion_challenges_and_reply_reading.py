@@ -6,8 +6,8 @@ import pytest
 
 from tests.reference.debates import make_context, play
 from tutorsim.records.debate import Message
-from tutorsim.systems.debate import discussion_and_challenges as discussion
-from tutorsim.systems.debate.consensus_rules_and_end_of_debate import read_agreement
+from tutorsim.systems.debate import discussion_challenges_and_reply_reading as discussion
+from tutorsim.systems.debate.agreement_reading_consensus_and_end_of_debate import read_agreement
 from tutorsim.systems.debate.settings import DebateSettings
 
 A, B, C = "agent_1", "agent_2", "agent_3"

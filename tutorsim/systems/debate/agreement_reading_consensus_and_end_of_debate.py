@@ -1,4 +1,4 @@
-"""When a debate ends, and with whose answer: one rule, for the flow and for a recount of its log.
+"""Who agrees and when a debate ends, with whose answer: one rule, for the flow and a recount of it.
 
 Both ask `end_of` at every moment of `moments`, and once more with the vote of a turn:
 

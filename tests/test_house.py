@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[1]
 ROOMS = (
     "vocabularies", "errors", "dask_cluster", "regular_files_and_digests", "system_registry",
     "catalog", "tasks", "ballot_reading_and_decisions", "records", "model", "kernel", "replay",
-    "sandbox", "runner", "systems", "standin", "pytest_plugin", "chat", "opened_run_for_python",
-    "cli", "__main__",
+    "sandbox", "runner", "systems", "standin", "pytest_plugin", "chat",
+    "opened_run_for_python_and_notebooks", "cli", "__main__",
 )  # fmt: skip
 """A room imports only rooms that stand before it."""
 
@@ -33,7 +33,7 @@ RULES_FOR_ANALYSIS = {
 }
 """A system's view → the pure rule of that system that its recount asks of logged scores."""
 
-ASK_ANALYSIS = ("", "opened_run_for_python", "cli")
+ASK_ANALYSIS = ("", "opened_run_for_python_and_notebooks", "cli")
 """The faces: `import tutorsim`, a run opened in Python, and the command line."""
 
 ONLY_IN = {
@@ -42,7 +42,7 @@ ONLY_IN = {
     "polars": (
         "tutorsim.analysis.",
         "tutorsim.tasks.task_files_jsonl_parquet_sciq_humaneval.",
-        "tutorsim.opened_run_for_python.",
+        "tutorsim.opened_run_for_python_and_notebooks.",
     ),
     "altair": ("tutorsim.analysis.",),
     "distributed": ("tutorsim.dask_cluster.",),
@@ -138,7 +138,10 @@ def test_a_room_imports_only_rooms_before_it():
             ruled = {"systems"} if _asks_its_rule_only(module) else set()
             return rooms_imported(module) - FOR_ANALYSIS - {"analysis"} - ruled
         before = ("analysis",) if module.room in ASK_ANALYSIS else ()
-        face = ("replay", "opened_run_for_python")  # what `import tutorsim` offers, loaded late
+        face = (
+            "replay",
+            "opened_run_for_python_and_notebooks",
+        )  # what `import tutorsim` offers, loaded late
         before += ROOMS[: ROOMS.index(module.room) + 1] if module.room else face
         return rooms_imported(module) - set(before)
 

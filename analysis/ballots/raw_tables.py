@@ -32,7 +32,7 @@ from tutorsim.regular_files_and_digests import open_named, read_named
 _SEPARATORS: Final = ",;\t|"
 _HEAD: Final = 1 << 16
 """Characters that are looked at to find the separator."""
-_FORMULA: Final = "'*[=+\\-@\t\r\n＝＋－＠]"
+FORMULA: Final = "'*[=+\\-@\t\r\n＝＋－＠]"
 """How a cell begins that a spreadsheet would run, or that has had apostrophes set before it."""
 
 
@@ -148,17 +148,9 @@ _TWICE: Final = "_duplicated_0"
 """What polars adds to the name of a column that stands twice."""
 
 
-def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
-    """A table for CSV that no spreadsheet runs: an apostrophe stands before what it would.
-
-    Reading the file takes the apostrophes off again.
-    """
-    return frame.with_columns(pl.col(pl.String).str.replace(f"^({_FORMULA})", "'${1}"))
-
-
 def _with_formulas(rows: FileRows) -> FileRows:
-    """The cells as they were before `without_formulas`."""
-    kept = pl.col(pl.String).str.contains(f"^'{_FORMULA}")
+    """The cells as they were before an export made them safe for spreadsheets."""
+    kept = pl.col(pl.String).str.contains(f"^'{FORMULA}")
     cells = sum(rows.frame.select(kept.sum()).row(0)) if rows.frame.width else 0
     if not cells:
         return rows
@@ -166,7 +158,7 @@ def _with_formulas(rows: FileRows) -> FileRows:
         f"{cells} cell{'s begin' if cells > 1 else ' begins'} with an apostrophe that keeps a "
         "spreadsheet from running it; it is no part of the cell"
     )
-    return rows.with_columns(pl.col(pl.String).str.replace(f"^'({_FORMULA})", "${1}"), text=note)
+    return rows.with_columns(pl.col(pl.String).str.replace(f"^'({FORMULA})", "${1}"), text=note)
 
 
 def _read_csv(file: Path) -> FileRows:

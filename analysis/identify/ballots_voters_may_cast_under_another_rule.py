@@ -56,13 +56,6 @@ ALL_OPTIONS: Final = 200_000
 """Options of points and of places to list for all different ballots and candidates together."""
 
 
-def approvals_asked(candidates: int) -> tuple[Approvals, ...]:
-    """Along which numbers approval voting is answered with so many candidates: only the first, up
-    to two, up to three, any number."""
-    some = (Approvals(1, most) for most in (1, 2, 3) if most < candidates)
-    return (*some, ANY_NUMBER)
-
-
 class Options(NamedTuple):
     """What one voter can add to the sums that decide whether a candidate wins."""
 

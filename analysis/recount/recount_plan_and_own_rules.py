@@ -33,7 +33,6 @@ from tutorsim.analysis.counting.names_and_parameters_of_rules import (
     ballot_format,
     check_targets,
 )
-from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import approvals_asked
 from tutorsim.analysis.identify.possible_winners import READINGS_OF_TIES, WORK_LIMIT, TieReading
 from tutorsim.analysis.recount.decided_turns_of_one_format_and_outcome_counts import (
     StageVotes,
@@ -346,6 +345,13 @@ class Plan:
     def readings(self) -> tuple[TieReading, ...]:
         """What a tie may mean; without a logged order it stays one."""
         return ("set",) if self.own_order is None else READINGS_OF_TIES
+
+
+def approvals_asked(candidates: int) -> tuple[Approvals, ...]:
+    """Along which numbers approval voting is answered with so many candidates: only the first, up
+    to two, up to three, any number."""
+    some = (Approvals(1, most) for most in (1, 2, 3) if most < candidates)
+    return (*some, ANY_NUMBER)
 
 
 def make_plan(

@@ -13,7 +13,7 @@ from typing import Final, Literal, get_args
 import polars as pl
 
 from tutorsim.analysis.ballots.preflib import Groups, preflib_text
-from tutorsim.analysis.ballots.raw_tables import without_formulas
+from tutorsim.analysis.ballots.raw_tables import FORMULA
 from tutorsim.analysis.ballots.recount_source import Source, provenance_words
 from tutorsim.analysis.ratings.agreement_of_raters_and_judge import ratings_table
 from tutorsim.analysis.runs.exported_columns import TABLES
@@ -174,7 +174,7 @@ class TableFile:
             return
         with self._parts[0].open("ab") as file:
             if self._ending == "csv":
-                without_formulas(_lists_as_json(frame)).write_csv(
+                _without_formulas(_lists_as_json(frame)).write_csv(
                     file, include_header=not file.tell()
                 )
             else:
@@ -260,3 +260,11 @@ def _write(path: Path, writing: Callable[[], object]) -> None:
         raise FolderError(
             f"{path} cannot be written.", why=str(error), hint="Name a folder that you may write."
         ) from error
+
+
+def _without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
+    """A table for CSV that no spreadsheet runs: an apostrophe stands before what it would.
+
+    Reading the file takes the apostrophes off again.
+    """
+    return frame.with_columns(pl.col(pl.String).str.replace(f"^({FORMULA})", "'${1}"))

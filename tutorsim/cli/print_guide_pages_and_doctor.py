@@ -40,7 +40,7 @@ TOPICS: Final = {
 }
 """Topic → what its page is about, in the order to read them."""
 
-_OPENED: Final = ("tutorsim.opened_run_for_python", ("Run", "Recount"))
+_OPENED: Final = ("tutorsim.opened_run_for_python_and_notebooks", ("Run", "Recount"))
 _FIXTURES: Final = ("replayed_study", "replayed_episode", "recorded", "recorded_http")
 
 

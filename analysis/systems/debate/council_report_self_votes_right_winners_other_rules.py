@@ -17,7 +17,6 @@ import polars as pl
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.counting.names_and_parameters_of_rules import Approvals
-from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import approvals_asked
 from tutorsim.analysis.pages.cells_and_tables import Written, bounds_of, estimate, part_of, plain
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
     Row,
@@ -30,7 +29,11 @@ from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
 from tutorsim.analysis.pages.document import Answer, Document
 from tutorsim.analysis.pages.words_and_safe_text import counted, listed, spoken
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.recount.recount_plan_and_own_rules import NOBODY_NAME, RecountTable
+from tutorsim.analysis.recount.recount_plan_and_own_rules import (
+    NOBODY_NAME,
+    RecountTable,
+    approvals_asked,
+)
 from tutorsim.analysis.recount.result_models import ElectorateRow, RecountResult, RuleRow
 from tutorsim.analysis.runs.exported_columns import Parts
 from tutorsim.analysis.statistics import by_key

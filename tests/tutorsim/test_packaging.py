@@ -112,7 +112,7 @@ def test_the_workflow_asks_for_every_system_and_python():
         "verify cassettes/claude",
         "replay cassettes/group --log-dir {}/run --workers 1",
         "summary cassettes/oversight-audit",
-        "report cassettes/claude -o {}/page.html",
+        pytest.param("report cassettes/claude -o {}/page.html", marks=pytest.mark.costly),
         "run cassettes/debate/study.toml --dry-run",
     ],
 )

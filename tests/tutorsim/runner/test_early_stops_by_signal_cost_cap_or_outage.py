@@ -226,9 +226,14 @@ def test_a_base_url_that_is_none_is_refused(url, write_grid, record, monkeypatch
     ("kind", "words"),
     [
         ("garbage", "The reply is not a message but a page."),
-        ("cut", "The connection failed: the reply was cut off."),
-        ("drop", "The connection failed: it was closed without a reply."),
         ("500", "HTTP 500"),
+        *(
+            pytest.param(kind, f"The connection failed: {words}", marks=pytest.mark.costly)
+            for kind, words in (
+                ("cut", "the reply was cut off."),
+                ("drop", "it was closed without a reply."),
+            )
+        ),
     ],
 )
 def test_where_no_call_works_the_cause_is_named_and_little_is_sent(

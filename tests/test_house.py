@@ -59,7 +59,7 @@ ONLY_IN = {
 
 PURE = (
     "ballot_reading_and_decisions", "vocabularies", "errors", "kernel.flow_drivers_and_call_log",
-    "kernel.scene_asks_and_votes", "kernel.retest_flow_and_drawn_turns",
+    "kernel.scene_asks_votes_and_blind_labels", "kernel.retest_flow_and_drawn_turns",
 )  # fmt: skip
 IMPURE = {"os", "socket", "subprocess", "random", "time", "datetime", "threading", "secrets"}
 

@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from tutorsim.ballot_reading_and_decisions import Choice
 from tutorsim.errors import UsageError
 from tutorsim.kernel.flow_drivers_and_call_log import Flow
-from tutorsim.kernel.scene_asks_and_votes import ask_each, ballot_from, ballot_question
+from tutorsim.kernel.scene_asks_votes_and_blind_labels import ask_each, ballot_from, ballot_question
 from tutorsim.model import Answer, Call, CallKey, Question, Request
 from tutorsim.records import (
     BallotRecord,

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tutorsim.errors import RecordingError, UsageError
 from tutorsim.kernel.cost_plan import PriceTable, cost_of
 from tutorsim.kernel.retest_flow_and_drawn_turns import AskedTogether, Asking, Design, drawn_turns
-from tutorsim.kernel.scene_asks_and_votes import ask_each
+from tutorsim.kernel.scene_asks_votes_and_blind_labels import ask_each
 from tutorsim.model import Call, CallKey, Reply
 from tutorsim.model.sdk_model_and_reasons_of_failed_calls import OF_THE_MOMENT
 from tutorsim.records import Failure, Provenance, RetestRecord

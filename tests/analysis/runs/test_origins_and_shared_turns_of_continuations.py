@@ -211,7 +211,7 @@ def test_before_the_cursor_a_tied_first_vote_is_led_by_the_logged_order():
 
 def test_rich_ballots_that_a_branch_counts_otherwise_have_no_first_vote():
     from tutorsim.ballot_reading_and_decisions import RichBallot, decide
-    from tutorsim.kernel.scene_asks_and_votes import counted_as
+    from tutorsim.kernel.scene_asks_votes_and_blind_labels import counted_as
 
     rich = RichBallot(points={S: 10, MI: 9, MO: 6, ME: 0}, order=(S, MI, MO, ME), approved=(S, MI))
     cast = panel_turn("cumulative", ALL(ROLES, dict(rich.points)))

@@ -15,7 +15,7 @@ from tutorsim.kernel.flow_drivers_and_call_log import (
     run_to_failure,
     scripted,
 )
-from tutorsim.kernel.scene_asks_and_votes import ask
+from tutorsim.kernel.scene_asks_votes_and_blind_labels import ask
 from tutorsim.model import Answer, Call, CallKey, Question, Reply, Request
 from tutorsim.systems.panel.episode_flow_and_study import episode
 

@@ -32,7 +32,7 @@ from tutorsim.ballot_reading_and_decisions import Choice, decide
 from tutorsim.catalog import BaseCatalog
 from tutorsim.kernel.flow_drivers_and_call_log import CallLog, Flow, run_to_failure
 from tutorsim.kernel.retest_flow_and_drawn_turns import BallotReading
-from tutorsim.kernel.scene_asks_and_votes import Scene, ask, draw_labels, vote
+from tutorsim.kernel.scene_asks_votes_and_blind_labels import Scene, ask, draw_labels, vote
 from tutorsim.kernel.study_file_models import BaseModels, BaseStudy, EpisodeSpec, Settings
 from tutorsim.kernel.system_and_loaded_study import Asking, Chance, LoadedStudy, System
 from tutorsim.model import Call, Question

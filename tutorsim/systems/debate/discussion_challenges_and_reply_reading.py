@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple, TypeVar
 
 from tutorsim.kernel.flow_drivers_and_call_log import Flow
-from tutorsim.kernel.scene_asks_and_votes import (
+from tutorsim.kernel.scene_asks_votes_and_blind_labels import (
     MakeCall,
     Scene,
     Wordings,

@@ -13,7 +13,7 @@ from tutorsim.errors import StudyError, TaskFileError
 from tutorsim.kernel.flow_drivers_and_call_log import CallLog, Flow, run_to_failure
 from tutorsim.kernel.load_and_check_study_file import nearest
 from tutorsim.kernel.retest_flow_and_drawn_turns import AskedTogether
-from tutorsim.kernel.scene_asks_and_votes import ask, indented
+from tutorsim.kernel.scene_asks_votes_and_blind_labels import ask, indented
 from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import CUT_OFF_REMINDER, LoadedStudy
 from tutorsim.model import Answer, Call, Question

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Final, Literal, NamedTuple, TypeVar, get_args
 
-from tutorsim.kernel.scene_asks_and_votes import Scene, indented, nothing
+from tutorsim.kernel.scene_asks_votes_and_blind_labels import Scene, indented, nothing
 from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.model import Question

@@ -12,7 +12,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from tutorsim.kernel.flow_drivers_and_call_log import Flow, Listen, PersonInput
-from tutorsim.kernel.scene_asks_and_votes import ask
+from tutorsim.kernel.scene_asks_votes_and_blind_labels import ask
 from tutorsim.model import Question
 from tutorsim.records.group import (
     CodeRecord,

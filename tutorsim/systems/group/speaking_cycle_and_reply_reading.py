@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from tutorsim.kernel.flow_drivers_and_call_log import Flow
 from tutorsim.kernel.retest_flow_and_drawn_turns import AskedTogether, reply_again
-from tutorsim.kernel.scene_asks_and_votes import ask, indented
+from tutorsim.kernel.scene_asks_votes_and_blind_labels import ask, indented
 from tutorsim.model import Answer, CallKey, Question
 from tutorsim.records.group import GroupRecord, PredictionRecord, ThoughtRecord, UtteranceRecord
 from tutorsim.systems.group.lesson_events_and_prompts import (

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import NamedTuple
 
-from tutorsim.kernel import scene_asks_and_votes as kernel
-from tutorsim.kernel.scene_asks_and_votes import draw_labels, indented
+from tutorsim.kernel import scene_asks_votes_and_blind_labels as kernel
+from tutorsim.kernel.scene_asks_votes_and_blind_labels import draw_labels, indented
 from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.records import Branch, Note

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from tutorsim.ballot_reading_and_decisions import Choice, decide
 from tutorsim.kernel.flow_drivers_and_call_log import Flow
-from tutorsim.kernel.scene_asks_and_votes import ask, counted_as, indented, vote
+from tutorsim.kernel.scene_asks_votes_and_blind_labels import ask, counted_as, indented, vote
 from tutorsim.model import Question
 from tutorsim.records import BallotRecord, Note, Proposal, ReviewRecord, TieRound, Turn
 from tutorsim.systems.panel.scene_and_reading_proposals_reviews_judge_scores import (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.kernel.scene_asks_and_votes import labelled
+from tutorsim.kernel.scene_asks_votes_and_blind_labels import labelled
 from tutorsim.records import Note, ReviewRecord
 from tutorsim.systems.panel import turn_of_drafts_reviews_votes_and_notes_per_reader as module
 from tutorsim.systems.panel.settings_and_members_of_compared_panels import load_panel_catalog

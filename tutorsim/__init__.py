@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tutorsim.analysis.counting.names_and_parameters_of_rules import RankScores
-    from tutorsim.analysis.recount.recount_plan_and_own_rules import CastBallots
+    from tutorsim.analysis.recount.recount_plan_and_own_rules import CastBallots, RankScores
     from tutorsim.opened_run_for_python_and_notebooks import open_path as open  # noqa: A004 - `tutorsim.open`, as `gzip.open`
     from tutorsim.replay.any_sdk_client_and_streams import keyed, recorded, recorded_http
 
@@ -36,7 +35,7 @@ if not (_HERE / "analysis").is_dir() and (_HERE.parent / "pyproject.toml").is_fi
 
 _LOADED_LATER = {
     "CastBallots": ("tutorsim.analysis.recount.recount_plan_and_own_rules", "CastBallots"),
-    "RankScores": ("tutorsim.analysis.counting.names_and_parameters_of_rules", "RankScores"),
+    "RankScores": ("tutorsim.analysis.recount.recount_plan_and_own_rules", "RankScores"),
     "keyed": ("tutorsim.replay.any_sdk_client_and_streams", "keyed"),
     "open": ("tutorsim.opened_run_for_python_and_notebooks", "open_path"),
     "recorded": ("tutorsim.replay.any_sdk_client_and_streams", "recorded"),

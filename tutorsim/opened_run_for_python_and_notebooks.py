@@ -18,7 +18,7 @@ import polars as pl
 
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import Source, open_frame
-from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS, Approvals, RankScores
+from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS, Approvals
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.pages.document_as_html_with_packed_episodes import to_html
 from tutorsim.analysis.pages.document_as_markdown import to_markdown
@@ -26,7 +26,11 @@ from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.ratings.agreement_of_raters_and_judge import ratings_table
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.first_screen import recount_verdict
-from tutorsim.analysis.recount.recount_plan_and_own_rules import ScoreFunction, refuse_shadowed
+from tutorsim.analysis.recount.recount_plan_and_own_rules import (
+    RankScores,
+    ScoreFunction,
+    refuse_shadowed,
+)
 from tutorsim.analysis.recount.result_models import Interval, RecountResult, RuleRow
 from tutorsim.analysis.recount.tables import turns_table
 from tutorsim.analysis.runs.write_export_and_preflib_files import RATINGS, with_provenance

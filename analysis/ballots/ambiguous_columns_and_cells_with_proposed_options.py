@@ -11,7 +11,10 @@ from typing import Final
 import polars as pl
 
 from tutorsim.analysis.ballots.reading_options_and_column_words import (
+    ABSTAINS,
     COLUMN_WORDS,
+    MOTION,
+    MOTIONS,
     WORDS,
     bare,
     plain,
@@ -197,20 +200,17 @@ def motion_columns(rows: Rows) -> list[str]:
                 hint="Write abstain, or nothing, if it is an abstention.",
             )
     said = set().union(*found.values())
-    motions = bool(found) and all(re.search(_MOTION, name, re.IGNORECASE) for name in found)
-    clear = motions or said & WORDS["for or against"] or any(_ABSTAINS.match(bare(w)) for w in said)
+    motions = bool(found) and all(re.search(MOTION, name, re.IGNORECASE) for name in found)
+    clear = motions or said & WORDS["for or against"] or any(ABSTAINS.match(bare(w)) for w in said)
     return [*found] if clear else []
 
 
 _TALLIED: Final = WORDS["for or against"] | WORDS["yes or no"]
-_MOTION: Final = "motion|resolution|amendment|antrag|beschluss|moción|mozione|motie"
-_ABSTAINS: Final = re.compile("(me_|se_|sich_)?(stimm)?(abst|enthal|asten|astien|onthoud)")
-"""Words for an abstention in a vote on a motion; others stand for no answer to other questions."""
 
 
 def refuse_motions_or_voters(rows: Rows, columns: Sequence[str]) -> None:
     """Columns of for and against where nothing says whether they are votes or voters."""
-    called = [re.search(_MOTIONS, name, re.IGNORECASE) for name in columns]
+    called = [re.search(MOTIONS, name, re.IGNORECASE) for name in columns]
     if rows.has("voter") or len(columns) == 1 or all(called):
         return
     votes = " ".join(f"--map 'choice={name}'" for name in columns)
@@ -220,12 +220,6 @@ def refuse_motions_or_voters(rows: Rows, columns: Sequence[str]) -> None:
         hint=f"If columns are votes: {votes}; if they are voters, name the column of the vote: "
         "--map episode_id=NAME, or call it motion.",
     )
-
-
-_MOTIONS: Final = (
-    f"{_MOTION}|proposal|question|item|article|budget|frage|punkt|top |vorschlag|résolution|"
-    "proposition|propuesta|voorstel|\\?$"
-)
 
 
 # --- Columns of numbers and marks ----------------------------------------------------------------

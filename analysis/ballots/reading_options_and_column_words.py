@@ -190,6 +190,14 @@ WORDS: Final[Mapping[str, frozenset[str]]] = {
 }
 """What a word says → words that say so, as `plain` or `bare` writes them."""
 
+MOTION: Final = "motion|resolution|amendment|antrag|beschluss|moción|mozione|motie"
+ABSTAINS: Final = re.compile("(me_|se_|sich_)?(stimm)?(abst|enthal|asten|astien|onthoud)")
+"""Words for an abstention in a vote on a motion; others stand for no answer to other questions."""
+MOTIONS: Final = (
+    f"{MOTION}|proposal|question|item|article|budget|frage|punkt|top |vorschlag|résolution|"
+    "proposition|propuesta|voorstel|\\?$"
+)
+
 
 def plain(word: str) -> str:
     """A word in lower case, with one underscore for blanks and hyphens."""

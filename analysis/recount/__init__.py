@@ -47,12 +47,7 @@ import polars as pl
 from tutorsim.analysis.ballots.malformed_rows import notes_together
 from tutorsim.analysis.ballots.parquet_batches import ParquetBatches, Part, Runner
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.names_and_parameters_of_rules import (
-    TARGETS,
-    Approvals,
-    RankScores,
-    Target,
-)
+from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS, Approvals, Target
 from tutorsim.analysis.identify.possible_winners import WORK_LIMIT
 from tutorsim.analysis.recount.decided_turns_of_one_format_and_outcome_counts import (
     RecountCounts,
@@ -69,6 +64,7 @@ from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     TABLES,
     Plan,
     Progress,
+    RankScores,
     RecountTable,
     ScoreFunction,
     check_sizes,

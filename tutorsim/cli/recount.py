@@ -21,7 +21,7 @@ from tutorsim.analysis.ballots.recount_source import (
     provenance_words,
     refuse_hints,
 )
-from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS, Approvals, RankScores
+from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS, Approvals
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row
 from tutorsim.analysis.pages.document import Document, section_ids
 from tutorsim.analysis.pages.document_as_json_and_as_claims import to_value
@@ -37,6 +37,7 @@ from tutorsim.analysis.recount.first_screen import (
 )
 from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     TABLES,
+    RankScores,
     RecountTable,
     refuse_shadowed,
 )

@@ -10,9 +10,13 @@ import pytest
 from tests.reference import scores as plain
 from tests.reference.drawn import NAMES, drawn_turns
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS, RankScores
+from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.recount.recount_plan_and_own_rules import CastBallots, refuse_shadowed
+from tutorsim.analysis.recount.recount_plan_and_own_rules import (
+    CastBallots,
+    RankScores,
+    refuse_shadowed,
+)
 from tutorsim.analysis.recount.result_models import RecountResult
 from tutorsim.analysis.recount.tables import SECTIONS
 from tutorsim.errors import UsageError

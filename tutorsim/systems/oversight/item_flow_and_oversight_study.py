@@ -9,7 +9,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from hashlib import sha256
 from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
@@ -33,7 +32,6 @@ from tutorsim.records.oversight import (
     Message,
     OversightRecord,
     Press,
-    first_ids,
     right_labels,
 )
 from tutorsim.systems.oversight import judge_and_lead_with_or_without_debate
@@ -55,6 +53,7 @@ from tutorsim.systems.oversight.items_to_label_from_mrbench_or_audit_files impor
     read_audited,
     read_mrbench,
     read_mrbench_text,
+    sampled,
     written_audited,
 )
 from tutorsim.systems.oversight.judge_and_lead_with_or_without_debate import (
@@ -333,23 +332,6 @@ def builtin_items() -> tuple[Item, ...]:
     """The original set: eight dialogues, two replies each, in the form of version 2."""
     file = resources.files("tutorsim.systems.oversight") / "builtin.json"
     return read_mrbench_text(file.read_text(encoding="utf-8"), "builtin.json")
-
-
-def sampled(items: Sequence[Task], count: int | None, *, seed: int) -> tuple[Task, ...]:
-    """A number of dialogues, drawn by hash, with all of their items in the order given.
-
-    A dialogue is told by its text, and drawn by the first of its ids. A draw does not depend on
-    which other dialogues there are, so a sample of a sample of the same size is the sample.
-    """
-    said = [item for item in items if isinstance(item, Item)]
-    ids = first_ids((item.conversation, item.dialogue_text) for item in said)
-    names = [item.conversation if item.audited else ids[item.dialogue_text] for item in said]
-    drawn = sorted(set(names), key=lambda name: _place(seed, name))[:count]
-    return tuple(item for item, name in zip(items, names, strict=True) if name in set(drawn))
-
-
-def _place(seed: int, name: str) -> bytes:
-    return sha256(f"{seed}\x1fsample\x1f{name}".encode()).digest()
 
 
 def _written(items: Sequence[Task]) -> str:

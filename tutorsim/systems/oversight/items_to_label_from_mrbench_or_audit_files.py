@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, NoReturn
 
@@ -17,7 +18,7 @@ from tutorsim.records.gold_labels_of_annotations import (
     MISTAKE,
     REVEALING,
 )
-from tutorsim.records.oversight import AuditedReply, dialogue_text
+from tutorsim.records.oversight import AuditedReply, dialogue_text, first_ids
 from tutorsim.tasks import Task
 from tutorsim.tasks.task_files_jsonl_parquet_sciq_humaneval import (
     Row,
@@ -392,3 +393,20 @@ def _speaker_turn(speaker: Any, text: Any) -> SpeakerTurn:
     if speaker not in ("Tutor", "Student") or not isinstance(text, str):
         raise ValueError(f"{speaker!r} is no speaker, or what it says is no text")
     return SpeakerTurn(speaker, text)
+
+
+def sampled(items: Sequence[Task], count: int | None, *, seed: int) -> tuple[Task, ...]:
+    """A number of dialogues, drawn by hash, with all of their items in the order given.
+
+    A dialogue is told by its text, and drawn by the first of its ids. A draw does not depend on
+    which other dialogues there are, so a sample of a sample of the same size is the sample.
+    """
+    said = [item for item in items if isinstance(item, Item)]
+    ids = first_ids((item.conversation, item.dialogue_text) for item in said)
+    names = [item.conversation if item.audited else ids[item.dialogue_text] for item in said]
+    drawn = sorted(set(names), key=lambda name: _place(seed, name))[:count]
+    return tuple(item for item, name in zip(items, names, strict=True) if name in set(drawn))
+
+
+def _place(seed: int, name: str) -> bytes:
+    return sha256(f"{seed}\x1fsample\x1f{name}".encode()).digest()

@@ -12,10 +12,10 @@ from tutorsim.analysis.systems.oversight.exported_tables_lead_examples import sp
 from tutorsim.analysis.systems.oversight.label_accuracy import Judged, baselines, by_text, evaluate
 from tutorsim.records.gold_labels_of_annotations import gold_labels
 from tutorsim.records.oversight import OversightRecord
-from tutorsim.systems.oversight.item_flow_and_oversight_study import sampled
 from tutorsim.systems.oversight.items_to_label_from_mrbench_or_audit_files import (
     read_mrbench,
     read_mrbench_text,
+    sampled,
 )
 
 SHARED = Path(os.environ.get("TUTORSIM_PUBLISHED_DATA", "nowhere"))

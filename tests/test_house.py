@@ -13,8 +13,9 @@ ROOT = Path(__file__).parents[1]
 ROOMS = (
     "vocabularies", "errors", "dask_cluster", "regular_files_and_digests", "system_registry",
     "catalog", "tasks", "ballot_reading_and_decisions", "records", "model", "kernel", "replay",
-    "sandbox", "runner", "systems", "standin", "pytest_plugin", "chat",
-    "opened_run_for_python_and_notebooks", "cli", "__main__",
+    "sandbox", "runner", "systems", "standin",
+    "pytest_plugin_replayed_studies_and_cassettes", "chat", "opened_run_and_recount_for_python",
+    "cli", "__main__",
 )  # fmt: skip
 """A room imports only rooms that stand before it."""
 
@@ -33,7 +34,7 @@ RULES_FOR_ANALYSIS = {
 }
 """A system's view → the pure rule of that system that its recount asks of logged scores."""
 
-ASK_ANALYSIS = ("", "opened_run_for_python_and_notebooks", "cli")
+ASK_ANALYSIS = ("", "opened_run_and_recount_for_python", "cli")
 """The faces: `import tutorsim`, a run opened in Python, and the command line."""
 
 ONLY_IN = {
@@ -42,7 +43,7 @@ ONLY_IN = {
     "polars": (
         "tutorsim.analysis.",
         "tutorsim.tasks.task_files_jsonl_parquet_sciq_humaneval.",
-        "tutorsim.opened_run_for_python_and_notebooks.",
+        "tutorsim.opened_run_and_recount_for_python.",
     ),
     "altair": ("tutorsim.analysis.",),
     "distributed": ("tutorsim.dask_cluster.",),
@@ -140,7 +141,7 @@ def test_a_room_imports_only_rooms_before_it():
         before = ("analysis",) if module.room in ASK_ANALYSIS else ()
         face = (
             "replay",
-            "opened_run_for_python_and_notebooks",
+            "opened_run_and_recount_for_python",
         )  # what `import tutorsim` offers, loaded late
         before += ROOMS[: ROOMS.index(module.room) + 1] if module.room else face
         return rooms_imported(module) - set(before)
@@ -527,14 +528,14 @@ FORMATS_BY_NAME = {
     "tutorsim.systems.panel.scripted_replies": "how the stand-in casts one",
     # Rules, which count ballots of one format each.
     "tutorsim.analysis.counting.names_and_parameters_of_rules": "rules",
-    "tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule": "rules",
+    "tutorsim.analysis.identify.ballots_voters_may_cast_and_best_per_candidate": "rules",
     "tutorsim.analysis.identify.possible_winners": "rules",
     "tutorsim.analysis.identify.small_panel_winners": "rules",
     "tutorsim.analysis.identify.win_conditions": "rules",
     "tutorsim.analysis.recount.same_voter_in_two_formats": "ballots that a rule's format allows",
     "tutorsim.analysis.recount.possible_winners_of_every_protocol_by_rule": "rules, approvals",
     "tutorsim.analysis.recount.recount_plan_and_own_rules": "rules, and numbers of approvals",
-    "tutorsim.analysis.recount.first_screen": "numbers of approvals",
+    "tutorsim.analysis.recount.first_screen_what_was_read_and_verdict": "numbers of approvals",
     "tutorsim.cli.recount": "numbers of approvals",
     "tutorsim.analysis.systems.debate.outcomes_under_every_protocol": "the rules of debates",
     # Closed sets.

@@ -3,7 +3,7 @@
 To ask a run questions: `run = tutorsim.open("runs/pilot")` takes a run folder, a recording or a
 file of ballots, and gives `run.ballots`, `run.turns`, `run.episodes`, `run.calls`,
 `run.recount()`, `run.contrasts()` and `run.report("page.html")`;
-see `help("tutorsim.opened_run_for_python_and_notebooks")`.
+see `help("tutorsim.opened_run_and_recount_for_python")`.
 
 A recount takes rules of your own: `run.recount(rules={"veto": tutorsim.RankScores([1, 1, 1, 0])})`
 gives each rank a score, and is answered with bounds as the shipped rules are; a function from
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tutorsim.analysis.recount.recount_plan_and_own_rules import CastBallots, RankScores
-    from tutorsim.opened_run_for_python_and_notebooks import open_path as open  # noqa: A004 - `tutorsim.open`, as `gzip.open`
+    from tutorsim.opened_run_and_recount_for_python import open_path as open  # noqa: A004 - `tutorsim.open`, as `gzip.open`
     from tutorsim.replay.any_sdk_client_and_streams import keyed, recorded, recorded_http
 
 __version__ = "0.1.0"
@@ -37,7 +37,7 @@ _LOADED_LATER = {
     "CastBallots": ("tutorsim.analysis.recount.recount_plan_and_own_rules", "CastBallots"),
     "RankScores": ("tutorsim.analysis.recount.recount_plan_and_own_rules", "RankScores"),
     "keyed": ("tutorsim.replay.any_sdk_client_and_streams", "keyed"),
-    "open": ("tutorsim.opened_run_for_python_and_notebooks", "open_path"),
+    "open": ("tutorsim.opened_run_and_recount_for_python", "open_path"),
     "recorded": ("tutorsim.replay.any_sdk_client_and_streams", "recorded"),
     "recorded_http": ("tutorsim.replay.any_sdk_client_and_streams", "recorded_http"),
 }

@@ -172,8 +172,8 @@ FORMATS: Final[Mapping[str, BallotForm]] = {
     ),
 }
 """What a ballot of each format is. A format of one's own is an entry here, a projection in
-`analysis.counting.format_conversion`, and, if it has a rule, the consistent ballots of that rule in
-`analysis.identify.ballots_voters_may_cast_under_another_rule`."""
+`analysis.counting.ballot_format_conversion`, and, if it has a rule, that rule's consistent ballots
+in `analysis.identify.ballots_voters_may_cast_and_best_per_candidate`."""
 
 CHOICES: Final = " or ".join((", ".join([*FORMATS][:-1]), [*FORMATS][-1]))
 """The formats' names as a hint lists them."""

@@ -5,7 +5,7 @@
 
 How possible winners are found
 ------------------------------
-1. *A ballot cast becomes a domain* (`ballots_voters_may_cast_under_another_rule`): every ballot
+1. *A ballot cast becomes a domain* (`ballots_voters_may_cast_and_best_per_candidate`): every ballot
    that its voter may have cast under the target, held as levels of candidates, a known ballot or
    a set; an abstention is `None`, and an exempt voter may cast anything. A `Query` is a target and
    the domains of a panel's voters, sorted, so that equal panels are asked once.

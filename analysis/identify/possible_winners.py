@@ -27,7 +27,7 @@ from tutorsim.analysis.counting.names_and_parameters_of_rules import (
     rank_scores,
 )
 from tutorsim.analysis.counting.rules_in_arrays import CountedPanels, whole
-from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
+from tutorsim.analysis.identify.ballots_voters_may_cast_and_best_per_candidate import (
     Domain,
     domain_of,
     placements,

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import Levels
-from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
+from tutorsim.analysis.identify.ballots_voters_may_cast_and_best_per_candidate import (
     Domain,
     Options,
     free,

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import Options
+from tutorsim.analysis.identify.ballots_voters_may_cast_and_best_per_candidate import Options
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 
 _SHARE: Final = 3

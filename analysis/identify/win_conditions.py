@@ -9,8 +9,11 @@ import numpy as np
 
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT
 from tutorsim.analysis.counting.names_and_parameters_of_rules import Rule, approvals_of, rank_scores
-from tutorsim.analysis.identify import ballots_voters_may_cast_under_another_rule as dom
-from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import Domain, Options
+from tutorsim.analysis.identify import ballots_voters_may_cast_and_best_per_candidate as dom
+from tutorsim.analysis.identify.ballots_voters_may_cast_and_best_per_candidate import (
+    Domain,
+    Options,
+)
 from tutorsim.analysis.identify.search_for_votes_that_meet_a_win_condition import (
     SUBSETS,
     OptionSums,

@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import Masses
 from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import Cluster
-from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import domain_of
+from tutorsim.analysis.identify.ballots_voters_may_cast_and_best_per_candidate import domain_of
 from tutorsim.analysis.pages.cells_and_tables import estimate, present
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Section

@@ -18,7 +18,7 @@ from tutorsim.analysis.systems.group.speakers_under_other_settings import cycles
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun, open_run
 from tutorsim.kernel.load_and_check_study_file import load_study
 from tutorsim.runner.find_and_check_recording import open_recording
-from tutorsim.runner.replay_in_several_processes import replay, replay_each
+from tutorsim.runner.replay_into_run_folder_in_several_processes import replay, replay_each
 from tutorsim.sandbox import Sandbox
 from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import (
     builtin_lessons,

@@ -19,7 +19,7 @@ from tutorsim.model import CALL_HEADER, Call, CallKey, Request
 from tutorsim.model.sdk_model_and_reasons_of_failed_calls import SdkModel
 from tutorsim.replay import read_cassette
 from tutorsim.runner.find_and_check_recording import open_recording
-from tutorsim.runner.replay_in_several_processes import replay_each
+from tutorsim.runner.replay_into_run_folder_in_several_processes import replay_each
 from tutorsim.runner.write_run_folder_and_timings import LogWriter
 
 SOME = 17

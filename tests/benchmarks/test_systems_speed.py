@@ -21,7 +21,7 @@ from tests.benchmarks.making import log_stand_in
 from tutorsim.analysis.systems.oversight.label_accuracy import Judged, evaluate
 from tutorsim.cli.audit_labels_delivered_replies import possible_in
 from tutorsim.kernel.load_and_check_study_file import load_study
-from tutorsim.runner.replay_in_several_processes import replay
+from tutorsim.runner.replay_into_run_folder_in_several_processes import replay
 from tutorsim.systems.oversight.audit_study_of_replies_of_a_run import audit_study
 from tutorsim.systems.oversight.items_to_label_from_mrbench_or_audit_files import read_mrbench
 

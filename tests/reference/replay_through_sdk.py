@@ -49,7 +49,8 @@ def through_the_sdk():
         for module in ("find_and_check_recording", "play_recorded_episodes_and_retests"):
             patch.setattr(f"tutorsim.runner.{module}.Reader", reader)
         patch.setattr(
-            "tutorsim.runner.replay_in_several_processes.default_workers", lambda episodes: 1
+            "tutorsim.runner.replay_into_run_folder_in_several_processes.default_workers",
+            lambda episodes: 1,
         )
         yield
 

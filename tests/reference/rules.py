@@ -1,4 +1,4 @@
-"""Plain oracle of `analysis.recount.rule_answers`: by search and by plain rules."""
+"""Plain oracle of `possible_winners_of_every_protocol_by_rule`: by search and by plain rules."""
 
 from typing import NamedTuple
 

@@ -41,7 +41,7 @@ from tutorsim.replay import write_atomic
 from tutorsim.replay.cassette_file import cassette_file
 from tutorsim.runner.begin_or_resume_recording import Session, recording
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget, Stop, stop_on_interrupt
-from tutorsim.runner.episode_per_tape_person_heard_event_loop import (
+from tutorsim.runner.pieces_of_work_person_heard_event_loop import (
     Person,
     RefusedMessage,
     run_in_loop,

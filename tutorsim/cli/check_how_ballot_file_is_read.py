@@ -15,7 +15,7 @@ from tutorsim.analysis.ballots.recount_source import order_words, reading_of
 from tutorsim.analysis.pages.cells_and_tables import Table
 from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.recount.first_screen import read_words
+from tutorsim.analysis.recount.first_screen_what_was_read_and_verdict import read_words
 from tutorsim.analysis.systems.any_summary_or_report_and_noise_floor import document_of
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
     Ballots,

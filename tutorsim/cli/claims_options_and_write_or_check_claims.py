@@ -482,7 +482,7 @@ def claimed_of(wanted: Wanted, recording: Path, *, workers: int | None = None) -
     """
     # What replays loads slowly, and a page without claims needs none of it.
     from tutorsim.replay import read_manifest
-    from tutorsim.runner.replay_in_several_processes import replay_into
+    from tutorsim.runner.replay_into_run_folder_in_several_processes import replay_into
 
     digest = read_manifest(recording).recording_digest()
     for one in wanted.citations:

@@ -54,7 +54,7 @@ def demo(
     from tutorsim.cli.report import report
     from tutorsim.cli.summary import summary
     from tutorsim.replay.convert_cassette_form import convert
-    from tutorsim.runner.replay_in_several_processes import replay
+    from tutorsim.runner.replay_into_run_folder_in_several_processes import replay
 
     folder = bundled = _bundled(recording or system_named(system).demo or system)
     if cassette_dir is not None:

@@ -49,7 +49,7 @@ class RunPath(click.Path):
 def _replayed(recording: Path, ctx: click.Context) -> Path:
     from tutorsim.analysis.pages.words_and_safe_text import counted
     from tutorsim.records import read_run
-    from tutorsim.runner.replay_in_several_processes import replay_into
+    from tutorsim.runner.replay_into_run_folder_in_several_processes import replay_into
 
     folder = ctx.with_resource(tempfile.TemporaryDirectory(prefix="tutorsim-"))
     run = replay_into(recording, Path(folder))

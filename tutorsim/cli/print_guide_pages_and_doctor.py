@@ -40,7 +40,7 @@ TOPICS: Final = {
 }
 """Topic → what its page is about, in the order to read them."""
 
-_OPENED: Final = ("tutorsim.opened_run_for_python_and_notebooks", ("Run", "Recount"))
+_OPENED: Final = ("tutorsim.opened_run_and_recount_for_python", ("Run", "Recount"))
 _FIXTURES: Final = ("replayed_study", "replayed_episode", "recorded", "recorded_http")
 
 
@@ -91,7 +91,7 @@ def _api() -> Iterator[str]:
     for name in names:
         yield from _described(name, getattr(import_module(module), name))
     yield "\n## Fixtures of pytest\n"
-    plugin = import_module("tutorsim.pytest_plugin")
+    plugin = import_module("tutorsim.pytest_plugin_replayed_studies_and_cassettes")
     yield from (f"- `{name}`: {_first(getattr(plugin, name))}" for name in _FIXTURES)
     yield "\n## Errors\n\n```text"
     yield inspect.getdoc(import_module("tutorsim.errors")) or ""

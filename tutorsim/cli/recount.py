@@ -28,7 +28,7 @@ from tutorsim.analysis.pages.document_as_json_and_as_claims import to_value
 from tutorsim.analysis.pages.words_and_safe_text import listed, odd_replies
 from tutorsim.analysis.recount import NO_ORDER
 from tutorsim.analysis.recount import recount as recount_source
-from tutorsim.analysis.recount.first_screen import (
+from tutorsim.analysis.recount.first_screen_what_was_read_and_verdict import (
     read_words,
     recount_verdict,
     told_rows,

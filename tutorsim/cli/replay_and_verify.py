@@ -54,7 +54,7 @@ def replay(
     """
     from contextlib import nullcontext
 
-    from tutorsim.runner.replay_in_several_processes import replay as play
+    from tutorsim.runner.replay_into_run_folder_in_several_processes import replay as play
 
     if level != "auto" and not reexecute:
         raise UsageError(

@@ -33,7 +33,7 @@ from tutorsim.model.sdk_model_and_reasons_of_failed_calls import (
     open_sync_client,
     patience,
 )
-from tutorsim.replay.any_sdk_requests_keyed_refused_answered import (
+from tutorsim.replay.any_sdk_session_keys_refuses_plays_records import (
     MODES,
     STAGE,
     Claim,

@@ -58,7 +58,6 @@ from tutorsim.replay.program_verdicts_and_person_inputs import (
     verdict_words,
     verdicts_differ,
 )
-from tutorsim.runner.episode_per_tape_person_heard_event_loop import Piece
 from tutorsim.runner.find_and_check_recording import (
     Recording,
     check_fact,
@@ -66,6 +65,7 @@ from tutorsim.runner.find_and_check_recording import (
     check_origin,
     check_provenance,
 )
+from tutorsim.runner.pieces_of_work_person_heard_event_loop import Piece
 from tutorsim.runner.write_run_folder_and_timings import RetestLog
 
 if TYPE_CHECKING:

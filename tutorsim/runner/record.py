@@ -38,7 +38,7 @@ from tutorsim.replay.recording_transport_tapes_and_journals import CassetteStore
 from tutorsim.runner.begin_or_resume_recording import BaseSession, Session, keep_study, recording
 from tutorsim.runner.branch_plan_and_answers_from_parent import Parent, ParentEpisode, check_parent
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
-from tutorsim.runner.episode_per_tape_person_heard_event_loop import (
+from tutorsim.runner.pieces_of_work_person_heard_event_loop import (
     Hearing,
     Lines,
     Piece,

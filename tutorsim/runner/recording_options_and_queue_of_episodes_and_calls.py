@@ -26,7 +26,7 @@ from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import (
     stop_on_interrupt,
     stopping,
 )
-from tutorsim.runner.episode_per_tape_person_heard_event_loop import Person, run_in_loop
+from tutorsim.runner.pieces_of_work_person_heard_event_loop import Person, run_in_loop
 
 P = TypeVar("P")
 

@@ -32,8 +32,8 @@ from tutorsim.runner.begin_or_resume_recording import (
     locked,
 )
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import Budget
-from tutorsim.runner.episode_per_tape_person_heard_event_loop import run_in_loop
 from tutorsim.runner.find_and_check_recording import Recording, check_drift, open_recording
+from tutorsim.runner.pieces_of_work_person_heard_event_loop import run_in_loop
 from tutorsim.runner.play_recorded_episodes_and_retests import (
     asked_again,
     askings_in,
@@ -45,7 +45,7 @@ from tutorsim.runner.recording_options_and_queue_of_episodes_and_calls import (
     RecordingOptions,
     check_credentials,
 )
-from tutorsim.runner.replay_in_several_processes import replay_each
+from tutorsim.runner.replay_into_run_folder_in_several_processes import replay_each
 from tutorsim.runner.write_run_folder_and_timings import RetestLog
 
 # --- Retest session ------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ from tutorsim.runner.play_recorded_episodes_and_retests import (
     RetestPlayer,
     open_retest,
 )
-from tutorsim.runner.replay_in_several_processes import OnProgress, replay_each
+from tutorsim.runner.replay_into_run_folder_in_several_processes import OnProgress, replay_each
 
 # --- Wordings compared ---------------------------------------------------------------------------
 

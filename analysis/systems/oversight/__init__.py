@@ -3,7 +3,10 @@
 from typing import Final
 
 from tutorsim.analysis.ratings.what_a_rater_sees import delivered
-from tutorsim.analysis.systems.oversight.exported_tables_lead_examples import TABLES, outcomes_under
+from tutorsim.analysis.systems.oversight.exported_tables_lead_examples_recounted_labels import (
+    TABLES,
+    outcomes_under,
+)
 from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_other_rules import (
     proposal_passages,
 )

@@ -14,15 +14,15 @@ from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system imp
     contrast_headline,
     rows_about_zero,
 )
+from tutorsim.analysis.systems.oversight.debate_effect_calibration_aggregation_skip_curve import (
+    AdaptiveCurve,
+    AdaptivePoint,
+)
 from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_other_rules import (
     DELIVERED,
 )
 from tutorsim.analysis.systems.oversight.label_accuracy import BASELINES, HEADLINE
 from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereading import Evidence
-from tutorsim.analysis.systems.oversight.what_debates_changed_calibration_aggregation_curve import (
-    AdaptiveCurve,
-    AdaptivePoint,
-)
 from tutorsim.records.oversight import LABELS
 
 

@@ -5,7 +5,7 @@ from textwrap import shorten
 from typing import Final
 
 from tutorsim.analysis.pages.shown_episodes import Episode, Message, Run, Telling, usual_marks
-from tutorsim.analysis.systems.oversight.what_debates_changed_calibration_aggregation_curve import (
+from tutorsim.analysis.systems.oversight.debate_effect_calibration_aggregation_skip_curve import (
     judge_and_lead,
 )
 from tutorsim.records.oversight import Labels, LeadLabels, OversightRecord, Spoken

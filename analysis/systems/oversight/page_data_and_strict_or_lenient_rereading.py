@@ -11,6 +11,12 @@ from typing import Any, Final, TypeVar
 
 from tutorsim.analysis.pages.numbers_printed_in_studies import printed
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import Contrast
+from tutorsim.analysis.systems.oversight.debate_effect_calibration_aggregation_skip_curve import (
+    AdaptiveCurve,
+    Calibration,
+    adaptive_curve,
+    calibration,
+)
 from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_other_rules import (
     Predicted,
     audited_turns,
@@ -26,12 +32,6 @@ from tutorsim.analysis.systems.oversight.label_accuracy import (
     differences,
     evaluate,
     judged,
-)
-from tutorsim.analysis.systems.oversight.what_debates_changed_calibration_aggregation_curve import (
-    AdaptiveCurve,
-    Calibration,
-    adaptive_curve,
-    calibration,
 )
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun
 from tutorsim.ballot_reading_and_decisions import decide

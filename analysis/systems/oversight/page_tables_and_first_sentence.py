@@ -39,6 +39,14 @@ from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system imp
     not_shown,
     p_words,
 )
+from tutorsim.analysis.systems.oversight.debate_effect_calibration_aggregation_skip_curve import (
+    RULES,
+    AdaptiveCurve,
+    aggregated,
+    brier,
+    debate_shares,
+    phases,
+)
 from tutorsim.analysis.systems.oversight.episode_messages_and_telling_episodes import TELLING
 from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_other_rules import (
     OUTCOMES,
@@ -63,14 +71,6 @@ from tutorsim.analysis.systems.oversight.label_accuracy import (
 from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereading import (
     Evidence,
     reread_label,
-)
-from tutorsim.analysis.systems.oversight.what_debates_changed_calibration_aggregation_curve import (
-    RULES,
-    AdaptiveCurve,
-    aggregated,
-    brier,
-    debate_shares,
-    phases,
 )
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun, episodes_of, framed
 from tutorsim.errors import UsageError

@@ -25,7 +25,7 @@ from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import (
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
     contrast_headline,
 )
-from tutorsim.analysis.systems.panel import winners_first_to_final_flips_beside_chance as votes
+from tutorsim.analysis.systems.panel import winning_roles_ties_ballots_shift_flip_chance as votes
 from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import (
     contrast_values,
     contrast_words,

@@ -28,7 +28,7 @@ from tutorsim.analysis.statistics.text_similarity_by_words_or_embeddings import 
 from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import Contrast
 from tutorsim.analysis.systems.panel import first_divergent_turns_and_success_bounds as divergence
 from tutorsim.analysis.systems.panel import student_outcomes as students
-from tutorsim.analysis.systems.panel import winners_first_to_final_flips_beside_chance as votes
+from tutorsim.analysis.systems.panel import winning_roles_ties_ballots_shift_flip_chance as votes
 from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import (
     HEAD_OUTCOMES,
     contrasts_of,

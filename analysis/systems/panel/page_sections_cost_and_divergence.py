@@ -18,7 +18,7 @@ from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.pages.shown_episodes import NO_EPISODES, Episodes, Run
 from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.recount import tables as recounted
-from tutorsim.analysis.recount.first_screen import verdict_table
+from tutorsim.analysis.recount.first_screen_what_was_read_and_verdict import verdict_table
 from tutorsim.analysis.recount.same_voter_in_two_formats import (
     askings_by_format_table,
     invariance_table,
@@ -33,7 +33,7 @@ from tutorsim.analysis.systems.panel import first_divergent_turns_and_success_bo
 from tutorsim.analysis.systems.panel import first_sentence_answers_and_facts_of_summary as opening
 from tutorsim.analysis.systems.panel import self_support_labels_pivotality_margins as voters
 from tutorsim.analysis.systems.panel import student_outcomes as students
-from tutorsim.analysis.systems.panel import winners_first_to_final_flips_beside_chance as votes
+from tutorsim.analysis.systems.panel import winning_roles_ties_ballots_shift_flip_chance as votes
 from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import (
     Family,
     contrast_words,

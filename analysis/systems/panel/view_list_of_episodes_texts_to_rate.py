@@ -12,7 +12,7 @@ from tutorsim.analysis.ratings.what_a_rater_sees import Block, Passage, Place, d
 from tutorsim.analysis.runs.exported_columns import TABLES
 from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import shared_turns
 from tutorsim.analysis.statistics import by_key
-from tutorsim.analysis.systems.panel.winners_first_to_final_flips_beside_chance import (
+from tutorsim.analysis.systems.panel.winning_roles_ties_ballots_shift_flip_chance import (
     turn_diagnostics,
 )
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun, View

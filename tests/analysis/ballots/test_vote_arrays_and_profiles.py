@@ -37,7 +37,7 @@ from tutorsim.analysis.systems.panel.self_support_labels_pivotality_margins impo
     pivotality,
     self_support,
 )
-from tutorsim.analysis.systems.panel.winners_first_to_final_flips_beside_chance import (
+from tutorsim.analysis.systems.panel.winning_roles_ties_ballots_shift_flip_chance import (
     chance_baselines,
     diagnostics,
     winning_roles,

@@ -23,7 +23,7 @@ from tutorsim.analysis.systems.panel.self_support_labels_pivotality_margins impo
     effective_votes,
     pivotality,
 )
-from tutorsim.analysis.systems.panel.winners_first_to_final_flips_beside_chance import (
+from tutorsim.analysis.systems.panel.winning_roles_ties_ballots_shift_flip_chance import (
     chance_baselines,
 )
 from tutorsim.ballot_reading_and_decisions import leaders, tally

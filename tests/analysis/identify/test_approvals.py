@@ -15,7 +15,7 @@ from tests.reference.completions import (
 )
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT, DistinctPanels, Profile
 from tutorsim.analysis.counting.names_and_parameters_of_rules import ANY_NUMBER, Approvals
-from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
+from tutorsim.analysis.identify.ballots_voters_may_cast_and_best_per_candidate import (
     approval_options,
     approved_sets,
     bits,

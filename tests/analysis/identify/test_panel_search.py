@@ -12,7 +12,7 @@ from tests.reference.identifier import Identifier
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT, Profile
 from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS, Approvals
 from tutorsim.analysis.identify import possible_winners, win_conditions
-from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
+from tutorsim.analysis.identify.ballots_voters_may_cast_and_best_per_candidate import (
     MANY,
     Domain,
     pair_options,

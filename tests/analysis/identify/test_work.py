@@ -10,8 +10,11 @@ from tests.analysis.identify.conftest import random_profile, random_votes, spent
 from tests.reference.identifier import Identifier
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import Profile
 from tutorsim.analysis.counting.names_and_parameters_of_rules import ANY_NUMBER, TARGETS
-from tutorsim.analysis.identify import ballots_voters_may_cast_under_another_rule, win_conditions
-from tutorsim.analysis.identify.ballots_voters_may_cast_under_another_rule import (
+from tutorsim.analysis.identify import (
+    ballots_voters_may_cast_and_best_per_candidate,
+    win_conditions,
+)
+from tutorsim.analysis.identify.ballots_voters_may_cast_and_best_per_candidate import (
     Domain,
     approved_sets,
 )
@@ -127,7 +130,7 @@ def test_options_left_out_never_settle_a_refusal(monkeypatch):
     ]
 
     def answers():
-        for module in (ballots_voters_may_cast_under_another_rule, win_conditions):
+        for module in (ballots_voters_may_cast_and_best_per_candidate, win_conditions):
             for cached in vars(module).values():
                 getattr(cached, "cache_clear", lambda: None)()
         identifier = Identifier(budget=6)

@@ -25,7 +25,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
 )
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import open_run, view_of
 from tutorsim.runner.find_and_check_recording import bundled_recording
-from tutorsim.runner.replay_in_several_processes import replay
+from tutorsim.runner.replay_into_run_folder_in_several_processes import replay
 
 NAME = re.compile("|".join(NAMES.values()))
 """Days, words with a letter, versions and references: no numbers."""

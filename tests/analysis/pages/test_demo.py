@@ -12,7 +12,7 @@ from tutorsim.analysis.pages.document_as_html_with_packed_episodes import to_htm
 from tutorsim.analysis.pages.document_as_json_and_as_claims import document_parts
 from tutorsim.cli.claims_options_and_write_or_check_claims import Options, claims_of
 from tutorsim.runner.find_and_check_recording import bundled_recording
-from tutorsim.runner.replay_in_several_processes import replay
+from tutorsim.runner.replay_into_run_folder_in_several_processes import replay
 
 BUILT = Path(__file__).parents[3] / "reports" / "demo.html"
 CLAIMS = BUILT.with_name("demo.claims.json")

@@ -23,7 +23,7 @@ from tutorsim.analysis.systems.panel.first_sentence_answers_and_facts_of_summary
 from tutorsim.analysis.systems.panel.page_data_and_published_figures import Evidence
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import opened
 from tutorsim.runner.find_and_check_recording import bundled_recordings
-from tutorsim.runner.replay_in_several_processes import replay_into
+from tutorsim.runner.replay_into_run_folder_in_several_processes import replay_into
 
 RANKINGS = list(permutations((2, 1, 0)))
 S, I, O, E = ROLES = ("scaffolding", "misconception", "motivation", "metacognitive")  # noqa: E741

@@ -6,7 +6,10 @@ import pytest
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.names_and_parameters_of_rules import ANY_NUMBER, Approvals
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.recount.first_screen import recount_verdict, verdict_table
+from tutorsim.analysis.recount.first_screen_what_was_read_and_verdict import (
+    recount_verdict,
+    verdict_table,
+)
 from tutorsim.analysis.recount.tables import approvals_table
 from tutorsim.errors import UsageError
 

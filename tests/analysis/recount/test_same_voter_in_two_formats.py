@@ -12,7 +12,7 @@ from tutorsim.analysis.recount import same_voter_in_two_formats as formats
 from tutorsim.analysis.recount.tables import Dial, dial_table
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, to_json
 from tutorsim.analysis.systems.panel.page_data_and_published_figures import Evidence
-from tutorsim.analysis.systems.panel.winners_first_to_final_flips_beside_chance import (
+from tutorsim.analysis.systems.panel.winning_roles_ties_ballots_shift_flip_chance import (
     askings_table,
     beside_floor_table,
 )

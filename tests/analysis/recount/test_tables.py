@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tutorsim.analysis.recount import recount, tables
-from tutorsim.analysis.recount.first_screen import told_rows
+from tutorsim.analysis.recount.first_screen_what_was_read_and_verdict import told_rows
 from tutorsim.vocabularies import DEFAULT_ROLES
 
 S, MI, MO, ME = DEFAULT_ROLES

@@ -9,7 +9,7 @@ from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import turn_table
 from tutorsim.analysis.recount import NO_ORDER, recount
-from tutorsim.analysis.systems.panel.winners_first_to_final_flips_beside_chance import (
+from tutorsim.analysis.systems.panel.winning_roles_ties_ballots_shift_flip_chance import (
     LEFT_TIED,
     diagnostics,
     winning_roles,

@@ -16,7 +16,7 @@ from tutorsim.analysis.runs.write_export_and_preflib_files import (
     export_run,
     write_frames,
 )
-from tutorsim.analysis.systems.panel.winners_first_to_final_flips_beside_chance import (
+from tutorsim.analysis.systems.panel.winning_roles_ties_ballots_shift_flip_chance import (
     turn_diagnostics,
 )
 from tutorsim.errors import FolderError, UsageError

@@ -27,7 +27,7 @@ from tutorsim.records import (
 )
 from tutorsim.runner.find_and_check_recording import bundled_recording
 from tutorsim.runner.import_logs_of_other_programs import import_logs, log_files
-from tutorsim.runner.replay_in_several_processes import replay
+from tutorsim.runner.replay_into_run_folder_in_several_processes import replay
 from tutorsim.systems.debate import DEBATE
 
 

@@ -278,7 +278,8 @@ def test_cassettes_of_other_apis_are_shown_and_told_by_age(tmp_path, shell, monk
     with StandIn() as server:
         for day in ("2020-02-01", "2020-03-01"):
             monkeypatch.setattr(
-                "tutorsim.replay.any_sdk_requests_keyed_refused_answered.today", lambda day=day: day
+                "tutorsim.replay.any_sdk_session_keys_refuses_plays_records.today",
+                lambda day=day: day,
             )
             with tutorsim.recorded_http(cassette, mode="new") as http:
                 http.post(f"{server.url}/v1/messages/count_tokens", json=asked)

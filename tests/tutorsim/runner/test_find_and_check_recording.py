@@ -20,7 +20,7 @@ from tutorsim.runner.find_and_check_recording import (
     length_of,
     usual_length,
 )
-from tutorsim.runner.replay_in_several_processes import replay
+from tutorsim.runner.replay_into_run_folder_in_several_processes import replay
 
 
 def test_a_recording_is_its_own(recorded_once):

@@ -12,7 +12,7 @@ from tutorsim.model import Question
 from tutorsim.records import RETEST_FILE, RETEST_HEAD_FILE, read_retest, read_run
 from tutorsim.runner.find_and_check_recording import open_recording
 from tutorsim.runner.play_recorded_episodes_and_retests import open_retest
-from tutorsim.runner.replay_in_several_processes import replay_each
+from tutorsim.runner.replay_into_run_folder_in_several_processes import replay_each
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 HEAD = "retest/retest.manifest.json"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tutorsim.cli import main
-from tutorsim.runner import replay_in_several_processes as replaying
+from tutorsim.runner import replay_into_run_folder_in_several_processes as replaying
 from tutorsim.runner.find_and_check_recording import bundled_recording
 from tutorsim.standin import StandIn
 from tutorsim.system_registry import load, system_names
@@ -35,7 +35,7 @@ COMMANDS = {
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """System → a run folder of its bundled study."""
-    from tutorsim.runner.replay_in_several_processes import replay
+    from tutorsim.runner.replay_into_run_folder_in_several_processes import replay
 
     found = {}
     for name in system_names():

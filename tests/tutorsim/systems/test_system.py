@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.tutorsim.conftest import killed_after, to_folders
-from tutorsim.runner import replay_in_several_processes as replaying
+from tutorsim.runner import replay_into_run_folder_in_several_processes as replaying
 from tutorsim.system_registry import system_names
 
 pytestmark = pytest.mark.loopback

@@ -17,7 +17,7 @@ from tutorsim.kernel.system_and_loaded_study import Chat, LoadedStudy
 from tutorsim.model import Call
 from tutorsim.records.group import CycleRecord, LessonRecord
 from tutorsim.replay.program_verdicts_and_person_inputs import InputStore
-from tutorsim.runner.episode_per_tape_person_heard_event_loop import RefusedMessage
+from tutorsim.runner.pieces_of_work_person_heard_event_loop import RefusedMessage
 from tutorsim.systems.group.lesson_events_and_prompts import LEARNER, Event, Group, GroupScene
 from tutorsim.systems.group.lesson_flow import Board
 from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import Lesson
@@ -36,7 +36,7 @@ MAX_WAITING: Final = 20
 class LessonPage:
     """A person at the page of a lesson, and what the server asks.
 
-    The person is a `tutorsim.runner.episode_per_tape_person_heard_event_loop.Person`.
+    The person is a `tutorsim.runner.pieces_of_work_person_heard_event_loop.Person`.
 
     `shows_thoughts`: whether thoughts may be read `after` the end, `during` it or `never`. `taken`:
     names of messages that an earlier command heard.

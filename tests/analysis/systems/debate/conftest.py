@@ -6,7 +6,7 @@ from tests.reference.debates import Draws, make_context, play
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun, open_run
 from tutorsim.records import Provenance, RunRecord, SystemSettings
 from tutorsim.runner.find_and_check_recording import bundled_recording
-from tutorsim.runner.replay_in_several_processes import replay
+from tutorsim.runner.replay_into_run_folder_in_several_processes import replay
 
 
 @pytest.fixture(scope="session")

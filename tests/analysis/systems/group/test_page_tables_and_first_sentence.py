@@ -43,7 +43,7 @@ from tutorsim.records.group import (
     UtteranceRecord,
 )
 from tutorsim.runner.find_and_check_recording import bundled_recording
-from tutorsim.runner.replay_in_several_processes import replay
+from tutorsim.runner.replay_into_run_folder_in_several_processes import replay
 from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import builtin_lessons
 
 HEAD = SimpleNamespace(study=SimpleNamespace(seed=1), kinds=("relay",))

@@ -3,7 +3,10 @@ import json
 import polars as pl
 import pytest
 
-from tutorsim.analysis.systems.oversight.exported_tables_lead_examples import TABLES, split_of
+from tutorsim.analysis.systems.oversight.exported_tables_lead_examples_recounted_labels import (
+    TABLES,
+    split_of,
+)
 from tutorsim.records.oversight import LABELS
 from tutorsim.systems.oversight.conditions_as_acts_and_study_file import VOTING_CONDITIONS
 from tutorsim.systems.oversight.reply_reading import read_lead

@@ -13,6 +13,9 @@ from tutorsim.analysis.pages.document_as_json_and_as_claims import to_value
 from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable
 from tutorsim.analysis.systems.oversight import VIEW
+from tutorsim.analysis.systems.oversight.debate_effect_calibration_aggregation_skip_curve import (
+    RULES,
+)
 from tutorsim.analysis.systems.oversight.episode_messages_and_telling_episodes import TELLING, trace
 from tutorsim.analysis.systems.oversight.label_accuracy import baselines, pair_of
 from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereading import Evidence
@@ -23,9 +26,6 @@ from tutorsim.analysis.systems.oversight.page_tables_and_first_sentence import (
     below_trivial,
     document,
     recount,
-)
-from tutorsim.analysis.systems.oversight.what_debates_changed_calibration_aggregation_curve import (
-    RULES,
 )
 from tutorsim.errors import UsageError
 from tutorsim.records import to_line

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tutorsim.analysis.systems.oversight.exported_tables_lead_examples import split_of
+from tutorsim.analysis.systems.oversight.exported_tables_lead_examples_recounted_labels import (
+    split_of,
+)
 from tutorsim.analysis.systems.oversight.label_accuracy import Judged, baselines, by_text, evaluate
 from tutorsim.records.gold_labels_of_annotations import gold_labels
 from tutorsim.records.oversight import OversightRecord

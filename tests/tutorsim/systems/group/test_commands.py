@@ -11,7 +11,7 @@ BUNDLED = Path(__file__).parents[4] / "cassettes" / "group"
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory):
-    from tutorsim.runner.replay_in_several_processes import replay
+    from tutorsim.runner.replay_into_run_folder_in_several_processes import replay
 
     folder = tmp_path_factory.mktemp("group") / "log"
     replay(BUNDLED, log_dir=folder, workers=1)

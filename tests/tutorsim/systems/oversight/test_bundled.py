@@ -13,7 +13,7 @@ from tutorsim.kernel.load_and_check_study_file import load_recorded_study
 from tutorsim.records.oversight import OversightRecord
 from tutorsim.replay import Reader
 from tutorsim.runner.find_and_check_recording import bundled_recording
-from tutorsim.runner.replay_in_several_processes import replay
+from tutorsim.runner.replay_into_run_folder_in_several_processes import replay
 from tutorsim.systems.oversight import OVERSIGHT
 
 FIRST_ASKINGS = {

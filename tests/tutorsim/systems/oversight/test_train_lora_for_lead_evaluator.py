@@ -12,7 +12,7 @@ from tutorsim.analysis.runs.write_export_and_preflib_files import export_run
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import open_run
 from tutorsim.errors import TaskFileError
 from tutorsim.runner.find_and_check_recording import bundled_recording
-from tutorsim.runner.replay_in_several_processes import replay
+from tutorsim.runner.replay_into_run_folder_in_several_processes import replay
 from tutorsim.standin.messages_api_routes_and_replies import Thought, think, tokens
 from tutorsim.systems.oversight import OVERSIGHT
 from tutorsim.systems.oversight import train_lora_for_lead_evaluator as command

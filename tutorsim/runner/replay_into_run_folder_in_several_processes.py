@@ -17,13 +17,13 @@ from tutorsim.kernel.study_file_models import EpisodeSpec
 from tutorsim.records import EpisodeLine, RunRecord, uncollected
 from tutorsim.replay import AnsweredBy, FolderLock, VerdictStore
 from tutorsim.replay.program_verdicts_and_person_inputs import InputStore, VerdictChange
-from tutorsim.runner.episode_per_tape_person_heard_event_loop import Lines, study_piece
 from tutorsim.runner.find_and_check_recording import (
     Recording,
     check_drift,
     check_provenance,
     open_recording,
 )
+from tutorsim.runner.pieces_of_work_person_heard_event_loop import Lines, study_piece
 from tutorsim.runner.play_recorded_episodes_and_retests import (
     Replayed,
     Source,

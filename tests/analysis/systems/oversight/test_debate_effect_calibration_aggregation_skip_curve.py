@@ -3,8 +3,7 @@ import math
 import pytest
 
 from tests.analysis.systems.oversight.conftest import debated, make_run
-from tutorsim.analysis.systems.oversight.label_accuracy import Judged, evaluate, pair_of
-from tutorsim.analysis.systems.oversight.what_debates_changed_calibration_aggregation_curve import (
+from tutorsim.analysis.systems.oversight.debate_effect_calibration_aggregation_skip_curve import (
     RULES,
     adaptive_curve,
     aggregated,
@@ -13,6 +12,7 @@ from tutorsim.analysis.systems.oversight.what_debates_changed_calibration_aggreg
     debate_shares,
     phases,
 )
+from tutorsim.analysis.systems.oversight.label_accuracy import Judged, evaluate, pair_of
 from tutorsim.records import CallRecord
 
 

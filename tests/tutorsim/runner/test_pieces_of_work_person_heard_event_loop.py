@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from tutorsim.cli.run_and_dry_run import run
 from tutorsim.errors import SandboxError
-from tutorsim.runner.episode_per_tape_person_heard_event_loop import run_in_loop
+from tutorsim.runner.pieces_of_work_person_heard_event_loop import run_in_loop
 
 
 def _refuse(*_, **__):

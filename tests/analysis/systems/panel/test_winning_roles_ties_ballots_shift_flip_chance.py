@@ -9,7 +9,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     to_json,
     too_few_tasks,
 )
-from tutorsim.analysis.systems.panel.winners_first_to_final_flips_beside_chance import (
+from tutorsim.analysis.systems.panel.winning_roles_ties_ballots_shift_flip_chance import (
     chance_baselines,
     diagnostics,
     turn_diagnostics,

@@ -8,7 +8,11 @@ from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.recount.first_screen import read_words, recount_verdict, verdict_table
+from tutorsim.analysis.recount.first_screen_what_was_read_and_verdict import (
+    read_words,
+    recount_verdict,
+    verdict_table,
+)
 from tutorsim.vocabularies import PROTOCOLS
 
 

@@ -31,7 +31,7 @@ def test_sockets_work_outside_a_replay(replayed_study):
         one.bind(("127.0.0.1", 0))
 
 def test_sockets_are_blocked_in_a_replay(request, monkeypatch):
-    from tutorsim.runner import replay_in_several_processes as replaying
+    from tutorsim.runner import replay_into_run_folder_in_several_processes as replaying
     def calling(*args, **kwargs):
         socket.create_connection(("127.0.0.1", 9))
         yield

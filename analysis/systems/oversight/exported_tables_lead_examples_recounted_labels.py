@@ -15,13 +15,13 @@ from tutorsim.analysis.runs.exported_columns import (
     whole,
     yes,
 )
-from tutorsim.analysis.systems.oversight.label_accuracy import pair_of
-from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereading import reread
-from tutorsim.analysis.systems.oversight.page_tables_and_first_sentence import chosen
-from tutorsim.analysis.systems.oversight.what_debates_changed_calibration_aggregation_curve import (
+from tutorsim.analysis.systems.oversight.debate_effect_calibration_aggregation_skip_curve import (
     Aggregated,
     aggregated,
 )
+from tutorsim.analysis.systems.oversight.label_accuracy import pair_of
+from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereading import reread
+from tutorsim.analysis.systems.oversight.page_tables_and_first_sentence import chosen
 from tutorsim.records.oversight import LabelName, OversightRecord
 from tutorsim.vocabularies import READINGS, Reading
 

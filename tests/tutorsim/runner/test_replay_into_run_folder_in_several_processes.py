@@ -22,9 +22,13 @@ from tutorsim.errors import FolderError, MissingCallError, RecordingError
 from tutorsim.replay import FolderLock, cassette_file
 from tutorsim.replay import cassette_file as fast_reader
 from tutorsim.replay import recorded_calls_event_streams_and_mismatches as recorded_calls
-from tutorsim.runner import replay_in_several_processes as replaying
+from tutorsim.runner import replay_into_run_folder_in_several_processes as replaying
 from tutorsim.runner.find_and_check_recording import bundled_recording, check_drift, open_recording
-from tutorsim.runner.replay_in_several_processes import default_workers, replay, replay_episode
+from tutorsim.runner.replay_into_run_folder_in_several_processes import (
+    default_workers,
+    replay,
+    replay_episode,
+)
 from tutorsim.system_registry import load, system_names
 from tutorsim.systems.panel.settings_and_members_of_compared_panels import PanelCatalog
 
@@ -35,7 +39,7 @@ NETWORK = {"socket.connect", "socket.bind", "socket.getaddrinfo", "socket.sendto
 sys.addaudithook(lambda event, args: event in NETWORK and os._exit(99))
 if __name__ == "__main__":
     from tutorsim.cli import main
-    from tutorsim.runner import replay_in_several_processes as replaying
+    from tutorsim.runner import replay_into_run_folder_in_several_processes as replaying
     replaying.CHUNK = 1
     main()
 """

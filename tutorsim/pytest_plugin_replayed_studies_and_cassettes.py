@@ -74,7 +74,7 @@ def replayed_study(request: pytest.FixtureRequest) -> ReplayedStudy:
 def replayed_episode(request: pytest.FixtureRequest) -> Any:
     """The record of the episode that the test's marker names."""
     from tutorsim.runner.find_and_check_recording import open_recording
-    from tutorsim.runner.replay_in_several_processes import replay_episode
+    from tutorsim.runner.replay_into_run_folder_in_several_processes import replay_episode
 
     marker = request.node.get_closest_marker("tutorsim")
     episode_id = marker.kwargs.get("episode") if marker else None
@@ -165,7 +165,7 @@ def _replayed(folder: Path, known: dict[Path, ReplayedStudy]) -> ReplayedStudy:
 
 def _replay(folder: Path) -> ReplayedStudy:
     from tutorsim.runner.find_and_check_recording import check_drift, open_recording
-    from tutorsim.runner.replay_in_several_processes import replay_each
+    from tutorsim.runner.replay_into_run_folder_in_several_processes import replay_each
     from tutorsim.runner.write_run_folder_and_timings import run_record
 
     episodes: dict[str, EpisodeLine] = {}

@@ -25,7 +25,7 @@ from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.ratings.agreement_of_raters_and_judge import ratings_table
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.recount.first_screen import recount_verdict
+from tutorsim.analysis.recount.first_screen_what_was_read_and_verdict import recount_verdict
 from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     RankScores,
     ScoreFunction,
@@ -46,7 +46,7 @@ from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
 from tutorsim.errors import FolderError, UsageError
 from tutorsim.kernel.load_and_check_study_file import system_named
 from tutorsim.runner.find_and_check_recording import is_recording
-from tutorsim.runner.replay_in_several_processes import replay_into
+from tutorsim.runner.replay_into_run_folder_in_several_processes import replay_into
 
 _PAGES: Final = (".html", ".md")
 

@@ -198,8 +198,9 @@ CHANGING = {
     "standin.messages_api_routes_and_replies._Batch",
     "systems.debate.council_logs._Vote", "systems.debate.episode_flow_and_study._Progress",
     "systems.group.duels_of_speaker_selection_and_group_study.DuelState",
-    "systems.group.lesson_events_and_prompts.Conversation",
-    "systems.group.lesson_events_and_prompts.Timeline", "systems.group.lesson_flow.LessonState",
+    "systems.group.lesson_events_stage_progress_and_prompts.Conversation",
+    "systems.group.lesson_events_stage_progress_and_prompts.Timeline",
+    "systems.group.lesson_flow.LessonState",
     "systems.oversight.judge_and_lead_with_or_without_debate.Progress",
     "systems.panel.episode_flow_and_study._Progress",
 }  # fmt: skip

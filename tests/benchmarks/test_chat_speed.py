@@ -24,7 +24,11 @@ from tests.benchmarks.test_lesson_speed import long_lesson
 from tests.tutorsim.chat.conftest import STUDY, Served, serve  # noqa: F401 - fixtures
 from tutorsim.chat.serve_and_record_lesson import chat_app
 from tutorsim.standin import StandIn
-from tutorsim.systems.group.lesson_events_and_prompts import Group, Progress, Timeline
+from tutorsim.systems.group.lesson_events_stage_progress_and_prompts import (
+    Group,
+    Progress,
+    Timeline,
+)
 from tutorsim.systems.group.lesson_flow import Board
 from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import builtin_lessons
 from tutorsim.systems.group.what_a_person_in_a_lesson_sees_and_says import LessonPage

@@ -15,7 +15,11 @@ from tutorsim.kernel.flow_drivers_and_call_log import Listen, PersonInput
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.records.group import CycleRecord, ThoughtRecord
 from tutorsim.systems.group import GROUP
-from tutorsim.systems.group.lesson_events_and_prompts import Group, Progress, Timeline
+from tutorsim.systems.group.lesson_events_stage_progress_and_prompts import (
+    Group,
+    Progress,
+    Timeline,
+)
 from tutorsim.systems.group.lesson_flow import Board
 from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import builtin_lessons
 from tutorsim.systems.group.what_a_person_in_a_lesson_sees_and_says import LessonPage

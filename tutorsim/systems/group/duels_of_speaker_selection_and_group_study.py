@@ -32,7 +32,7 @@ from tutorsim.records.group import (
     UtteranceRecord,
     WarmUpRecord,
 )
-from tutorsim.systems.group.lesson_events_and_prompts import (
+from tutorsim.systems.group.lesson_events_stage_progress_and_prompts import (
     LEARNER,
     Conversation,
     Group,

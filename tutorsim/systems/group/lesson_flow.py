@@ -25,7 +25,7 @@ from tutorsim.records.group import (
     StepRecord,
     UtteranceRecord,
 )
-from tutorsim.systems.group.lesson_events_and_prompts import (
+from tutorsim.systems.group.lesson_events_stage_progress_and_prompts import (
     LEARNER,
     Conversation,
     Event,

@@ -13,7 +13,7 @@ from tutorsim.kernel.retest_flow_and_drawn_turns import AskedTogether, reply_aga
 from tutorsim.kernel.scene_asks_votes_and_blind_labels import ask, indented
 from tutorsim.model import Answer, CallKey, Question
 from tutorsim.records.group import GroupRecord, PredictionRecord, ThoughtRecord, UtteranceRecord
-from tutorsim.systems.group.lesson_events_and_prompts import (
+from tutorsim.systems.group.lesson_events_stage_progress_and_prompts import (
     LEARNER,
     OWN_THOUGHTS,
     SIGNALS,

@@ -18,7 +18,12 @@ from tutorsim.model import Call
 from tutorsim.records.group import CycleRecord, LessonRecord
 from tutorsim.replay.program_verdicts_and_person_inputs import InputStore
 from tutorsim.runner.pieces_of_work_person_heard_event_loop import RefusedMessage
-from tutorsim.systems.group.lesson_events_and_prompts import LEARNER, Event, Group, GroupScene
+from tutorsim.systems.group.lesson_events_stage_progress_and_prompts import (
+    LEARNER,
+    Event,
+    Group,
+    GroupScene,
+)
 from tutorsim.systems.group.lesson_flow import Board
 from tutorsim.systems.group.lesson_problem_and_duel_scenario_files import Lesson
 from tutorsim.systems.group.speaker_selection_and_its_reasons import reason

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutorsim.systems.group.lesson_events_and_prompts import (
+from tutorsim.systems.group.lesson_events_stage_progress_and_prompts import (
     SIGNALS,
     Conversation,
     Group,

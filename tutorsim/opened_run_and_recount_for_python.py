@@ -23,7 +23,7 @@ from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.pages.document_as_html_with_packed_episodes import to_html
 from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.pages.words_and_safe_text import counted
-from tutorsim.analysis.ratings.agreement_of_raters_and_judge import ratings_table
+from tutorsim.analysis.ratings.item_scores_and_agreement_of_raters_and_judge import ratings_table
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.first_screen_what_was_read_and_verdict import recount_verdict
 from tutorsim.analysis.recount.recount_plan_and_own_rules import (

@@ -29,7 +29,7 @@ from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
     table,
 )
 from tutorsim.analysis.pages.document import Answer, Document, with_section
-from tutorsim.analysis.ratings.agreement_of_raters_and_judge import (
+from tutorsim.analysis.ratings.item_scores_and_agreement_of_raters_and_judge import (
     METRICS,
     Alpha,
     Gathered,
@@ -38,7 +38,7 @@ from tutorsim.analysis.ratings.agreement_of_raters_and_judge import (
     beside_judge,
     gathered,
 )
-from tutorsim.analysis.ratings.what_a_rater_sees import Place
+from tutorsim.analysis.ratings.texts_to_rate_as_raters_see import Place
 from tutorsim.analysis.recount import possible_winners
 from tutorsim.analysis.recount.result_models import HELD_FIXED
 from tutorsim.analysis.recount.success_under_other_score_thresholds import episode_at_threshold

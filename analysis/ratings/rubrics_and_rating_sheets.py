@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import ValidationError
 
 from tutorsim.analysis.pages.page_in_one_file import page_of, text_of
-from tutorsim.analysis.ratings.what_a_rater_sees import Item, digest_of
+from tutorsim.analysis.ratings.texts_to_rate_as_raters_see import Item, digest_of
 from tutorsim.analysis.statistics import by_key
 from tutorsim.errors import RatingFileError, UsageError
 from tutorsim.records import RunRecord

@@ -15,7 +15,7 @@ import polars as pl
 from tutorsim.analysis.ballots.preflib import Groups, preflib_text
 from tutorsim.analysis.ballots.raw_tables import FORMULA
 from tutorsim.analysis.ballots.recount_source import Source, provenance_words
-from tutorsim.analysis.ratings.agreement_of_raters_and_judge import ratings_table
+from tutorsim.analysis.ratings.item_scores_and_agreement_of_raters_and_judge import ratings_table
 from tutorsim.analysis.runs.exported_columns import TABLES
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import open_run, view_of
 from tutorsim.errors import FolderError, UsageError

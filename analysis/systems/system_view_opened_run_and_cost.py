@@ -22,7 +22,7 @@ from tutorsim.analysis.pages.document import Document, Fact
 from tutorsim.analysis.pages.numbers_printed_in_studies import Printed, refuse_published
 from tutorsim.analysis.pages.shown_episodes import NO_EPISODES, Episodes, Run, Telling
 from tutorsim.analysis.pages.words_and_safe_text import answered_words, odd_replies, warning_of_run
-from tutorsim.analysis.ratings.what_a_rater_sees import Passage
+from tutorsim.analysis.ratings.texts_to_rate_as_raters_see import Passage
 from tutorsim.analysis.runs.exported_columns import SHARED_TABLES, Gathered, Table, ballots_table
 from tutorsim.analysis.statistics import by_key
 from tutorsim.records import (

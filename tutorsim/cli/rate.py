@@ -25,7 +25,7 @@ from tutorsim.regular_files_and_digests import read_named
 
 if TYPE_CHECKING:
     from tutorsim.analysis.ratings.rubrics_and_rating_sheets import Sheet
-    from tutorsim.analysis.ratings.what_a_rater_sees import Item
+    from tutorsim.analysis.ratings.texts_to_rate_as_raters_see import Item
     from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun
     from tutorsim.records.ratings import RatedBy, RatedSheet, Rubric, Subject
 
@@ -172,7 +172,7 @@ def _opened(run: Path, source: Path) -> SystemRun:
 
 def _items(run: SystemRun, subject: Subject) -> tuple[Item, ...]:
     """What of a run can be rated; refused if there is nothing."""
-    from tutorsim.analysis.ratings.what_a_rater_sees import items_of
+    from tutorsim.analysis.ratings.texts_to_rate_as_raters_see import items_of
     from tutorsim.analysis.systems.system_view_opened_run_and_cost import view_of
 
     passages = view_of(run.head.system).passages
@@ -294,7 +294,7 @@ def _join(
     run: SystemRun, source: Path, files: Sequence[Path], *, scripted: bool, as_json: bool
 ) -> None:
     from tutorsim.analysis.ratings.rubrics_and_rating_sheets import joined
-    from tutorsim.analysis.ratings.what_a_rater_sees import items_of
+    from tutorsim.analysis.ratings.texts_to_rate_as_raters_see import items_of
     from tutorsim.analysis.systems.system_view_opened_run_and_cost import view_of
     from tutorsim.replay import write_atomic
 

@@ -16,7 +16,6 @@ from tutorsim.model.sdk_model_and_reasons_of_failed_calls import HttpTransport, 
 from tutorsim.records import Failure
 from tutorsim.replay.durable_files_folder_lock_key_leaks import refuse_keys
 from tutorsim.replay.recording_transport_tapes_and_journals import CassetteStore, Tape
-from tutorsim.runner.batches import BatchModel, Prepaid, Submissions, WaveBarrier
 from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import (
     Attempts,
     Budget,
@@ -27,6 +26,12 @@ from tutorsim.runner.early_stops_by_signal_cost_cap_or_outage import (
     stopping,
 )
 from tutorsim.runner.pieces_of_work_person_heard_event_loop import Person, run_in_loop
+from tutorsim.runner.submit_and_poll_batches_in_waves import (
+    BatchModel,
+    Prepaid,
+    Submissions,
+    WaveBarrier,
+)
 
 P = TypeVar("P")
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from tutorsim.analysis.ratings.what_a_rater_sees import Block, Passage, Place
+from tutorsim.analysis.ratings.texts_to_rate_as_raters_see import Block, Passage, Place
 from tutorsim.analysis.runs.exported_columns import (
     SHARED_TABLES,
     Column,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tutorsim.analysis.ratings.what_a_rater_sees import delivered
+from tutorsim.analysis.ratings.texts_to_rate_as_raters_see import delivered
 from tutorsim.analysis.systems.oversight.exported_tables_lead_examples_recounted_labels import (
     TABLES,
     outcomes_under,

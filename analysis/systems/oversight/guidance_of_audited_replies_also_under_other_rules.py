@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from tutorsim.analysis.ratings.what_a_rater_sees import Block, Passage, Place
+from tutorsim.analysis.ratings.texts_to_rate_as_raters_see import Block, Passage, Place
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.pages.words_and_safe_text import odd_replies
-from tutorsim.analysis.ratings.what_a_rater_sees import Block, Passage, Place, delivered
+from tutorsim.analysis.ratings.texts_to_rate_as_raters_see import Block, Passage, Place, delivered
 from tutorsim.analysis.runs.exported_columns import TABLES
 from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import shared_turns
 from tutorsim.analysis.statistics import by_key

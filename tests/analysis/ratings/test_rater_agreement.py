@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.analysis.ratings.agreement_of_raters_and_judge import (
+from tutorsim.analysis.ratings.item_scores_and_agreement_of_raters_and_judge import (
     METRICS,
     Gathered,
     _weighted_alpha,
     agreement,
 )
-from tutorsim.analysis.ratings.what_a_rater_sees import Block, Item, Place
+from tutorsim.analysis.ratings.texts_to_rate_as_raters_see import Block, Item, Place
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.records.ratings import Rubric
 

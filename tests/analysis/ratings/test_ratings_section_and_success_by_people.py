@@ -3,13 +3,13 @@
 import pytest
 
 from tests.analysis.panel_runs import panel_episode
-from tutorsim.analysis.ratings.agreement_of_raters_and_judge import Gathered
+from tutorsim.analysis.ratings.item_scores_and_agreement_of_raters_and_judge import Gathered
 from tutorsim.analysis.ratings.ratings_section_and_success_by_people import (
     other_rules,
     peoples_success,
     whole_turns,
 )
-from tutorsim.analysis.ratings.what_a_rater_sees import Block, Item, Place
+from tutorsim.analysis.ratings.texts_to_rate_as_raters_see import Block, Item, Place
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable
 from tutorsim.records.ratings import Rubric
 

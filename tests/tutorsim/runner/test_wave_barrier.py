@@ -3,7 +3,7 @@
 import asyncio
 from functools import wraps
 
-from tutorsim.runner.batches import WaveBarrier
+from tutorsim.runner.submit_and_poll_batches_in_waves import WaveBarrier
 
 
 def in_a_loop(test):

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tutorsim.analysis.ratings.what_a_rater_sees import items_of
+from tutorsim.analysis.ratings.texts_to_rate_as_raters_see import items_of
 from tutorsim.analysis.systems.group.exported_tables_messages_to_rate import lesson_passages
 from tutorsim.records.group import EventRecord, LessonRecord
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from tests.analysis.made import tables_of
-from tutorsim.analysis.ratings.what_a_rater_sees import delivered, items_of
+from tutorsim.analysis.ratings.texts_to_rate_as_raters_see import delivered, items_of
 from tutorsim.analysis.systems.oversight.guidance_of_audited_replies_also_under_other_rules import (
     audited_turns,
     delivered_shares,

@@ -156,7 +156,7 @@ def test_a_panel_that_cannot_go_on_is_refused(recording, episodes, roles, why):
 
 @pytest.fixture
 def serve(monkeypatch, stand_ins):
-    monkeypatch.setattr("tutorsim.runner.batches.FIRST_POLL", 0.01)
+    monkeypatch.setattr("tutorsim.runner.submit_and_poll_batches_in_waves.FIRST_POLL", 0.01)
     return stand_ins
 
 

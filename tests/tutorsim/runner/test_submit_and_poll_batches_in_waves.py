@@ -15,7 +15,7 @@ import pytest
 
 from tests.tutorsim.conftest import ended, files, folders, on_disk, to_folders
 from tutorsim.model.batch_api import call_digest
-from tutorsim.runner.batches import BATCHES_FILE, _by_episodes
+from tutorsim.runner.submit_and_poll_batches_in_waves import BATCHES_FILE, _by_episodes
 from tutorsim.standin import Endpoint, StandIn
 from tutorsim.standin.http_responses_and_faults import Response
 from tutorsim.standin.messages_api_routes_and_replies import Batches, entry_error
@@ -46,7 +46,7 @@ def serve(monkeypatch, stand_ins):
     for name in ("INITIAL_RETRY_DELAY", "MAX_RETRY_DELAY"):
         monkeypatch.setattr(f"anthropic._base_client.{name}", 0.001)
     for name in ("FIRST_POLL", "LONGEST_POLL", "FIRST_RETRY"):
-        monkeypatch.setattr(f"tutorsim.runner.batches.{name}", 0.01)
+        monkeypatch.setattr(f"tutorsim.runner.submit_and_poll_batches_in_waves.{name}", 0.01)
     return lambda *faults: stand_ins(seed=SEED, faults=faults)
 
 
@@ -120,9 +120,9 @@ def test_what_expires_or_fails_is_asked_again_and_no_batch_twice(serve, direct, 
 def test_a_batch_is_split_at_the_limits_of_the_endpoint(serve, direct, batched, hook, monkeypatch):
     study, whole = direct()
     serve()
-    monkeypatch.setattr("tutorsim.runner.batches.MOST_ENTRIES", 4)
-    monkeypatch.setattr("tutorsim.runner.batches.LARGEST_BATCH", 5000)
-    monkeypatch.setattr("tutorsim.runner.batches.SIDE_BY_SIDE", 2)
+    monkeypatch.setattr("tutorsim.runner.submit_and_poll_batches_in_waves.MOST_ENTRIES", 4)
+    monkeypatch.setattr("tutorsim.runner.submit_and_poll_batches_in_waves.LARGEST_BATCH", 5000)
+    monkeypatch.setattr("tutorsim.runner.submit_and_poll_batches_in_waves.SIDE_BY_SIDE", 2)
     # calls of another batch have no result yet, and have not failed
     said = batched(study, whole, "--max-retries", 0)
     assert "sent 4 calls" in said.err
@@ -153,7 +153,7 @@ def test_a_batch_is_noted_before_it_is_sent(serve, write_grid, record, hook, mon
 
 
 def test_a_group_of_calls_is_so_many_whole_episodes(monkeypatch):
-    monkeypatch.setattr("tutorsim.runner.batches.SIDE_BY_SIDE", 2)
+    monkeypatch.setattr("tutorsim.runner.submit_and_poll_batches_in_waves.SIDE_BY_SIDE", 2)
     calls = [SimpleNamespace(name=f"{episode}/{n}") for episode in "abcde" for n in (1, 2)]
     groups = ["".join(call.name[0] for call in group) for group in _by_episodes(calls)]
     assert groups == ["aabb", "ccdd", "ee"]

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from tests.analysis.ratings.test_rater_agreement import gathered
-from tutorsim.analysis.ratings.agreement_of_raters_and_judge import (
+from tutorsim.analysis.ratings.item_scores_and_agreement_of_raters_and_judge import (
     _ranks,
     _weighted_correlation,
     beside_judge,

@@ -26,7 +26,7 @@ from tutorsim.analysis.ballots.wide_rows_list_cells_raw_replies import (
     nearly_numbers,
     refuse_strange,
 )
-from tutorsim.analysis.runs.exported_columns import BALLOTS_SCHEMA
+from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
 
 # --- Names of columns ----------------------------------------------------------------------------

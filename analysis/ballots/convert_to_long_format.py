@@ -72,7 +72,7 @@ from tutorsim.analysis.ballots.wide_rows_list_cells_raw_replies import (
     refuse_strange,
     whole_points,
 )
-from tutorsim.analysis.runs.exported_columns import BALLOTS_SCHEMA
+from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError, UsageError
 
 

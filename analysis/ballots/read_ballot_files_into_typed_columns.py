@@ -17,7 +17,7 @@ from tutorsim.analysis.ballots.reading_options_and_column_words import (
 )
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import STAGES
 from tutorsim.analysis.ballots.wide_rows_list_cells_raw_replies import Rows
-from tutorsim.analysis.runs.exported_columns import BALLOTS_SCHEMA
+from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
 
 # --- Column types --------------------------------------------------------------------------------

@@ -43,11 +43,11 @@ from tutorsim.analysis.ballots.vote_arrays_and_profiles import (
     Votes,
     statuses_of,
 )
-from tutorsim.analysis.runs.exported_columns import BALLOTS_SCHEMA, ballots_table
-from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import (
+from tutorsim.analysis.runs.branch_counts_words_shared_turns_of_draws import (
     branch_words,
     without_shared_turns,
 )
+from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA, ballots_table
 from tutorsim.errors import BallotFileError, UsageError
 from tutorsim.records import (
     RUN_FILE,
@@ -120,7 +120,7 @@ class Source:
 
     @cached_property
     def ballots(self) -> pl.DataFrame:
-        """`analysis.runs.exported_columns.BALLOTS_SCHEMA`, complete episodes only.
+        """`analysis.runs.exported_tables.BALLOTS_SCHEMA`, complete episodes only.
 
         A vote that continuations of one episode share is in it once, under the first of them.
         """

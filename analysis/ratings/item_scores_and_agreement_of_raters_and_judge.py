@@ -12,7 +12,7 @@ import polars as pl
 
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row
 from tutorsim.analysis.ratings.texts_to_rate_as_raters_see import Item, items_of
-from tutorsim.analysis.runs.exported_columns import reader_of, real, run_id, text, whole, yes
+from tutorsim.analysis.runs.exported_tables import reader_of, real, run_id, text, whole, yes
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.array_types import Floats, Ints
 from tutorsim.analysis.statistics.intervals_and_tests import (

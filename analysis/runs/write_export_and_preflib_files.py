@@ -16,7 +16,7 @@ from tutorsim.analysis.ballots.preflib import Groups, preflib_text
 from tutorsim.analysis.ballots.raw_tables import FORMULA
 from tutorsim.analysis.ballots.recount_source import Source, provenance_words
 from tutorsim.analysis.ratings.item_scores_and_agreement_of_raters_and_judge import ratings_table
-from tutorsim.analysis.runs.exported_columns import TABLES
+from tutorsim.analysis.runs.exported_tables import TABLES
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import open_run, view_of
 from tutorsim.errors import FolderError, UsageError
 from tutorsim.records import read_lines, read_run

@@ -23,7 +23,7 @@ from tutorsim.analysis.pages.numbers_printed_in_studies import Printed, refuse_p
 from tutorsim.analysis.pages.shown_episodes import NO_EPISODES, Episodes, Run, Telling
 from tutorsim.analysis.pages.words_and_safe_text import answered_words, odd_replies, warning_of_run
 from tutorsim.analysis.ratings.texts_to_rate_as_raters_see import Passage
-from tutorsim.analysis.runs.exported_columns import SHARED_TABLES, Gathered, Table, ballots_table
+from tutorsim.analysis.runs.exported_tables import SHARED_TABLES, Gathered, Table, ballots_table
 from tutorsim.analysis.statistics import by_key
 from tutorsim.records import (
     RUN_FILE,

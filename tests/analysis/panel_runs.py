@@ -142,10 +142,10 @@ def run_record(**settings):
 def panel_source(*episodes, **settings):
     """A run's `Source` without a folder."""
     from tutorsim.analysis.ballots.recount_source import Source
-    from tutorsim.analysis.runs.exported_columns import ballots_table
-    from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import (
+    from tutorsim.analysis.runs.branch_counts_words_shared_turns_of_draws import (
         without_shared_turns,
     )
+    from tutorsim.analysis.runs.exported_tables import ballots_table
 
     run = run_record(**settings)
     return Source(

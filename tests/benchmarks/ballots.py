@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from tutorsim.analysis.runs.exported_columns import BALLOTS_SCHEMA
+from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
 from tutorsim.vocabularies import DEFAULT_ROLES, LABELS, PROTOCOLS
 
 __all__ = ["ballots_frame", "masses"]

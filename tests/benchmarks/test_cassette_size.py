@@ -4,7 +4,7 @@ import orjson
 import pytest
 import zstandard
 
-from tutorsim.replay.convert_cassette_form import convert
+from tutorsim.replay.convert_recording_to_other_form import convert
 
 REFERENCE = "their requests and replies as compact JSON"
 

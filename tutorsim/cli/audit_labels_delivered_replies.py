@@ -6,12 +6,12 @@ from typing import Any
 import click
 
 from tutorsim.cli.open_run_or_recording_and_head_of_page import RunPath
-from tutorsim.cli.options_that_commands_share import PLACE
-from tutorsim.cli.record_study_with_options_and_progress import (
+from tutorsim.cli.options_and_progress_of_commands_that_record import (
     check_may_record,
     record_study,
     recording_options,
 )
+from tutorsim.cli.options_that_commands_share import PLACE
 from tutorsim.kernel.cost_plan import load_prices
 from tutorsim.kernel.load_and_check_study_file import system_named
 from tutorsim.kernel.system_and_loaded_study import Auditing

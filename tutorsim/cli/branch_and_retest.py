@@ -15,6 +15,15 @@ from rich.text import Text
 from tutorsim.analysis.ballots.recount_source import Source, open_source
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import Ballots, Leaving, view_of
 from tutorsim.cli.console_progress_and_safe_text import Count, counted, err, safe, tell, working
+from tutorsim.cli.options_and_progress_of_commands_that_record import (
+    check_may_record,
+    record_study,
+    recording_options,
+    recording_progress,
+    sending,
+    sending_options,
+    spending,
+)
 from tutorsim.cli.options_that_commands_share import (
     PLACE,
     json_option,
@@ -29,15 +38,6 @@ from tutorsim.cli.printed_prose_and_tables_and_published_files import (
     number,
     publish,
     table,
-)
-from tutorsim.cli.record_study_with_options_and_progress import (
-    check_may_record,
-    record_study,
-    recording_options,
-    recording_progress,
-    sending,
-    sending_options,
-    spending,
 )
 from tutorsim.errors import UsageError
 from tutorsim.kernel.cost_plan import PriceTable, load_prices

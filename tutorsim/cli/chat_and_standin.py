@@ -9,14 +9,14 @@ import click
 
 from tutorsim.cli import console_progress_and_safe_text
 from tutorsim.cli.console_progress_and_safe_text import tell
-from tutorsim.cli.options_that_commands_share import PLACE
-from tutorsim.cli.record_study_with_options_and_progress import (
+from tutorsim.cli.options_and_progress_of_commands_that_record import (
     check_may_record,
     live_recording_options,
     recording_progress,
     sending,
     spending,
 )
+from tutorsim.cli.options_that_commands_share import PLACE
 
 if TYPE_CHECKING:
     from tutorsim.standin import Endpoint

@@ -53,7 +53,7 @@ def demo(
     from tutorsim.analysis.pages.words_and_safe_text import counted
     from tutorsim.cli.report import report
     from tutorsim.cli.summary import summary
-    from tutorsim.replay.convert_cassette_form import convert
+    from tutorsim.replay.convert_recording_to_other_form import convert
     from tutorsim.runner.replay_into_run_folder_in_several_processes import replay
 
     folder = bundled = _bundled(recording or system_named(system).demo or system)

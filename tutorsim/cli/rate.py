@@ -24,7 +24,7 @@ from tutorsim.records.ratings import RATINGS_FILE, Survey
 from tutorsim.regular_files_and_digests import read_named
 
 if TYPE_CHECKING:
-    from tutorsim.analysis.ratings.rubrics_and_rating_sheets import Sheet
+    from tutorsim.analysis.ratings.rubrics_rating_sheets_and_filled_sheets import Sheet
     from tutorsim.analysis.ratings.texts_to_rate_as_raters_see import Item
     from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun
     from tutorsim.records.ratings import RatedBy, RatedSheet, Rubric, Subject
@@ -138,7 +138,7 @@ def rate(
     if export_to is not None:
         found = _items(opened, subject)
         rubric = _rubric(opened, subject, rubric_file, source, cassette_dir)
-        from tutorsim.analysis.ratings.rubrics_and_rating_sheets import draw_sheets
+        from tutorsim.analysis.ratings.rubrics_rating_sheets_and_filled_sheets import draw_sheets
 
         asked = Survey(
             study_digest=opened.head.study_digest,
@@ -203,7 +203,7 @@ def _rubric(
     cassette_dir: Path | None,
 ) -> Rubric:
     """The user's rubric, or that of replies; of answers, the anchors of the run's judge."""
-    from tutorsim.analysis.ratings.rubrics_and_rating_sheets import (
+    from tutorsim.analysis.ratings.rubrics_rating_sheets_and_filled_sheets import (
         judge_rubric,
         read_rubric,
         reply_rubric,
@@ -236,7 +236,10 @@ def _rubric(
 
 def _write(sheets: Sequence[Sheet], path: Path) -> list[Path]:
     """Write every sheet, or none: a file that holds something else stays as it is."""
-    from tutorsim.analysis.ratings.rubrics_and_rating_sheets import sheet_csv, sheet_page
+    from tutorsim.analysis.ratings.rubrics_rating_sheets_and_filled_sheets import (
+        sheet_csv,
+        sheet_page,
+    )
     from tutorsim.replay import folder_error, make_folder, write_atomic
 
     text_of = sheet_page if path.suffix == ".html" else sheet_csv
@@ -293,7 +296,7 @@ def _show_written(
 def _join(
     run: SystemRun, source: Path, files: Sequence[Path], *, scripted: bool, as_json: bool
 ) -> None:
-    from tutorsim.analysis.ratings.rubrics_and_rating_sheets import joined
+    from tutorsim.analysis.ratings.rubrics_rating_sheets_and_filled_sheets import joined
     from tutorsim.analysis.ratings.texts_to_rate_as_raters_see import items_of
     from tutorsim.analysis.systems.system_view_opened_run_and_cost import view_of
     from tutorsim.replay import write_atomic

@@ -55,7 +55,7 @@ from tutorsim.analysis.recount.success_under_other_score_thresholds import (
     threshold_table,
 )
 from tutorsim.analysis.recount.tables import SECTIONS, approvals_table, protocols_table, turns_table
-from tutorsim.analysis.runs.exported_columns import Table
+from tutorsim.analysis.runs.exported_tables import Table
 from tutorsim.analysis.runs.write_export_and_preflib_files import write_frames
 from tutorsim.analysis.statistics.intervals_and_tests import NotEstimable, to_json
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun, view_of

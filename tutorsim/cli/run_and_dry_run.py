@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from tutorsim.cli.options_that_commands_share import PLACE
-from tutorsim.cli.record_study_with_options_and_progress import (
+from tutorsim.cli.options_and_progress_of_commands_that_record import (
     check_may_record,
     record_study,
     recording_options,
     say_remarks,
 )
+from tutorsim.cli.options_that_commands_share import PLACE
 from tutorsim.errors import StudyError
 from tutorsim.kernel.cost_plan import ConditionPlan, Plan, PriceTable, load_prices, plan
 from tutorsim.kernel.load_and_check_study_file import load_study

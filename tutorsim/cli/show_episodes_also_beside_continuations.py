@@ -13,7 +13,7 @@ from rich.console import Group as Lines
 from rich.text import Text
 
 from tutorsim.analysis.pages.shown_episodes import Episode, EpisodePart, Grid, Group, Message, Run
-from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import (
+from tutorsim.analysis.runs.branch_counts_words_shared_turns_of_draws import (
     branch_changes,
     draw_name,
     origin_of,

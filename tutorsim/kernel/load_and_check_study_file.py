@@ -11,7 +11,12 @@ from pydantic import BaseModel, ValidationError
 
 from tutorsim.catalog import WORDINGS_FILE, read_wordings, with_overrides, wordings_text
 from tutorsim.errors import FolderError, RecordingError, StudyError, UsageError
-from tutorsim.kernel.study_file_models import BaseStudy, BenchmarkSettings, merged, shipped_studies
+from tutorsim.kernel.study_file_models_and_episode_spec import (
+    BaseStudy,
+    BenchmarkSettings,
+    merged,
+    shipped_studies,
+)
 from tutorsim.kernel.system_and_loaded_study import LoadedStudy, System
 from tutorsim.regular_files_and_digests import read_named
 from tutorsim.system_registry import DEFAULT_SYSTEM, load, refuse_shadowed, system_names

@@ -8,7 +8,12 @@ Logs of other programs are welcome in the same shape. Fields with a default may 
 further fields are ignored.
 """
 
-from tutorsim.records.base_record import SCHEMA_VERSION, lasting, to_line, uncollected
+from tutorsim.records.base_record_and_fields_added_later import (
+    SCHEMA_VERSION,
+    lasting,
+    to_line,
+    uncollected,
+)
 from tutorsim.records.panel_episode_and_base_of_any_episode import (
     Attempt,
     BallotRecord,

@@ -4,7 +4,12 @@ from collections.abc import Sequence
 from typing import ClassVar, Protocol, Self
 
 from tutorsim.ballot_reading_and_decisions import Choice, Decision
-from tutorsim.records.base_record import SCHEMA_VERSION, GrownRecord, Record, part_of_record
+from tutorsim.records.base_record_and_fields_added_later import (
+    SCHEMA_VERSION,
+    GrownRecord,
+    Record,
+    part_of_record,
+)
 from tutorsim.vocabularies import (
     BallotFormat,
     BallotStatus,

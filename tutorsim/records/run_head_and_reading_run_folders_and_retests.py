@@ -33,7 +33,12 @@ from pydantic_core import PydanticUndefined
 
 from tutorsim.ballot_reading_and_decisions import masses_of
 from tutorsim.errors import LogError
-from tutorsim.records.base_record import SCHEMA_VERSION, LastingRecord, Record, part_of_record
+from tutorsim.records.base_record_and_fields_added_later import (
+    SCHEMA_VERSION,
+    LastingRecord,
+    Record,
+    part_of_record,
+)
 from tutorsim.records.panel_episode_and_base_of_any_episode import (
     BallotRecord,
     EpisodeRecord,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tutorsim.analysis.runs.exported_columns import (
+from tutorsim.analysis.runs.exported_tables import (
     SHARED_TABLES,
     Table,
     real,

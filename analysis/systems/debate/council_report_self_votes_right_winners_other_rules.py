@@ -35,7 +35,7 @@ from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     approvals_asked,
 )
 from tutorsim.analysis.recount.result_models import ElectorateRow, RecountResult, RuleRow
-from tutorsim.analysis.runs.exported_columns import Parts
+from tutorsim.analysis.runs.exported_tables import Parts
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     corrected,

@@ -20,7 +20,7 @@ from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
 from tutorsim.analysis.pages.document import Answer, Document, Fact, Section
 from tutorsim.analysis.pages.numbers_printed_in_studies import Printed
 from tutorsim.analysis.pages.words_and_safe_text import counted, listed, spoken
-from tutorsim.analysis.runs.exported_columns import (
+from tutorsim.analysis.runs.exported_tables import (
     Parts,
     Table,
     counted_of,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from tutorsim.analysis.ratings.texts_to_rate_as_raters_see import Block, Passage, Place
-from tutorsim.analysis.runs.exported_columns import (
+from tutorsim.analysis.runs.exported_tables import (
     SHARED_TABLES,
     Column,
     Parts,

@@ -22,7 +22,7 @@ import polars as pl
 from tutorsim.analysis.pages.cells_and_tables import estimate, present
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Answer, Section
-from tutorsim.analysis.runs.exported_columns import Parts, Table, counted_of, text, whole
+from tutorsim.analysis.runs.exported_tables import Parts, Table, counted_of, text, whole
 from tutorsim.analysis.statistics.array_types import Anything, Bools, Floats, Ints, Objects
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final
 
-from tutorsim.analysis.runs.exported_columns import (
+from tutorsim.analysis.runs.exported_tables import (
     SHARED_TABLES,
     Parts,
     Table,

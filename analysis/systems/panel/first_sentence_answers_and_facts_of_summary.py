@@ -18,7 +18,7 @@ from tutorsim.analysis.pages.words_and_safe_text import (
     warning_of,
 )
 from tutorsim.analysis.recount.result_models import RuleRow
-from tutorsim.analysis.runs.origins_and_shared_turns_of_continuations import (
+from tutorsim.analysis.runs.branch_counts_words_shared_turns_of_draws import (
     branch_changes,
     branch_words,
 )

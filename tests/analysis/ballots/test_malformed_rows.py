@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from tutorsim.analysis.ballots.malformed_rows import FileRows, check_ballots, notes_together
-from tutorsim.analysis.runs.exported_columns import BALLOTS_SCHEMA
+from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError
 from tutorsim.vocabularies import PROTOCOLS
 

@@ -11,7 +11,7 @@ from tutorsim.analysis.ballots.malformed_rows import FileRows
 from tutorsim.analysis.ballots.read_ballot_files_into_typed_columns import typed_columns
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.runs.exported_columns import BALLOTS_SCHEMA
+from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError, UsageError
 from tutorsim.tasks.task_files_jsonl_parquet_sciq_humaneval import read_parquet
 

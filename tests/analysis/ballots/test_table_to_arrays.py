@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.reference.drawn import drawn_ballot
 from tutorsim.analysis.ballots import malformed_rows
 from tutorsim.analysis.ballots.table_to_arrays import plain_budget
-from tutorsim.analysis.runs.exported_columns import BALLOTS_SCHEMA
+from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
 from tutorsim.ballot_reading_and_decisions import leaders, tally
 from tutorsim.errors import BallotFileError
 from tutorsim.vocabularies import PROTOCOLS

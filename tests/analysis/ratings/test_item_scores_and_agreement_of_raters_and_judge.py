@@ -10,7 +10,7 @@ from tutorsim.analysis.ratings.item_scores_and_agreement_of_raters_and_judge imp
     _weighted_correlation,
     beside_judge,
 )
-from tutorsim.analysis.ratings.rubrics_and_rating_sheets import reply_rubric
+from tutorsim.analysis.ratings.rubrics_rating_sheets_and_filled_sheets import reply_rubric
 from tutorsim.analysis.statistics.intervals_and_tests import Interval, NotEstimable
 from tutorsim.records.ratings import Rubric
 

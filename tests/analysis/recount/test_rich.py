@@ -10,7 +10,7 @@ from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.recount_plan_and_own_rules import RankScores
-from tutorsim.analysis.runs.exported_columns import BALLOTS_SCHEMA
+from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
 from tutorsim.analysis.runs.write_export_and_preflib_files import export
 from tutorsim.ballot_reading_and_decisions import RichBallot, cast_as, decide, masses_of
 from tutorsim.errors import BallotFileError

@@ -8,7 +8,7 @@ from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn
 from tutorsim.analysis.ballots.read_ballot_files_into_typed_columns import by_name
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.runs.exported_columns import TABLES
+from tutorsim.analysis.runs.exported_tables import TABLES
 from tutorsim.analysis.runs.write_export_and_preflib_files import (
     EXPORT_FORMATS,
     export,

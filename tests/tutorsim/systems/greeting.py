@@ -21,7 +21,7 @@ from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import (
 )
 from tutorsim.analysis.pages.document import Answer, Document
 from tutorsim.analysis.pages.shown_episodes import Episode, Message, Run
-from tutorsim.analysis.runs.exported_columns import SHARED_TABLES, table_of, text, whole
+from tutorsim.analysis.runs.exported_tables import SHARED_TABLES, table_of, text, whole
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
     SystemRun,
     View,
@@ -33,7 +33,12 @@ from tutorsim.catalog import BaseCatalog
 from tutorsim.kernel.flow_drivers_and_call_log import CallLog, Flow, run_to_failure
 from tutorsim.kernel.retest_flow_and_drawn_turns import BallotReading
 from tutorsim.kernel.scene_asks_votes_and_blind_labels import Scene, ask, draw_labels, vote
-from tutorsim.kernel.study_file_models import BaseModels, BaseStudy, EpisodeSpec, Settings
+from tutorsim.kernel.study_file_models_and_episode_spec import (
+    BaseModels,
+    BaseStudy,
+    EpisodeSpec,
+    Settings,
+)
 from tutorsim.kernel.system_and_loaded_study import Asking, Chance, LoadedStudy, System
 from tutorsim.model import Call, Question
 from tutorsim.records import BaseRecord, VotedTurn, VotingSettings

@@ -7,7 +7,12 @@ from typing import Final, Literal, get_args
 
 from pydantic import Field, model_validator
 
-from tutorsim.kernel.study_file_models import BaseModels, BaseStudy, BenchmarkSettings, Settings
+from tutorsim.kernel.study_file_models_and_episode_spec import (
+    BaseModels,
+    BaseStudy,
+    BenchmarkSettings,
+    Settings,
+)
 from tutorsim.records import Inputs
 from tutorsim.records.gold_labels_of_annotations import GuidanceMap, MistakeMap
 

@@ -15,7 +15,7 @@ from tests.analysis.systems.debate.conftest import make_run
 from tutorsim.analysis.pages.document_as_html_with_packed_episodes import to_html
 from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.pages.numbers_printed_in_studies import figures_in
-from tutorsim.analysis.runs.exported_columns import ballots_table
+from tutorsim.analysis.runs.exported_tables import ballots_table
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,
     Interval,

@@ -15,7 +15,7 @@ from tutorsim.analysis.ballots.names_and_properties_of_ballot_formats import Bal
 from tutorsim.analysis.ballots.recount_source import of_panel
 from tutorsim.analysis.counting.turns_winner_step_and_first_to_final_shift import turn_table
 from tutorsim.analysis.pages.document import Section
-from tutorsim.analysis.runs.exported_columns import TABLES
+from tutorsim.analysis.runs.exported_tables import TABLES
 from tutorsim.analysis.systems.panel import (
     panels_compared_and_ties_of_random_ballots as ties_under_random_ballots,
 )

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.analysis.panel_runs import panel_episode, panel_turn, run_record
-from tutorsim.analysis.runs import exported_columns as tables
+from tutorsim.analysis.runs import exported_tables as tables
 from tutorsim.ballot_reading_and_decisions import RichBallot
 
 S, MI, MO, ME = "scaffolding", "misconception", "motivation", "metacognitive"

@@ -1,6 +1,9 @@
 """The anchors of a model judge as a rubric for people."""
 
-from tutorsim.analysis.ratings.rubrics_and_rating_sheets import judge_rubric, reply_rubric
+from tutorsim.analysis.ratings.rubrics_rating_sheets_and_filled_sheets import (
+    judge_rubric,
+    reply_rubric,
+)
 from tutorsim.systems.panel.settings_and_members_of_compared_panels import load_panel_catalog
 
 

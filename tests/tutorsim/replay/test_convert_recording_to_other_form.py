@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.tutorsim.conftest import files
-from tutorsim.replay import convert_cassette_form
+from tutorsim.replay import convert_recording_to_other_form
 
 EPISODE = "sciq.ice.help_avoidant.simple"
 TO_COMPRESSED = ("--to", "compressed", "-o")
@@ -86,12 +86,12 @@ def test_the_same_command_finishes_an_interrupted_conversion(
     with monkeypatch.context() as patch:
         patch.setattr(Path, "replace", lambda *_: 1 / 0)  # while it writes its mark
         with pytest.raises(ZeroDivisionError):
-            convert_cassette_form.convert(recorded.cassettes, into, "compressed")
+            convert_recording_to_other_form.convert(recorded.cassettes, into, "compressed")
     assert [path.name for path in into.iterdir()] == [".converting.tmp"]
     with monkeypatch.context() as patch:
-        patch.setattr(convert_cassette_form, "write_cassette_file", lambda *_: 1 / 0)
+        patch.setattr(convert_recording_to_other_form, "write_cassette_file", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            convert_cassette_form.convert(recorded.cassettes, into, "compressed")
+            convert_recording_to_other_form.convert(recorded.cassettes, into, "compressed")
     assert [path.name for path in into.iterdir()] == [".converting"]
     said = shell("cassette", "convert", recorded.cassettes, "--to", "text", "-o", into)
     assert said.code == 2  # another command

@@ -20,7 +20,7 @@ from tutorsim.analysis.counting.names_and_parameters_of_rules import (
     ballot_format,
     rank_scores,
 )
-from tutorsim.analysis.counting.rules_in_arrays import CountedPanels
+from tutorsim.analysis.counting.voting_rules_in_arrays import CountedPanels
 from tutorsim.analysis.identify.ballots_voters_may_cast_and_best_per_candidate import (
     Domain,
     any_set,

@@ -27,7 +27,7 @@ from tutorsim.analysis.counting.names_and_parameters_of_rules import (
     ballot_format,
     rank_scores,
 )
-from tutorsim.analysis.counting.rules_in_arrays import projected_leaders
+from tutorsim.analysis.counting.voting_rules_in_arrays import projected_leaders
 from tutorsim.analysis.counting.winners_as_logged_and_with_votes_changed import only
 from tutorsim.analysis.identify.possible_winners import (
     NO_BOUNDS,

@@ -1,4 +1,4 @@
-"""Plain oracle of `analysis.counting.rules_in_arrays`: one vote, counted ballot by ballot.
+"""Plain oracle of `analysis.counting.voting_rules_in_arrays`: one vote, counted ballot by ballot.
 
 Each rule gives the set of tied winners, never a pick.
 """

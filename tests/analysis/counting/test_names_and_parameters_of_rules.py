@@ -12,7 +12,7 @@ from tutorsim.analysis.counting.names_and_parameters_of_rules import (
     check_targets,
     conventions_of,
 )
-from tutorsim.analysis.counting.rules_in_arrays import OF_RANKINGS, winners
+from tutorsim.analysis.counting.voting_rules_in_arrays import OF_RANKINGS, winners
 from tutorsim.errors import UsageError
 from tutorsim.vocabularies import PROTOCOLS
 

@@ -15,7 +15,7 @@ from tests.reference.identifier import Identifier
 from tests.reference.projection import projected_winners
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT, DistinctPanels, Profile
 from tutorsim.analysis.counting.names_and_parameters_of_rules import RankVector
-from tutorsim.analysis.counting.rules_in_arrays import projected_leaders
+from tutorsim.analysis.counting.voting_rules_in_arrays import projected_leaders
 from tutorsim.analysis.identify.possible_winners import (
     NEVER,
     READINGS_OF_TIES,

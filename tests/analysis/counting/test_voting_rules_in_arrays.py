@@ -9,7 +9,7 @@ from tests.reference.completions import tied_winners
 from tests.reference.projection import projected_winners
 from tutorsim.analysis.ballots.vote_arrays_and_profiles import LEFT_OUT, DistinctPanels, Profile
 from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS
-from tutorsim.analysis.counting.rules_in_arrays import CountedPanels, projected_leaders
+from tutorsim.analysis.counting.voting_rules_in_arrays import CountedPanels, projected_leaders
 
 
 def drawn_ballot(random, protocol, m):

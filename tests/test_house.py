@@ -42,7 +42,7 @@ ONLY_IN = {
     "vcr": ("tutorsim.replay.",),
     "polars": (
         "tutorsim.analysis.",
-        "tutorsim.tasks.task_files_jsonl_parquet_sciq_humaneval.",
+        "tutorsim.tasks.read_task_files_jsonl_parquet_sciq_humaneval.",
         "tutorsim.opened_run_and_recount_for_python.",
     ),
     "altair": ("tutorsim.analysis.",),
@@ -195,7 +195,7 @@ CHANGING = {
     "runner.early_stops_by_signal_cost_cap_or_outage.Outage",
     "runner.early_stops_by_signal_cost_cap_or_outage.Stop",
     "runner.play_recorded_episodes_and_retests._World", "sandbox.inner.jail.Jail",
-    "sandbox.inner.zygote._Pair", "sandbox.zygote_client.Aftermath",
+    "sandbox.inner.zygote._Pair", "sandbox.start_and_drive_one_zygote.Aftermath",
     "standin.messages_api_routes_and_replies._Batch",
     "systems.debate.council_logs._Vote", "systems.debate.episode_flow_and_study._Progress",
     "systems.group.duels_of_speaker_selection_and_group_study.DuelState",

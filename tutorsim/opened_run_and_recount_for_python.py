@@ -34,7 +34,7 @@ from tutorsim.analysis.recount.recount_plan_and_own_rules import (
 from tutorsim.analysis.recount.result_models import Interval, RecountResult, RuleRow
 from tutorsim.analysis.recount.tables import turns_table
 from tutorsim.analysis.runs.write_export_and_preflib_files import RATINGS, with_provenance
-from tutorsim.analysis.systems.any_summary_or_report_and_noise_floor import document_of
+from tutorsim.analysis.systems.any_summary_or_report_reply_endings_noise_floor import document_of
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
     Asked,
     Ballots,

@@ -28,7 +28,7 @@ from tutorsim.runner.find_and_check_recording import open_recording
 from tutorsim.runner.record import RecordingOptions, record
 from tutorsim.sandbox import Sandbox
 from tutorsim.standin import StandIn
-from tutorsim.systems.panel.branch_study_and_plan import branch_study
+from tutorsim.systems.panel.branch_study_and_plan_of_calls_to_pay import branch_study
 from tutorsim.vocabularies import BALLOT_FORMATS, PROTOCOLS, Protocol
 
 STUDY = Path(__file__).with_name("ground_truth.toml")

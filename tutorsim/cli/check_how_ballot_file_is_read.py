@@ -16,7 +16,7 @@ from tutorsim.analysis.pages.cells_and_tables import Table
 from tutorsim.analysis.pages.words_and_safe_text import counted
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.first_screen_what_was_read_and_verdict import read_words
-from tutorsim.analysis.systems.any_summary_or_report_and_noise_floor import document_of
+from tutorsim.analysis.systems.any_summary_or_report_reply_endings_noise_floor import document_of
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
     Ballots,
     Opened,

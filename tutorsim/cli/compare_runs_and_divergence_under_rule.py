@@ -8,7 +8,7 @@ import click
 from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS
 from tutorsim.analysis.pages.document_as_json_and_as_claims import to_value
 from tutorsim.analysis.runs.write_export_and_preflib_files import write_frames
-from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import compared
+from tutorsim.analysis.systems.contrasts_of_any_sides_in_words_and_of_runs import compared
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
     Asked,
     Leaving,

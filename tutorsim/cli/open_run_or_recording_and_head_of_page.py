@@ -101,7 +101,7 @@ def check_logs(*paths: Path) -> None:
 def branch_head(branch: "Branch", episodes: Sequence["EpisodeRecord"]) -> "Prose":
     """What a run that is a branch consists of."""
     # Replay and verify need no analysis.
-    from tutorsim.analysis.runs.branch_counts_words_shared_turns_of_draws import (
+    from tutorsim.analysis.runs.branch_counts_captions_turns_draws_share import (
         branch_changes,
         branch_counts,
     )

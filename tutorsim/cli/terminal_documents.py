@@ -183,7 +183,9 @@ def document_asked(opened: Opened, *, brief: bool, command: str) -> Document:
 
     Raises `UsageError` if the run's system has none.
     """
-    from tutorsim.analysis.systems.any_summary_or_report_and_noise_floor import document_of
+    from tutorsim.analysis.systems.any_summary_or_report_reply_endings_noise_floor import (
+        document_of,
+    )
 
     found = document_of(opened, brief=brief)
     if found is None:

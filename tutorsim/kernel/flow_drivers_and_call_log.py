@@ -20,7 +20,7 @@ from pydantic import ConfigDict, TypeAdapter
 from tutorsim.errors import CallFailed
 from tutorsim.model import Call, CallKey, Reply
 from tutorsim.records import CallRecord, Failure, VerdictRecord
-from tutorsim.records.stop_reasons_of_replies import USUAL_STOP_REASONS
+from tutorsim.records.counts_of_stop_reasons_by_stage import USUAL_STOP_REASONS
 
 # --- Flow ----------------------------------------------------------------------------------------
 

@@ -14,6 +14,12 @@ from tutorsim.records.base_record_and_fields_added_later import (
     to_line,
     uncollected,
 )
+from tutorsim.records.counts_of_stop_reasons_by_stage import (
+    StopCount,
+    StopCounter,
+    odd_stops,
+    stop_counts,
+)
 from tutorsim.records.panel_episode_and_base_of_any_episode import (
     Attempt,
     BallotRecord,
@@ -58,7 +64,6 @@ from tutorsim.records.run_head_and_reading_run_folders_and_retests import (
     read_retest,
     read_run,
 )
-from tutorsim.records.stop_reasons_of_replies import StopCount, StopCounter, odd_stops, stop_counts
 
 __all__ = [
     "EPISODES_FILE",

@@ -35,7 +35,7 @@ from tutorsim.sandbox.protection_levels_and_limits import (
     level_of,
     wanted_layers,
 )
-from tutorsim.sandbox.zygote_client import Aftermath, Broken, Job, Zygote
+from tutorsim.sandbox.start_and_drive_one_zygote import Aftermath, Broken, Job, Zygote
 from tutorsim.tasks import CodeTask, Task
 
 # --- Available memory ----------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Tasks, and readers for the two published task files."""
 
-from tutorsim.tasks.task_files_jsonl_parquet_sciq_humaneval import (
+from tutorsim.tasks.read_task_files_jsonl_parquet_sciq_humaneval import (
     FORMATS,
     builtin,
     load_tasks,

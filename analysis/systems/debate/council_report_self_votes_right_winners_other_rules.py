@@ -42,7 +42,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     flips_by_task,
     mean_over_tasks,
 )
-from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
+from tutorsim.analysis.systems.contrasts_of_any_sides_in_words_and_of_runs import (
     Contrast,
     beyond_chance,
     not_shown,

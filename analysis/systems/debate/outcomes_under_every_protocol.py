@@ -25,7 +25,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_over_tasks,
     share_over_tasks,
 )
-from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
+from tutorsim.analysis.systems.contrasts_of_any_sides_in_words_and_of_runs import (
     Contrast,
     contrasts_between,
 )

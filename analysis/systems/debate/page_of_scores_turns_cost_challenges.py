@@ -26,7 +26,7 @@ from tutorsim.analysis.statistics.text_similarity_by_words_or_embeddings import 
     embedded_similarities,
     text_similarities,
 )
-from tutorsim.analysis.systems.any_summary_or_report_and_noise_floor import noise_section
+from tutorsim.analysis.systems.any_summary_or_report_reply_endings_noise_floor import noise_section
 from tutorsim.analysis.systems.debate.council_report_self_votes_right_winners_other_rules import (
     council_document,
     drawn,

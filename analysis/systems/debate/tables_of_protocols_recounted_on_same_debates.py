@@ -33,7 +33,7 @@ from tutorsim.analysis.runs.exported_tables import (
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, Estimate, NotEstimable
 from tutorsim.analysis.statistics.text_similarity_by_words_or_embeddings import Embedding
-from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
+from tutorsim.analysis.systems.contrasts_of_any_sides_in_words_and_of_runs import (
     Contrast,
     chance_words,
     difference_words,

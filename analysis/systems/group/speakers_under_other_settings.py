@@ -29,7 +29,9 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     NotEstimable,
     share_over_tasks,
 )
-from tutorsim.analysis.systems.any_summary_or_report_and_noise_floor import asked_again_words
+from tutorsim.analysis.systems.any_summary_or_report_reply_endings_noise_floor import (
+    asked_again_words,
+)
 from tutorsim.analysis.systems.group.exported_tables_messages_to_rate import BIDS, SCORES
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun
 from tutorsim.errors import UsageError

@@ -10,7 +10,7 @@ from tutorsim.analysis.charts import figures_forms_and_colours as look
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, figure
 from tutorsim.analysis.pages.words_and_safe_text import counted, extremes, percent, spoken
 from tutorsim.analysis.statistics import by_key
-from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
+from tutorsim.analysis.systems.contrasts_of_any_sides_in_words_and_of_runs import (
     contrast_headline,
     rows_about_zero,
 )

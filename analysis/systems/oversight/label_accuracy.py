@@ -30,10 +30,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     leave_one_out,
     share_of_sums,
 )
-from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
-    Contrast,
-    against,
-)
+from tutorsim.analysis.systems.contrasts_of_any_sides_in_words_and_of_runs import Contrast, against
 from tutorsim.records.oversight import Labels, OversightRecord, first_ids
 
 Over = Literal["dialogues", "items"]

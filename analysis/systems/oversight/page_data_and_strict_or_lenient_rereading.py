@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from typing import Any, Final, TypeVar
 
 from tutorsim.analysis.pages.numbers_printed_in_studies import printed
-from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import Contrast
+from tutorsim.analysis.systems.contrasts_of_any_sides_in_words_and_of_runs import Contrast
 from tutorsim.analysis.systems.oversight.debate_effect_calibration_aggregation_skip_curve import (
     AdaptiveCurve,
     Calibration,

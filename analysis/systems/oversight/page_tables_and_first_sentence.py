@@ -30,8 +30,8 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     PermutationTest,
     corrected,
 )
-from tutorsim.analysis.systems.any_summary_or_report_and_noise_floor import noise_section
-from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
+from tutorsim.analysis.systems.any_summary_or_report_reply_endings_noise_floor import noise_section
+from tutorsim.analysis.systems.contrasts_of_any_sides_in_words_and_of_runs import (
     Contrast,
     beyond_chance,
     chance_words,

@@ -18,7 +18,7 @@ from tutorsim.analysis.recount.same_voter_in_two_formats import (
     format_invariance_of_two,
     formats_section,
 )
-from tutorsim.analysis.runs.branch_counts_words_shared_turns_of_draws import branch_changes
+from tutorsim.analysis.runs.branch_counts_captions_turns_draws_share import branch_changes
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     SEED,
@@ -36,7 +36,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     mean_of,
     to_json,
 )
-from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import Contrast
+from tutorsim.analysis.systems.contrasts_of_any_sides_in_words_and_of_runs import Contrast
 from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import (
     conditions_document,
     runs_document,

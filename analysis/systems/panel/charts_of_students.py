@@ -17,7 +17,7 @@ from tutorsim.analysis.pages.words_and_safe_text import (
     spoken,
 )
 from tutorsim.analysis.statistics.intervals_and_tests import FEWEST_TASKS
-from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
+from tutorsim.analysis.systems.contrasts_of_any_sides_in_words_and_of_runs import (
     contrast_headline,
     rows_about_zero,
 )

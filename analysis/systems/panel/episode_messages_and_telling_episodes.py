@@ -14,7 +14,7 @@ from tutorsim.analysis.pages.shown_episodes import (
     usual_marks,
 )
 from tutorsim.analysis.pages.words_and_safe_text import count_words, counted, spoken, step_sentence
-from tutorsim.analysis.runs.branch_counts_words_shared_turns_of_draws import (
+from tutorsim.analysis.runs.branch_counts_captions_turns_draws_share import (
     branch_changes,
     draw_name,
 )

@@ -29,10 +29,10 @@ from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     installed_rules,
     refuse_shadowed,
 )
-from tutorsim.analysis.runs.branch_counts_words_shared_turns_of_draws import shared_turns
+from tutorsim.analysis.runs.branch_counts_captions_turns_draws_share import shared_turns
 from tutorsim.analysis.statistics.array_types import Bools
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable, mean_of, to_json
-from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import BASELINE
+from tutorsim.analysis.systems.contrasts_of_any_sides_in_words_and_of_runs import BASELINE
 from tutorsim.analysis.systems.panel.student_outcomes import Outcome, outcome_of
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import Leaving
 from tutorsim.errors import UsageError

@@ -22,7 +22,7 @@ from tutorsim.analysis.statistics.intervals_and_tests import (
     corrected,
     to_json,
 )
-from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
+from tutorsim.analysis.systems.contrasts_of_any_sides_in_words_and_of_runs import (
     BASELINE,
     Contrast,
     against,

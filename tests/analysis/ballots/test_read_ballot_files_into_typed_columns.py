@@ -13,7 +13,7 @@ from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.runs.exported_tables import BALLOTS_SCHEMA
 from tutorsim.errors import BallotFileError, UsageError
-from tutorsim.tasks.task_files_jsonl_parquet_sciq_humaneval import read_parquet
+from tutorsim.tasks.read_task_files_jsonl_parquet_sciq_humaneval import read_parquet
 
 HEAD = "episode_id,turn,stage,voter,candidate,mass,protocol"
 

@@ -18,7 +18,7 @@ from tutorsim.analysis.claims.claim_ids_of_printed_numbers_and_page_differences 
 from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS
 from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.recount import recount
-from tutorsim.analysis.systems.any_summary_or_report_and_noise_floor import document_of
+from tutorsim.analysis.systems.any_summary_or_report_reply_endings_noise_floor import document_of
 from tutorsim.analysis.systems.panel.first_sentence_answers_and_facts_of_summary import answers
 from tutorsim.analysis.systems.panel.page_data_and_published_figures import Evidence
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import opened

@@ -4,7 +4,7 @@ import pytest
 
 from tests.tutorsim.systems.greeting import GREETERS, GreetingRecord
 from tutorsim import records
-from tutorsim.analysis.systems.any_summary_or_report_and_noise_floor import noise_section
+from tutorsim.analysis.systems.any_summary_or_report_reply_endings_noise_floor import noise_section
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun
 from tutorsim.ballot_reading_and_decisions import decide, masses_of
 from tutorsim.errors import LogError

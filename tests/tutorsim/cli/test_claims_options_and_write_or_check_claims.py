@@ -15,7 +15,7 @@ from tutorsim.analysis.claims.claim_ids_of_printed_numbers_and_page_differences 
 )
 from tutorsim.analysis.claims.claims_file_and_check_of_claims import Claim
 from tutorsim.analysis.pages.document_as_json_and_as_claims import document_parts
-from tutorsim.analysis.systems.any_summary_or_report_and_noise_floor import document_of
+from tutorsim.analysis.systems.any_summary_or_report_reply_endings_noise_floor import document_of
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import Asked, opened
 from tutorsim.cli.claims_options_and_write_or_check_claims import Options, _beside, page_claims
 from tutorsim.cli.console_progress_and_safe_text import console_for

@@ -662,7 +662,7 @@ def test_a_sandbox_that_cannot_be_started_is_told_in_three_parts(
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
     with monkeypatch.context() as patch:
-        patch.setattr("tutorsim.sandbox.zygote_client.subprocess.Popen", refuse)
+        patch.setattr("tutorsim.sandbox.start_and_drive_one_zygote.subprocess.Popen", refuse)
         said = record(study)
     said.fails(
         6,

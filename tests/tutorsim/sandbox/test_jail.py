@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tutorsim.errors import SandboxUnavailable
-from tutorsim.sandbox import LAYERS, LEVELS, Sandbox
+from tutorsim.sandbox import LAYERS, LEVELS, Sandbox, start_and_drive_one_zygote
 from tutorsim.sandbox.inner import jail
 from tutorsim.sandbox.inner import make_system_calls as system_calls
 from tutorsim.sandbox.inner.make_system_calls import errno_name
@@ -36,10 +36,8 @@ PARTLY = {
 
 
 def _with(monkeypatch, change, **terms):
-    from tutorsim.sandbox import zygote_client
-
-    boot = zygote_client._BOOT.replace("main()", f"{change}; main()")
-    monkeypatch.setattr(zygote_client, "_BOOT", boot)
+    boot = start_and_drive_one_zygote._BOOT.replace("main()", f"{change}; main()")
+    monkeypatch.setattr(start_and_drive_one_zygote, "_BOOT", boot)
     return Sandbox(workers=1, **terms)
 
 

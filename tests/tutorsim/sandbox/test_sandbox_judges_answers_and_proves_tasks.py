@@ -23,7 +23,7 @@ from tutorsim.sandbox.sandbox_judges_answers_and_proves_tasks import (
     memory_ceiling,
     read_aftermath,
 )
-from tutorsim.sandbox.zygote_client import Aftermath, Broken, Zygote
+from tutorsim.sandbox.start_and_drive_one_zygote import Aftermath, Broken, Zygote
 from tutorsim.tasks import CodeTask, builtin, load_tasks
 
 TERMS = {
@@ -137,7 +137,7 @@ def test_a_failure_of_the_sandbox_is_retried_once_and_never_scored(monkeypatch):
 
 def test_a_zygote_that_does_not_start_says_why(monkeypatch):
     said = f"raise OSError('no room: {'x' * 300} {{}}')"
-    monkeypatch.setattr("tutorsim.sandbox.zygote_client._BOOT", said)
+    monkeypatch.setattr("tutorsim.sandbox.start_and_drive_one_zygote._BOOT", said)
     with Sandbox(workers=1) as sandbox, pytest.raises(SandboxError, match="no room") as error:
         sandbox.judge(fenced_run(RIGHT))
     assert error.value.exit_code == 6

@@ -29,7 +29,7 @@ from typing import Any, Final, Literal, get_args
 
 from tutorsim.errors import TaskFileError
 from tutorsim.tasks import Task
-from tutorsim.tasks.task_files_jsonl_parquet_sciq_humaneval import (
+from tutorsim.tasks.read_task_files_jsonl_parquet_sciq_humaneval import (
     Row,
     check_ids,
     checked_text,

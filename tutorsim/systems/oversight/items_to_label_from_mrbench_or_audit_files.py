@@ -20,7 +20,7 @@ from tutorsim.records.gold_labels_of_annotations import (
 )
 from tutorsim.records.oversight import AuditedReply, dialogue_text, first_ids
 from tutorsim.tasks import Task
-from tutorsim.tasks.task_files_jsonl_parquet_sciq_humaneval import (
+from tutorsim.tasks.read_task_files_jsonl_parquet_sciq_humaneval import (
     Row,
     kind_of,
     read_rows,

@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 
 from tutorsim.errors import FolderError, TaskFileError, TutorsimError, UsageError
 from tutorsim.regular_files_and_digests import read_named
-from tutorsim.tasks.task_files_jsonl_parquet_sciq_humaneval import Row, read_parquet, refuse
+from tutorsim.tasks.read_task_files_jsonl_parquet_sciq_humaneval import Row, read_parquet, refuse
 
 PACKAGES: Final = ("torch", "transformers", "peft", "accelerate")
 _UNSCORED: Final = -100

@@ -20,7 +20,11 @@ from tutorsim.runner.branch_plan_and_answers_from_parent import (
     Parent,
 )
 from tutorsim.runner.find_and_check_recording import open_recording
-from tutorsim.systems.panel.branch_study_and_plan import branch_study, calls_to_pay, plan_branch
+from tutorsim.systems.panel.branch_study_and_plan_of_calls_to_pay import (
+    branch_study,
+    calls_to_pay,
+    plan_branch,
+)
 from tutorsim.systems.panel.episode_flow_and_study import episode
 from tutorsim.systems.panel.scene_and_reading_proposals_reviews_judge_scores import Scene
 from tutorsim.vocabularies import DEFAULT_ROLES

@@ -5,7 +5,7 @@ from operator import itemgetter
 
 import pytest
 
-from tutorsim.analysis.systems.contrasts_of_runs_or_conditions_of_any_system import (
+from tutorsim.analysis.systems.contrasts_of_any_sides_in_words_and_of_runs import (
     compared_on_outcomes,
     contrasts_between,
     named_differences,

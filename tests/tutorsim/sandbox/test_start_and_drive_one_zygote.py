@@ -13,7 +13,7 @@ import pytest
 
 from tutorsim.errors import SandboxError
 from tutorsim.sandbox import LAYERS, Limits, Sandbox
-from tutorsim.sandbox.zygote_client import Job, Zygote
+from tutorsim.sandbox.start_and_drive_one_zygote import Job, Zygote
 
 RIGHT = {"program": "def twice(n):\n    return 2 * n\n", "prompt": "", "entry_point": "twice",
          "test": "def check(c):\n    assert c(4) == 8\n"}  # fmt: skip
@@ -61,7 +61,7 @@ def _refuse(*_, **__):
 
 @pytest.mark.parametrize("name", ["subprocess.Popen", "socket.socketpair"])
 def test_what_the_kernel_refuses_is_told_in_three_parts(name, monkeypatch):
-    monkeypatch.setattr(f"tutorsim.sandbox.zygote_client.{name}", _refuse)
+    monkeypatch.setattr(f"tutorsim.sandbox.start_and_drive_one_zygote.{name}", _refuse)
     before = _open_files()
     with Sandbox(workers=1) as sandbox, pytest.raises(SandboxError) as error:
         assert sandbox.level
@@ -72,7 +72,9 @@ def test_what_the_kernel_refuses_is_told_in_three_parts(name, monkeypatch):
 
 
 def test_an_interpreter_that_is_gone_is_told(monkeypatch):
-    monkeypatch.setattr("tutorsim.sandbox.zygote_client._interpreter", lambda: "/nowhere/python")
+    monkeypatch.setattr(
+        "tutorsim.sandbox.start_and_drive_one_zygote._interpreter", lambda: "/nowhere/python"
+    )
     with Sandbox(workers=1) as sandbox, pytest.raises(SandboxError, match="No such file") as error:
         assert sandbox.level
     assert error.value.exit_code == 6
@@ -88,14 +90,14 @@ def test_no_room_for_the_descriptors_of_a_program_is_told(monkeypatch):
             os.close(end)
         return part, [], flags, address
 
-    monkeypatch.setattr("tutorsim.sandbox.zygote_client.socket.recv_fds", without)
+    monkeypatch.setattr("tutorsim.sandbox.start_and_drive_one_zygote.socket.recv_fds", without)
     with Sandbox(workers=1) as sandbox, pytest.raises(SandboxError, match="open files"):
         sandbox.judge_program(**RIGHT)
 
 
 @pytest.mark.costly
 def test_a_task_too_large_to_be_sent_is_told(monkeypatch):
-    monkeypatch.setattr("tutorsim.sandbox.zygote_client.TASK_CAP", 1 << 20)
+    monkeypatch.setattr("tutorsim.sandbox.start_and_drive_one_zygote.TASK_CAP", 1 << 20)
     with Sandbox(workers=1) as sandbox, pytest.raises(SandboxError, match="more than 1 MiB"):
         sandbox.judge_program(**{**RIGHT, "test": "#" * (1 << 20)})
 
@@ -144,7 +146,7 @@ def test_what_the_probes_aimed_at_is_closed_when_the_zygote_serves():
 
 
 def test_a_zygote_that_does_not_end_is_ended(monkeypatch):
-    monkeypatch.setattr("tutorsim.sandbox.zygote_client._END_SECONDS", 0.1)
+    monkeypatch.setattr("tutorsim.sandbox.start_and_drive_one_zygote._END_SECONDS", 0.1)
     zygote = Zygote(frozenset(), Limits())
     zygote._process.send_signal(signal.SIGSTOP)
     zygote.close()

@@ -6,10 +6,12 @@ import pytest
 
 from tests.tutorsim.systems.greeting import GreetingRecord
 from tutorsim.analysis.pages.document_as_markdown import to_markdown
-from tutorsim.analysis.systems.any_summary_or_report_and_noise_floor import (
+from tutorsim.analysis.systems.any_summary_or_report_reply_endings_noise_floor import (
     document_of as document_made,
 )
-from tutorsim.analysis.systems.any_summary_or_report_and_noise_floor import with_reply_endings
+from tutorsim.analysis.systems.any_summary_or_report_reply_endings_noise_floor import (
+    with_reply_endings,
+)
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import (
     SystemRun,
     framed,

@@ -109,7 +109,9 @@ def claims_option(told: str) -> Callable[[Command], Command]:
 
 def sandbox_option(told: str) -> Callable[[Command], Command]:
     """Adds `--sandbox LEVEL`, with what it is for in this command."""
-    from tutorsim.sandbox.protection_levels_and_limits import SETTINGS  # commands without are quick
+    from tutorsim.sandbox.protection_levels_limits_and_near_limit import (
+        SETTINGS,  # commands without are quick
+    )
 
     return click.option(
         "--sandbox",

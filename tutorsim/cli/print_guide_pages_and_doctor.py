@@ -13,7 +13,7 @@ import click
 from tutorsim.cli.console_progress_and_safe_text import emit_json, out, safe
 from tutorsim.cli.options_that_commands_share import sandbox_option
 from tutorsim.errors import SandboxError, UsageError
-from tutorsim.sandbox.protection_levels_and_limits import Setting
+from tutorsim.sandbox.protection_levels_limits_and_near_limit import Setting
 
 # --- Guide ---------------------------------------------------------------------------------------
 

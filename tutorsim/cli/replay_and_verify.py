@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from tutorsim.sandbox import Sandbox
-    from tutorsim.sandbox.protection_levels_and_limits import Setting
+    from tutorsim.sandbox.protection_levels_limits_and_near_limit import Setting
 
 MANIFEST = "manifest.json"
 SHOWN = 20

@@ -8,7 +8,13 @@ the machine has them. `inner` is what runs in those processes; the rest is the n
 """
 
 from tutorsim.sandbox.inner.frames_layers_and_longest_program import LAYERS, Layer
-from tutorsim.sandbox.protection_levels_and_limits import LEVELS, SETTINGS, Level, Limits, Setting
+from tutorsim.sandbox.protection_levels_limits_and_near_limit import (
+    LEVELS,
+    SETTINGS,
+    Level,
+    Limits,
+    Setting,
+)
 from tutorsim.sandbox.sandbox_judges_answers_and_proves_tasks import (
     RULES_VERSION,
     Sandbox,

@@ -26,7 +26,7 @@ from tutorsim.errors import SandboxError, SandboxUnavailable, TaskFileError, Usa
 from tutorsim.kernel.flow_drivers_and_call_log import CodeResult, CodeRun
 from tutorsim.records import VerdictRecord
 from tutorsim.sandbox.inner.frames_layers_and_longest_program import CODE_CAP, Layer
-from tutorsim.sandbox.protection_levels_and_limits import (
+from tutorsim.sandbox.protection_levels_limits_and_near_limit import (
     LEVELS,
     SETTINGS,
     Level,

@@ -19,7 +19,7 @@ from tutorsim.sandbox.inner.frames_layers_and_longest_program import (
     Malformed,
     write_frame,
 )
-from tutorsim.sandbox.protection_levels_and_limits import Limits
+from tutorsim.sandbox.protection_levels_limits_and_near_limit import Limits
 
 _BOOT = (
     "import sys; sys.path.append({!r}); "

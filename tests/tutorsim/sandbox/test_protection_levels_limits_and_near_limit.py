@@ -11,7 +11,7 @@ from tutorsim.sandbox.inner.encode_and_decode_plain_values import DEPTH_CAP, EAG
 from tutorsim.sandbox.inner.extract import FENCE_CAP
 from tutorsim.sandbox.inner.frames_layers_and_longest_program import CODE_CAP, FRAME_CAP, TASK_CAP
 from tutorsim.sandbox.inner.preload_standard_library import MODULES
-from tutorsim.sandbox.protection_levels_and_limits import level_of, wanted_layers
+from tutorsim.sandbox.protection_levels_limits_and_near_limit import level_of, wanted_layers
 
 MIB = 1 << 20
 

@@ -14,7 +14,7 @@ import orjson
 
 from tutorsim.kernel.flow_drivers_and_call_log import CodeRun, drive
 from tutorsim.kernel.load_and_check_study_file import load_study, write_study
-from tutorsim.kernel.study_file_models_and_episode_spec import shipped_studies
+from tutorsim.kernel.study_file_and_episode_spec import shipped_studies
 from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.model import CALL_HEADER
 from tutorsim.records import Provenance, RunRecord, to_line

@@ -81,7 +81,7 @@ def defaulted_settings(copy):
     """One of the study, which the log's head has too, and one of its models."""
     panel = "systems/panel/settings_and_members_of_compared_panels.py"
     head = "records/run_head_and_reading_run_folders_and_retests.py"
-    models = "kernel/study_file_models_and_episode_spec.py"
+    models = "kernel/study_file_and_episode_spec.py"
     for name, before, setting in (
         (panel, "max_turns: int = Field(", "patience: int = 3"),
         (models, "max_tokens: int = Field(", "effort: int | None = None"),

@@ -6,7 +6,7 @@ import pytest
 
 from tutorsim.errors import UsageError
 from tutorsim.kernel.load_and_check_study_file import load_study
-from tutorsim.kernel.study_file_models_and_episode_spec import shipped_studies
+from tutorsim.kernel.study_file_and_episode_spec import shipped_studies
 from tutorsim.system_registry import fault_of_extension, load, place_of
 
 SHIPPED = shipped_studies()["demo"]

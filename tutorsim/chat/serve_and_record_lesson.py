@@ -35,7 +35,7 @@ from starlette.routing import Route
 
 from tutorsim.errors import Interrupted, TutorsimError, UsageError
 from tutorsim.kernel.load_and_check_study_file import system_named
-from tutorsim.kernel.study_file_models_and_episode_spec import EpisodeSpec
+from tutorsim.kernel.study_file_and_episode_spec import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import Chat, LoadedStudy
 from tutorsim.replay import write_atomic
 from tutorsim.replay.cassette_file import cassette_file

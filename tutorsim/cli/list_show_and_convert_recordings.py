@@ -81,7 +81,7 @@ def list_command(root: Path, show_orphans: bool, studies: tuple[Path, ...], as_j
 def _study_episodes(found: Sequence[Recording], studies: Sequence[Path]) -> Iterator[StudyEpisodes]:
     """Studies named, or all that are found; one that cannot be read or changed has orphans."""
     from tutorsim.kernel.load_and_check_study_file import load_recorded_study, load_study
-    from tutorsim.kernel.study_file_models_and_episode_spec import shipped_studies
+    from tutorsim.kernel.study_file_and_episode_spec import shipped_studies
 
     paths = list(studies)
     if not paths:

@@ -158,7 +158,7 @@ def doctor(level: Setting, as_json: bool) -> None:
 
 
 def _facts(level: Setting) -> dict[str, Any]:
-    from tutorsim.kernel.study_file_models_and_episode_spec import shipped_studies
+    from tutorsim.kernel.study_file_and_episode_spec import shipped_studies
     from tutorsim.replay import package_versions
     from tutorsim.runner.find_and_check_recording import bundled_recording
 

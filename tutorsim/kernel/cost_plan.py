@@ -16,7 +16,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tutorsim.errors import CatalogError
-from tutorsim.kernel.study_file_models_and_episode_spec import EpisodeSpec
+from tutorsim.kernel.study_file_and_episode_spec import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import CallRange, LoadedStudy, sum_of
 from tutorsim.regular_files_and_digests import read_named
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from tutorsim.catalog import WORDINGS_FILE, read_wordings, with_overrides, wordings_text
 from tutorsim.errors import FolderError, RecordingError, StudyError, UsageError
-from tutorsim.kernel.study_file_models_and_episode_spec import (
+from tutorsim.kernel.study_file_and_episode_spec import (
     BaseStudy,
     BenchmarkSettings,
     merged,

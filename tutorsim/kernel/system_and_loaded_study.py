@@ -28,7 +28,7 @@ from tutorsim.kernel.flow_drivers_and_call_log import (
     scripted,
 )
 from tutorsim.kernel.retest_flow_and_drawn_turns import AskedTogether, BallotReading, votes_again
-from tutorsim.kernel.study_file_models_and_episode_spec import BaseModels, BaseStudy, EpisodeSpec
+from tutorsim.kernel.study_file_and_episode_spec import BaseModels, BaseStudy, EpisodeSpec
 from tutorsim.model import Call, CallKey, Request
 from tutorsim.records import (
     BaseRecord,

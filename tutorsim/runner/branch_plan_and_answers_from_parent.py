@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tutorsim.errors import ChangedCallError, RecordingError, RecordingRefused, UsageError
 from tutorsim.kernel.cost_plan import between
 from tutorsim.kernel.flow_drivers_and_call_log import CodeResult, CodeRun
-from tutorsim.kernel.study_file_models_and_episode_spec import EpisodeSpec
+from tutorsim.kernel.study_file_and_episode_spec import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import CallRange, LoadedStudy, sum_of
 from tutorsim.model import CALL_HEADER, Call, CallKey
 from tutorsim.records import Branch

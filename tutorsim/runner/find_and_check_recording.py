@@ -27,7 +27,7 @@ from tutorsim.errors import (
     UsageError,
 )
 from tutorsim.kernel.load_and_check_study_file import load_recorded_study
-from tutorsim.kernel.study_file_models_and_episode_spec import EpisodeSpec
+from tutorsim.kernel.study_file_and_episode_spec import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import LoadedStudy, System, sum_of
 from tutorsim.records import (
     EPISODES_FILE,

@@ -14,7 +14,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from tutorsim.errors import SandboxError, UsageError
 from tutorsim.kernel.flow_drivers_and_call_log import Flow, Listen, PersonInput
-from tutorsim.kernel.study_file_models_and_episode_spec import EpisodeSpec
+from tutorsim.kernel.study_file_and_episode_spec import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.model import Call, CallKey
 from tutorsim.records import EpisodeLine

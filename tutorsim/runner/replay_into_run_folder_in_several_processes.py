@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tutorsim.errors import MissingCallError
 from tutorsim.kernel.flow_drivers_and_call_log import at_once
-from tutorsim.kernel.study_file_models_and_episode_spec import EpisodeSpec
+from tutorsim.kernel.study_file_and_episode_spec import EpisodeSpec
 from tutorsim.records import EpisodeLine, RunRecord, uncollected
 from tutorsim.replay import AnsweredBy, FolderLock, VerdictStore
 from tutorsim.replay.program_verdicts_and_person_inputs import InputStore, VerdictChange

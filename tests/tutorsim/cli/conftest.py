@@ -12,7 +12,7 @@ from tutorsim import records
 from tutorsim.errors import CallFailed
 from tutorsim.kernel.flow_drivers_and_call_log import CodeResult, drive, scripted
 from tutorsim.kernel.load_and_check_study_file import load_study
-from tutorsim.kernel.study_file_models_and_episode_spec import EpisodeSpec
+from tutorsim.kernel.study_file_and_episode_spec import EpisodeSpec
 from tutorsim.model import Call
 from tutorsim.systems.panel.episode_flow_and_study import episode
 from tutorsim.systems.panel.scene_and_reading_proposals_reviews_judge_scores import Scene

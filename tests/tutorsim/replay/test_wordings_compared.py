@@ -8,7 +8,7 @@ import pytest
 
 from tests.tutorsim.conftest import files, seal
 from tutorsim.kernel.load_and_check_study_file import load_recorded_study
-from tutorsim.kernel.study_file_models_and_episode_spec import BaseStudy
+from tutorsim.kernel.study_file_and_episode_spec import BaseStudy
 from tutorsim.runner.verify_by_replay_against_digests import Reworded, reworded
 from tutorsim.systems.panel import PANEL
 from tutorsim.systems.panel.settings_and_members_of_compared_panels import load_panel_catalog

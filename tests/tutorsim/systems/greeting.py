@@ -33,12 +33,7 @@ from tutorsim.catalog import BaseCatalog
 from tutorsim.kernel.flow_drivers_and_call_log import CallLog, Flow, run_to_failure
 from tutorsim.kernel.retest_flow_and_drawn_turns import BallotReading
 from tutorsim.kernel.scene_asks_votes_and_blind_labels import Scene, ask, draw_labels, vote
-from tutorsim.kernel.study_file_models_and_episode_spec import (
-    BaseModels,
-    BaseStudy,
-    EpisodeSpec,
-    Settings,
-)
+from tutorsim.kernel.study_file_and_episode_spec import BaseModels, BaseStudy, EpisodeSpec, Settings
 from tutorsim.kernel.system_and_loaded_study import Asking, Chance, LoadedStudy, System
 from tutorsim.model import Call, Question
 from tutorsim.records import BaseRecord, VotedTurn, VotingSettings

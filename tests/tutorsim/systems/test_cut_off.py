@@ -8,7 +8,7 @@ import pytest
 
 from tutorsim.kernel.flow_drivers_and_call_log import PersonInput, Round, drive, scripted
 from tutorsim.kernel.load_and_check_study_file import load_study, system_named
-from tutorsim.kernel.study_file_models_and_episode_spec import shipped_studies
+from tutorsim.kernel.study_file_and_episode_spec import shipped_studies
 from tutorsim.kernel.system_and_loaded_study import CUT_OFF_REMINDER, Chance
 from tutorsim.model import CALL_HEADER
 from tutorsim.standin.messages_api_routes_and_replies import think

@@ -18,7 +18,7 @@ from tutorsim.errors import StudyError
 from tutorsim.kernel.flow_drivers_and_call_log import CallLog, Flow, run_to_failure
 from tutorsim.kernel.retest_flow_and_drawn_turns import BallotReading
 from tutorsim.kernel.scene_asks_votes_and_blind_labels import ask, indented, vote
-from tutorsim.kernel.study_file_models_and_episode_spec import (
+from tutorsim.kernel.study_file_and_episode_spec import (
     BaseModels,
     BaseStudy,
     BenchmarkSettings,

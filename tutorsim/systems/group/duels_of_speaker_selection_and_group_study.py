@@ -14,7 +14,7 @@ from tutorsim.kernel.flow_drivers_and_call_log import CallLog, Flow, run_to_fail
 from tutorsim.kernel.load_and_check_study_file import nearest
 from tutorsim.kernel.retest_flow_and_drawn_turns import AskedTogether
 from tutorsim.kernel.scene_asks_votes_and_blind_labels import ask, indented
-from tutorsim.kernel.study_file_models_and_episode_spec import EpisodeSpec
+from tutorsim.kernel.study_file_and_episode_spec import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import CUT_OFF_REMINDER, LoadedStudy
 from tutorsim.model import Answer, Call, Question
 from tutorsim.records import EpisodeLine, Failure

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from typing import Final, Literal, NamedTuple, TypeVar, get_args
 
 from tutorsim.kernel.scene_asks_votes_and_blind_labels import Scene, indented, nothing
-from tutorsim.kernel.study_file_models_and_episode_spec import EpisodeSpec
+from tutorsim.kernel.study_file_and_episode_spec import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.model import Question
 from tutorsim.records.group import EventKind

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tutorsim.catalog import BaseCatalog, read_catalog
-from tutorsim.kernel.study_file_models_and_episode_spec import (
+from tutorsim.kernel.study_file_and_episode_spec import (
     BaseModels,
     BaseStudy,
     BenchmarkSettings,

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from tutorsim.errors import TutorsimError
 from tutorsim.kernel.flow_drivers_and_call_log import Listen, PersonInput
-from tutorsim.kernel.study_file_models_and_episode_spec import EpisodeSpec
+from tutorsim.kernel.study_file_and_episode_spec import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import Chat, LoadedStudy
 from tutorsim.model import Call
 from tutorsim.records.group import CycleRecord, LessonRecord

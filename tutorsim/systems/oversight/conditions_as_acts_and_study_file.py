@@ -7,7 +7,7 @@ from typing import Final, Literal, get_args
 
 from pydantic import Field, model_validator
 
-from tutorsim.kernel.study_file_models_and_episode_spec import (
+from tutorsim.kernel.study_file_and_episode_spec import (
     BaseModels,
     BaseStudy,
     BenchmarkSettings,

@@ -10,7 +10,7 @@ from tutorsim.ballot_reading_and_decisions import decide, masses_of
 from tutorsim.kernel.flow_drivers_and_call_log import Flow
 from tutorsim.kernel.retest_flow_and_drawn_turns import AskedTogether, Prompt
 from tutorsim.kernel.scene_asks_votes_and_blind_labels import Scene, ask, indented
-from tutorsim.kernel.study_file_models_and_episode_spec import EpisodeSpec
+from tutorsim.kernel.study_file_and_episode_spec import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.model import Answer, CallKey, Question
 from tutorsim.records import BallotRecord, Failure, RetestVote, VotedTurn

@@ -14,7 +14,7 @@ from typing import Final
 from tutorsim.errors import RecordingError, UsageError
 from tutorsim.kernel.cost_plan import PriceTable
 from tutorsim.kernel.flow_drivers_and_call_log import CodeResult, CodeRun
-from tutorsim.kernel.study_file_models_and_episode_spec import EpisodeSpec
+from tutorsim.kernel.study_file_and_episode_spec import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import CallRange
 from tutorsim.model import Call, CallKey, Reply
 from tutorsim.records import Branch, BranchedEpisode, EpisodeRecord

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tutorsim.kernel import scene_asks_votes_and_blind_labels as kernel
 from tutorsim.kernel.scene_asks_votes_and_blind_labels import draw_labels, indented
-from tutorsim.kernel.study_file_models_and_episode_spec import EpisodeSpec
+from tutorsim.kernel.study_file_and_episode_spec import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.records import Branch, Note
 from tutorsim.systems.panel.settings_and_members_of_compared_panels import (

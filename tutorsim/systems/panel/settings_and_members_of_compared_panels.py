@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tutorsim.catalog import BaseCatalog, read_catalog
 from tutorsim.errors import StudyError
-from tutorsim.kernel.study_file_models_and_episode_spec import (
+from tutorsim.kernel.study_file_and_episode_spec import (
     BaseModels,
     BaseStudy,
     BenchmarkSettings,

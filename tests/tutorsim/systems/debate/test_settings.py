@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from tutorsim.kernel.load_and_check_study_file import read_study
-from tutorsim.kernel.study_file_models_and_episode_spec import shipped_studies
+from tutorsim.kernel.study_file_and_episode_spec import shipped_studies
 from tutorsim.systems.debate.episode_flow_and_study import DebateStudyFile
 from tutorsim.systems.debate.settings import DebateSettings, DebateTable, idle_settings
 

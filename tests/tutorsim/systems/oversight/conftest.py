@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tutorsim.kernel.flow_drivers_and_call_log import drive, scripted
-from tutorsim.kernel.study_file_models_and_episode_spec import EpisodeSpec
+from tutorsim.kernel.study_file_and_episode_spec import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import Asking, Chance
 from tutorsim.model import Request
 from tutorsim.records.oversight import OversightRecord

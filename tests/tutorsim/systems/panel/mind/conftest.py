@@ -7,7 +7,7 @@ import pytest
 
 from tutorsim.kernel.flow_drivers_and_call_log import CodeResult, drive, scripted
 from tutorsim.kernel.load_and_check_study_file import load_study
-from tutorsim.kernel.study_file_models_and_episode_spec import EpisodeSpec
+from tutorsim.kernel.study_file_and_episode_spec import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import Chance
 from tutorsim.model import Call
 from tutorsim.records import EpisodeRecord, VerdictRecord

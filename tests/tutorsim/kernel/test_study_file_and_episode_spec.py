@@ -10,7 +10,7 @@ import tomli_w
 
 from tutorsim.errors import CatalogError, FolderError, StudyError, TaskFileError, UsageError
 from tutorsim.kernel.load_and_check_study_file import load_study, write_study
-from tutorsim.kernel.study_file_models_and_episode_spec import shipped_studies
+from tutorsim.kernel.study_file_and_episode_spec import shipped_studies
 from tutorsim.systems.panel.settings_and_members_of_compared_panels import load_panel_catalog
 from tutorsim.vocabularies import DEFAULT_ROLES, PUBLISHED_CONDITIONS
 

@@ -313,6 +313,7 @@ COSTLY: Final = (
     *("demo", "branch", "retest", "several formats", "120 turns", "three roles"),
     *("five candidates", "six roles", "eight roles", "rich ballots", "recording"),
     *("logs of council", "logs of mallm", "read files", "panels", "debates"),
+    "labels",
 )
 """What CI holds with the other costly tests."""
 

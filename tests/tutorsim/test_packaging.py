@@ -113,7 +113,7 @@ def test_the_workflow_asks_for_every_system_and_python():
         "replay cassettes/group --log-dir {}/run --workers 1",
         "summary cassettes/oversight-audit",
         pytest.param("report cassettes/claude -o {}/page.html", marks=pytest.mark.costly),
-        "run cassettes/debate/study.toml --dry-run",
+        pytest.param("run cassettes/debate/study.toml --dry-run", marks=pytest.mark.costly),
     ],
 )
 def test_what_needs_no_sandbox_needs_nothing_that_windows_lacks(command, tmp_path):

@@ -97,7 +97,7 @@ def test_rankings_come_back_from_every_export_as_they_were(tmp_path):
         assert sorted((g["mass"].to_list() for _, g in read), key=str) == sorted(masses, key=str)
 
 
-@pytest.mark.parametrize("protocol", ["ranked", "score"])
+@pytest.mark.parametrize("protocol", ["ranked", pytest.param("score", marks=pytest.mark.costly)])
 @pytest.mark.parametrize(
     ("seed", "votes"),
     [(1, 30), *(pytest.param(s, 2_000, marks=pytest.mark.slow) for s in range(2, 12))],

@@ -11,7 +11,9 @@ from tutorsim.standin import FAULT_KINDS
 
 
 @pytest.mark.loopback
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.costly)]
+)
 def test_the_server_prints_its_url_and_ends_tidily_on_a_signal(launch, number):
     process = launch("standin", "serve")
     url = process.stdout.readline().decode().strip()

@@ -198,7 +198,11 @@ def test_what_differs_is_listed_as_json(recorded_once, claims, shell):
     ("command", "options"),
     [
         ("recount", ("--targets", "schulze,copeland", "--exempt", "0,1", "--full")),
-        ("recount", ("--score", "veto=1,1,1,0", "--threshold", "0.5", "--section", "rules")),
+        pytest.param(
+            "recount",
+            ("--score", "veto=1,1,1,0", "--threshold", "0.5", "--section", "rules"),
+            marks=pytest.mark.costly,
+        ),
         ("compare", ("--full",)),
         ("compare", ("second",)),
         ("diverge", ("--rule", "approval", "--ties", "set")),

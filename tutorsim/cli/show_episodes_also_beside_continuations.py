@@ -13,7 +13,7 @@ from rich.console import Group as Lines
 from rich.text import Text
 
 from tutorsim.analysis.pages.shown_episodes import Episode, EpisodePart, Grid, Group, Message, Run
-from tutorsim.analysis.runs.branch_counts_captions_turns_draws_share import (
+from tutorsim.analysis.runs.branch_continuations_counts_shared_turns import (
     branch_changes,
     draw_name,
     origin_of,
@@ -32,7 +32,7 @@ from tutorsim.cli.printed_prose_and_tables_and_published_files import (
 )
 from tutorsim.errors import UsageError
 from tutorsim.records import EpisodeLine, RunRecord, odd_stops, read_lines, read_run, stop_counts
-from tutorsim.records.counts_of_stop_reasons_by_stage import WITHOUT_TEXT
+from tutorsim.records.how_replies_of_a_run_ended_and_odd_endings import WITHOUT_TEXT
 from tutorsim.system_registry import load
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from pydantic import ConfigDict, TypeAdapter
 from tutorsim.errors import CallFailed
 from tutorsim.model import Call, CallKey, Reply
 from tutorsim.records import CallRecord, Failure, VerdictRecord
-from tutorsim.records.counts_of_stop_reasons_by_stage import USUAL_STOP_REASONS
+from tutorsim.records.how_replies_of_a_run_ended_and_odd_endings import USUAL_STOP_REASONS
 
 # --- Flow ----------------------------------------------------------------------------------------
 

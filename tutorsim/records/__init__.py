@@ -14,7 +14,7 @@ from tutorsim.records.base_record_and_fields_added_later import (
     to_line,
     uncollected,
 )
-from tutorsim.records.counts_of_stop_reasons_by_stage import (
+from tutorsim.records.how_replies_of_a_run_ended_and_odd_endings import (
     StopCount,
     StopCounter,
     odd_stops,

@@ -418,7 +418,7 @@ def test_only_listed_names_are_imported_from_a_module():
     assert broken(wrong) == {}
 
 
-KERNEL = ("records.base_record_and_fields_added_later", "kernel", "runner", "replay")
+KERNEL = ("records.base_record_its_line_and_fields_added_later", "kernel", "runner", "replay")
 """Rooms, and modules, that know no system."""
 WORDS_OF_THE_PANEL = re.compile(
     r"(?<![a-z])(personas?|vote_final|baseline|winners?|tutors?|students?)(?![a-z])", re.IGNORECASE

@@ -8,7 +8,7 @@ Logs of other programs are welcome in the same shape. Fields with a default may 
 further fields are ignored.
 """
 
-from tutorsim.records.base_record_and_fields_added_later import (
+from tutorsim.records.base_record_its_line_and_fields_added_later import (
     SCHEMA_VERSION,
     lasting,
     to_line,

@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Literal
 
-from tutorsim.records.base_record_and_fields_added_later import Record, part_of_record
+from tutorsim.records.base_record_its_line_and_fields_added_later import Record, part_of_record
 from tutorsim.records.panel_episode_and_base_of_any_episode import (
     BallotRecord,
     BaseRecord,

@@ -4,7 +4,7 @@ from typing import Any, Literal, Self
 
 from pydantic import ModelWrapValidatorHandler, model_validator
 
-from tutorsim.records.base_record_and_fields_added_later import Record
+from tutorsim.records.base_record_its_line_and_fields_added_later import Record
 from tutorsim.records.panel_episode_and_base_of_any_episode import BaseRecord
 from tutorsim.vocabularies import ReadStatus
 

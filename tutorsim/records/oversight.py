@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict
 
-from tutorsim.records.base_record_and_fields_added_later import Record
+from tutorsim.records.base_record_its_line_and_fields_added_later import Record
 from tutorsim.records.panel_episode_and_base_of_any_episode import BaseRecord
 from tutorsim.vocabularies import ReadStatus
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Protocol, Self
 
 from tutorsim.ballot_reading_and_decisions import Choice, Decision
-from tutorsim.records.base_record_and_fields_added_later import (
+from tutorsim.records.base_record_its_line_and_fields_added_later import (
     SCHEMA_VERSION,
     GrownRecord,
     Record,

@@ -12,7 +12,7 @@ from typing import Final, Literal
 from pydantic import ValidationError
 
 from tutorsim.errors import LogError
-from tutorsim.records.base_record_and_fields_added_later import SCHEMA_VERSION, Record
+from tutorsim.records.base_record_its_line_and_fields_added_later import SCHEMA_VERSION, Record
 from tutorsim.records.run_head_and_reading_run_folders_and_retests import RunRecord
 from tutorsim.regular_files_and_digests import read_named
 

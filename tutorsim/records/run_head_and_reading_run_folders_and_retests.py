@@ -33,7 +33,7 @@ from pydantic_core import PydanticUndefined
 
 from tutorsim.ballot_reading_and_decisions import masses_of
 from tutorsim.errors import LogError
-from tutorsim.records.base_record_and_fields_added_later import (
+from tutorsim.records.base_record_its_line_and_fields_added_later import (
     SCHEMA_VERSION,
     LastingRecord,
     Record,

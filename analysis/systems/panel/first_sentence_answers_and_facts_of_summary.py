@@ -18,7 +18,7 @@ from tutorsim.analysis.pages.words_and_safe_text import (
     warning_of,
 )
 from tutorsim.analysis.recount.result_models import RuleRow
-from tutorsim.analysis.runs.branch_continuations_counts_shared_turns import (
+from tutorsim.analysis.runs.branch_counts_turns_continuations_share import (
     branch_changes,
     branch_words,
 )

@@ -43,7 +43,7 @@ from tutorsim.analysis.ballots.vote_arrays_and_profiles import (
     Votes,
     statuses_of,
 )
-from tutorsim.analysis.runs.branch_counts_turns_continuations_share import (
+from tutorsim.analysis.runs.branch_counts_turns_siblings_share import (
     branch_words,
     without_shared_turns,
 )

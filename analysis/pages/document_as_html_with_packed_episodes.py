@@ -25,8 +25,8 @@ from tutorsim.analysis.charts.svg_and_png_for_phone_and_dark_mode import (
     to_page_svg,
 )
 from tutorsim.analysis.charts.svg_worker_and_its_fonts import Run
-from tutorsim.analysis.claims.claim_ids_of_printed_numbers_and_page_differences import Number, Words
 from tutorsim.analysis.claims.claims_file_and_check_of_claims import citation
+from tutorsim.analysis.claims.claims_of_printed_numbers_and_page_recomputed import Number, Words
 from tutorsim.analysis.pages.cells_and_tables import cell, heading
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.pages.document_as_json_and_as_claims import Places, cells_of, is_version

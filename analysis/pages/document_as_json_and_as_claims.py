@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from tutorsim.analysis.claims.claim_ids_of_printed_numbers_and_page_differences import (
+from tutorsim.analysis.claims.claims_file_and_check_of_claims import PageName
+from tutorsim.analysis.claims.claims_of_printed_numbers_and_page_recomputed import (
     Cells,
     Printed,
     Words,
     numbered,
     unique,
 )
-from tutorsim.analysis.claims.claims_file_and_check_of_claims import PageName
 from tutorsim.analysis.pages.cells_and_tables import Table, Written, cell
 from tutorsim.analysis.pages.document import Answer, Document, Section
 from tutorsim.analysis.statistics.intervals_and_tests import to_json

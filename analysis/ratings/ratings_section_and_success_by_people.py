@@ -42,7 +42,7 @@ from tutorsim.analysis.ratings.texts_to_rate_as_raters_see import Place
 from tutorsim.analysis.recount import possible_winners
 from tutorsim.analysis.recount.result_models import HELD_FIXED
 from tutorsim.analysis.recount.success_under_other_score_thresholds import episode_at_threshold
-from tutorsim.analysis.runs.branch_counts_turns_continuations_share import by_origin
+from tutorsim.analysis.runs.branch_counts_turns_siblings_share import by_origin
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Bounds,

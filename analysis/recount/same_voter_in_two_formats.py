@@ -13,7 +13,7 @@ from tutorsim.analysis.identify.ballots_voters_may_cast_and_best_per_candidate i
 from tutorsim.analysis.pages.cells_and_tables import estimate, present
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.pages.document import Section
-from tutorsim.analysis.runs.branch_counts_turns_continuations_share import without_shared_turns
+from tutorsim.analysis.runs.branch_counts_turns_siblings_share import without_shared_turns
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,

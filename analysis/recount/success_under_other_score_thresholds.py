@@ -15,7 +15,7 @@ from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.pages.cells_and_tables import BENCHMARKS, bounds
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, Rows, table
 from tutorsim.analysis.recount.tables import HELD
-from tutorsim.analysis.runs.branch_counts_turns_continuations_share import by_origin
+from tutorsim.analysis.runs.branch_counts_turns_siblings_share import by_origin
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable
 from tutorsim.errors import UsageError

@@ -45,7 +45,7 @@ from tutorsim.analysis.recount.result_models import (
     ReadingRow,
     RoleWins,
 )
-from tutorsim.analysis.runs.branch_counts_turns_continuations_share import without_shared_turns
+from tutorsim.analysis.runs.branch_counts_turns_siblings_share import without_shared_turns
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.array_types import Bools, Ints
 from tutorsim.ballot_reading_and_decisions import (

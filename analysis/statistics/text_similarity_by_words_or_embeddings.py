@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from tutorsim.analysis.ballots.recount_source import Source
-from tutorsim.analysis.runs.branch_counts_turns_continuations_share import without_shared_turns
+from tutorsim.analysis.runs.branch_counts_turns_siblings_share import without_shared_turns
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.array_types import Vectors
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate, NotEstimable, mean_over_tasks

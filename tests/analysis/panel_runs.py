@@ -142,7 +142,7 @@ def run_record(**settings):
 def panel_source(*episodes, **settings):
     """A run's `Source` without a folder."""
     from tutorsim.analysis.ballots.recount_source import Source
-    from tutorsim.analysis.runs.branch_counts_turns_continuations_share import (
+    from tutorsim.analysis.runs.branch_counts_turns_siblings_share import (
         without_shared_turns,
     )
     from tutorsim.analysis.runs.exported_tables import ballots_table

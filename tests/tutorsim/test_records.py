@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from tutorsim import records
 from tutorsim.errors import LogError
-from tutorsim.records.gold_labels_of_annotations import gold_labels
+from tutorsim.records.gold_labels_of_one_annotation import gold_labels
 from tutorsim.records.oversight import Labels
 from tutorsim.vocabularies import DEFAULT_ROLES
 

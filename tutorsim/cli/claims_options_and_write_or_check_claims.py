@@ -17,17 +17,6 @@ from rich.console import RenderableType
 
 from tutorsim import __version__
 from tutorsim.analysis.ballots.reading_options_and_column_words import NO_HINTS, Hints
-from tutorsim.analysis.claims.claim_ids_of_printed_numbers_and_page_differences import (
-    Printed as Part,
-)
-from tutorsim.analysis.claims.claim_ids_of_printed_numbers_and_page_differences import (
-    Words,
-    bytes_differ,
-    claims_in,
-    drawn_as,
-    numbers_differ,
-    text_differs,
-)
 from tutorsim.analysis.claims.claims_file_and_check_of_claims import (
     CLAIMS_VERSION,
     Checked,
@@ -44,6 +33,15 @@ from tutorsim.analysis.claims.claims_file_and_check_of_claims import (
     cited,
     read_claims,
     to_text,
+)
+from tutorsim.analysis.claims.claims_of_printed_numbers_and_page_recomputed import Printed as Part
+from tutorsim.analysis.claims.claims_of_printed_numbers_and_page_recomputed import (
+    Words,
+    bytes_differ,
+    claims_in,
+    drawn_as,
+    numbers_differ,
+    text_differs,
 )
 from tutorsim.analysis.pages.document import Document
 from tutorsim.analysis.pages.document_as_json_and_as_claims import cells_of, document_parts

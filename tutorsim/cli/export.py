@@ -6,7 +6,7 @@ import click
 
 from tutorsim.analysis.ballots.reading_options_and_column_words import Hints
 from tutorsim.analysis.ballots.recount_source import open_source, refuse_hints
-from tutorsim.analysis.runs.branch_counts_turns_continuations_share import branch_words
+from tutorsim.analysis.runs.branch_counts_turns_siblings_share import branch_words
 from tutorsim.analysis.runs.write_export_and_preflib_files import (
     EXPORT_FORMATS,
     ExportFormat,

@@ -101,7 +101,7 @@ def check_logs(*paths: Path) -> None:
 def branch_head(branch: "Branch", episodes: Sequence["EpisodeRecord"]) -> "Prose":
     """What a run that is a branch consists of."""
     # Replay and verify need no analysis.
-    from tutorsim.analysis.runs.branch_counts_turns_continuations_share import (
+    from tutorsim.analysis.runs.branch_counts_turns_siblings_share import (
         branch_changes,
         branch_counts,
     )

@@ -13,7 +13,7 @@ from rich.console import Group as Lines
 from rich.text import Text
 
 from tutorsim.analysis.pages.shown_episodes import Episode, EpisodePart, Grid, Group, Message, Run
-from tutorsim.analysis.runs.branch_counts_turns_continuations_share import (
+from tutorsim.analysis.runs.branch_counts_turns_siblings_share import (
     branch_changes,
     draw_name,
     origin_of,

@@ -75,7 +75,7 @@ from tutorsim.analysis.systems.oversight.page_data_and_strict_or_lenient_rereadi
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import SystemRun, episodes_of, framed
 from tutorsim.errors import UsageError
 from tutorsim.records import SystemSettings
-from tutorsim.records.gold_labels_of_annotations import gold_labels
+from tutorsim.records.gold_labels_of_one_annotation import gold_labels
 from tutorsim.records.oversight import LABELS, Labels, OversightRecord
 from tutorsim.vocabularies import READINGS
 

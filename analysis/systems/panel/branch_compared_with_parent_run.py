@@ -18,7 +18,7 @@ from tutorsim.analysis.recount.same_voter_in_two_formats import (
     format_invariance_of_two,
     formats_section,
 )
-from tutorsim.analysis.runs.branch_counts_turns_continuations_share import branch_changes
+from tutorsim.analysis.runs.branch_counts_turns_siblings_share import branch_changes
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     SEED,

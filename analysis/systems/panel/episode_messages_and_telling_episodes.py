@@ -14,7 +14,7 @@ from tutorsim.analysis.pages.shown_episodes import (
     usual_marks,
 )
 from tutorsim.analysis.pages.words_and_safe_text import count_words, counted, spoken, step_sentence
-from tutorsim.analysis.runs.branch_counts_turns_continuations_share import branch_changes, draw_name
+from tutorsim.analysis.runs.branch_counts_turns_siblings_share import branch_changes, draw_name
 from tutorsim.ballot_reading_and_decisions import RichBallot, leaders, tally
 from tutorsim.records import (
     Attempt,

@@ -29,7 +29,7 @@ from tutorsim.analysis.recount.recount_plan_and_own_rules import (
     installed_rules,
     refuse_shadowed,
 )
-from tutorsim.analysis.runs.branch_counts_turns_continuations_share import shared_turns
+from tutorsim.analysis.runs.branch_counts_turns_siblings_share import shared_turns
 from tutorsim.analysis.statistics.array_types import Bools
 from tutorsim.analysis.statistics.intervals_and_tests import Bounds, NotEstimable, mean_of, to_json
 from tutorsim.analysis.systems.contrasts_of_any_sides_in_words_and_of_runs import BASELINE

@@ -18,10 +18,7 @@ from tutorsim.analysis.pages.words_and_safe_text import (
     warning_of,
 )
 from tutorsim.analysis.recount.result_models import RuleRow
-from tutorsim.analysis.runs.branch_counts_turns_continuations_share import (
-    branch_changes,
-    branch_words,
-)
+from tutorsim.analysis.runs.branch_counts_turns_siblings_share import branch_changes, branch_words
 from tutorsim.analysis.systems.contrasts_of_any_sides_in_words_and_of_runs import contrast_headline
 from tutorsim.analysis.systems.panel import winning_roles_ties_ballots_shift_flip_chance as votes
 from tutorsim.analysis.systems.panel.contrasts_of_conditions_or_two_runs import (

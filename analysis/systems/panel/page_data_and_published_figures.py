@@ -22,7 +22,7 @@ from tutorsim.analysis.recount.recount_plan_and_own_rules import RecountTable
 from tutorsim.analysis.recount.result_models import OrderTable, RecountResult, RuleRow
 from tutorsim.analysis.recount.same_voter_in_two_formats import format_invariance
 from tutorsim.analysis.recount.success_under_other_score_thresholds import THRESHOLDS, at_threshold
-from tutorsim.analysis.runs.branch_counts_turns_continuations_share import branch_counts
+from tutorsim.analysis.runs.branch_counts_turns_siblings_share import branch_counts
 from tutorsim.analysis.statistics.noise_floor_of_retests import noise_floor
 from tutorsim.analysis.statistics.text_similarity_by_words_or_embeddings import role_collapse
 from tutorsim.analysis.systems.contrasts_of_any_sides_in_words_and_of_runs import Contrast

@@ -20,7 +20,7 @@ from tutorsim.analysis.pages.cells_and_tables import (
 )
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import Row, table
 from tutorsim.analysis.pages.words_and_safe_text import counted
-from tutorsim.analysis.runs.branch_counts_turns_continuations_share import by_origin
+from tutorsim.analysis.runs.branch_counts_turns_siblings_share import by_origin
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.statistics.intervals_and_tests import (
     Estimate,

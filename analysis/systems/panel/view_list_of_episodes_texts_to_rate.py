@@ -9,7 +9,7 @@ from typing import Any, Final
 from tutorsim.analysis.ballots.recount_source import Source
 from tutorsim.analysis.pages.words_and_safe_text import odd_replies
 from tutorsim.analysis.ratings.texts_to_rate_as_raters_see import Block, Passage, Place, delivered
-from tutorsim.analysis.runs.branch_counts_turns_continuations_share import shared_turns
+from tutorsim.analysis.runs.branch_counts_turns_siblings_share import shared_turns
 from tutorsim.analysis.runs.exported_tables import TABLES
 from tutorsim.analysis.statistics import by_key
 from tutorsim.analysis.systems.panel.winning_roles_ties_ballots_shift_flip_chance import (

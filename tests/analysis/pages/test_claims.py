@@ -8,10 +8,7 @@ from html.parser import HTMLParser
 import polars as pl
 import pytest
 
-from tutorsim.analysis.claims.claim_ids_of_printed_numbers_and_page_differences import (
-    NAMES,
-    claims_in,
-)
+from tutorsim.analysis.claims.claims_of_printed_numbers_and_page_recomputed import NAMES, claims_in
 from tutorsim.analysis.pages.cells_and_tables import Table, bounds, estimate, p_value, part_of
 from tutorsim.analysis.pages.decorators_to_declare_tables_and_charts import table
 from tutorsim.analysis.pages.document import Answer, Document, Section

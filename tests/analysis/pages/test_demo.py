@@ -6,8 +6,8 @@ import pytest
 
 from tests.analysis.made import report_of
 from tutorsim.analysis.ballots.recount_source import open_source
-from tutorsim.analysis.claims.claim_ids_of_printed_numbers_and_page_differences import drawn_as
 from tutorsim.analysis.claims.claims_file_and_check_of_claims import to_text
+from tutorsim.analysis.claims.claims_of_printed_numbers_and_page_recomputed import drawn_as
 from tutorsim.analysis.pages.document_as_html_with_packed_episodes import to_html
 from tutorsim.analysis.pages.document_as_json_and_as_claims import document_parts
 from tutorsim.cli.claims_options_and_write_or_check_claims import Options, claims_of

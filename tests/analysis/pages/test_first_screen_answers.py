@@ -14,7 +14,7 @@ from tests.guards import systems
 from tests.guards.items import said
 from tutorsim.analysis.ballots.recount_source import open_source
 from tutorsim.analysis.charts.figures_forms_and_colours import spec
-from tutorsim.analysis.claims.claim_ids_of_printed_numbers_and_page_differences import numbers_in
+from tutorsim.analysis.claims.claims_of_printed_numbers_and_page_recomputed import numbers_in
 from tutorsim.analysis.counting.names_and_parameters_of_rules import TARGETS
 from tutorsim.analysis.pages.document_as_markdown import to_markdown
 from tutorsim.analysis.recount import recount

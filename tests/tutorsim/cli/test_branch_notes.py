@@ -48,7 +48,7 @@ def test_captions_of_a_recount_and_of_a_divergence_say_it(shell, branched):
 
 
 def test_a_recount_of_a_branch_counts_every_vote_once(shell, branched):
-    from tutorsim.analysis.runs.branch_counts_turns_continuations_share import shared_turns
+    from tutorsim.analysis.runs.branch_counts_turns_siblings_share import shared_turns
 
     turns = sum(bool(t.decision) for e in branched.child.episodes for t in e.turns)
     shared = len(shared_turns(branched.child.episodes))

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tutorsim.analysis.claims.claim_ids_of_printed_numbers_and_page_differences import (
+from tutorsim.analysis.claims.claims_file_and_check_of_claims import Claim
+from tutorsim.analysis.claims.claims_of_printed_numbers_and_page_recomputed import (
     NAMES,
     claims_in,
     numbers_in,
 )
-from tutorsim.analysis.claims.claims_file_and_check_of_claims import Claim
 from tutorsim.analysis.pages.document_as_json_and_as_claims import document_parts
 from tutorsim.analysis.systems.any_summary_or_report_reply_endings_noise_floor import document_of
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import Asked, opened

@@ -15,7 +15,7 @@ from tests.tutorsim.cli.conftest import STUDY, usual_reply, write_run
 from tutorsim import open as opened
 from tutorsim.analysis.ratings.ratings_section_and_success_by_people import ratings_of
 from tutorsim.analysis.ratings.texts_to_rate_as_raters_see import digest_of
-from tutorsim.analysis.runs.branch_counts_turns_continuations_share import shared_turns
+from tutorsim.analysis.runs.branch_counts_turns_siblings_share import shared_turns
 from tutorsim.analysis.statistics.intervals_and_tests import to_json
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import open_run, view_of
 from tutorsim.records.ratings import RATINGS_FILE

@@ -14,7 +14,7 @@ import pytest
 
 from tests.tutorsim.cli.conftest import ask_again
 from tests.tutorsim.conftest import loaded_by
-from tutorsim.analysis.claims.claim_ids_of_printed_numbers_and_page_differences import numbers_in
+from tutorsim.analysis.claims.claims_of_printed_numbers_and_page_recomputed import numbers_in
 from tutorsim.analysis.systems.system_view_opened_run_and_cost import usage
 from tutorsim.kernel.cost_plan import Price, PriceTable
 from tutorsim.runner.find_and_check_recording import bundled_recording

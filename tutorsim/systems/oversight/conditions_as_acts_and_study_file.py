@@ -14,7 +14,7 @@ from tutorsim.kernel.study_file_and_episode_spec import (
     Settings,
 )
 from tutorsim.records import Inputs
-from tutorsim.records.gold_labels_of_annotations import GuidanceMap, MistakeMap
+from tutorsim.records.gold_labels_of_one_annotation import GuidanceMap, MistakeMap
 
 # --- Acts by condition ---------------------------------------------------------------------------
 

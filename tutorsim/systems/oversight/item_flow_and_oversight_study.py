@@ -22,7 +22,7 @@ from tutorsim.kernel.study_file_and_episode_spec import EpisodeSpec
 from tutorsim.kernel.system_and_loaded_study import LoadedStudy
 from tutorsim.model import Answer, Call, Question
 from tutorsim.records import EpisodeLine, Failure, VotingSettings
-from tutorsim.records.gold_labels_of_annotations import gold_labels
+from tutorsim.records.gold_labels_of_one_annotation import gold_labels
 from tutorsim.records.oversight import (
     CANDIDATES,
     LABELS,

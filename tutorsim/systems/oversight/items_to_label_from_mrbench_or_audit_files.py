@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, NoReturn
 from pydantic import ValidationError
 
 from tutorsim.errors import TaskFileError
-from tutorsim.records.gold_labels_of_annotations import (
+from tutorsim.records.gold_labels_of_one_annotation import (
     ANNOTATION_TEXTS,
     GUIDANCE,
     MISTAKE,

@@ -12,7 +12,7 @@ from tutorsim.analysis.systems.oversight.exported_tables_lead_examples_recounted
     split_of,
 )
 from tutorsim.analysis.systems.oversight.label_accuracy import Judged, baselines, by_text, evaluate
-from tutorsim.records.gold_labels_of_annotations import gold_labels
+from tutorsim.records.gold_labels_of_one_annotation import gold_labels
 from tutorsim.records.oversight import OversightRecord
 from tutorsim.systems.oversight.items_to_label_from_mrbench_or_audit_files import (
     read_mrbench,

@@ -5,7 +5,7 @@ import pytest
 
 from tests.tutorsim.systems.oversight.conftest import make_annotation, make_row
 from tutorsim.errors import TaskFileError
-from tutorsim.records.gold_labels_of_annotations import gold_labels
+from tutorsim.records.gold_labels_of_one_annotation import gold_labels
 from tutorsim.systems.oversight.items_to_label_from_mrbench_or_audit_files import (
     Item,
     SpeakerTurn,

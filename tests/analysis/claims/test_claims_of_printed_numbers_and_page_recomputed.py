@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorsim.analysis.claims.claim_ids_of_printed_numbers_and_page_differences import (
+from tutorsim.analysis.claims.claims_of_printed_numbers_and_page_recomputed import (
     ELSEWHERE,
     Cells,
     Words,

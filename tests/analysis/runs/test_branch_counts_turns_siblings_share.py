@@ -14,7 +14,7 @@ from tests.analysis.panel_runs import panel_episode, panel_source, panel_turn, r
 from tests.reference.turns import decided_turns
 from tutorsim.analysis.recount import recount
 from tutorsim.analysis.recount.success_under_other_score_thresholds import at_threshold
-from tutorsim.analysis.runs import branch_counts_turns_continuations_share as branches
+from tutorsim.analysis.runs import branch_counts_turns_siblings_share as branches
 from tutorsim.analysis.runs.exported_tables import TABLES
 from tutorsim.analysis.statistics.intervals_and_tests import Estimate
 from tutorsim.analysis.systems.panel.first_divergent_turns_and_success_bounds import (
